@@ -1,0 +1,28 @@
+"""Argument checks shared by the folder."""
+
+from collections.abc import Iterable
+
+
+def check_int(name: str, value: object, least: int) -> None:
+    """Raise ValueError, naming the parameter, unless `value` is an int (no bool) >= least."""
+    if type(value) is not int:
+        raise ValueError(f"{name} ({value!r}) must be an int: pass int({name})")
+    if value < least:
+        raise ValueError(f"{name} ({value}) must be >= {least}")
+
+
+def check_parameters(v: int, k: int, t: int) -> None:
+    """Raise ValueError unless v, k, t are ints with v >= 1 and 1 <= t <= min(v, k)."""
+    check_int("v", v, 1)
+    check_int("k", k, 1)
+    check_int("t", t, 1)
+    if t > k:
+        raise ValueError(f"t ({t}) must be <= k ({k}): a block of {k} points holds no {t} points")
+    if t > v:
+        raise ValueError(f"t ({t}) must be <= v ({v}): there are only {v} points to choose from")
+
+
+def check_ints(name: str, values: Iterable[object], least: int) -> None:
+    """Raise ValueError, naming the element, unless all `values` are ints (no bools) >= least."""
+    for i, value in enumerate(values):
+        check_int(f"{name}[{i}]", value, least)

@@ -1,0 +1,88 @@
+"""The record of a covering design, and the check by enumeration that it is one."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+
+from .checks import check_parameters
+from .subsets import Block, BoolArray, IntArray, coverage, unranked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """Blocks of at most k points out of v, meant to hold every t points in some block.
+
+    Making a `Design` checks its form only; `verify` checks that it covers.
+
+    Parameters
+    ----------
+    v : int
+        Number of points; the points are ``range(v)``.
+    k : int
+        Largest number of points in a block; may exceed v.
+    t : int
+        Every t points are to lie together in a block; 1 <= t <= min(v, k).
+    blocks : tuple of tuples of int
+        Each block an ascending tuple of distinct points.
+    provenance : str
+        Which construction or search the blocks come from, in words.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or a block is not of that form.
+
+    Examples
+    --------
+    >>> fano = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
+    >>> design = Design(v=7, k=3, t=2, blocks=tuple(fano), provenance="the Fano plane")
+    >>> design.size, design.verify()
+    (7, True)
+    """
+
+    v: int
+    k: int
+    t: int
+    blocks: tuple[Block, ...]
+    provenance: str
+
+    def __post_init__(self) -> None:
+        check_parameters(self.v, self.k, self.t)
+        if not isinstance(self.blocks, tuple):
+            raise ValueError("blocks must be a tuple of blocks: pass tuple(blocks)")
+        for i, block in enumerate(self.blocks):
+            self._check_block(i, block)
+
+    def _check_block(self, i: int, block: Block) -> None:
+        if not isinstance(block, tuple) or any(type(point) is not int for point in block):
+            raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: convert its points")
+        if any(a >= b for a, b in pairwise(block)):
+            raise ValueError(f"blocks[{i}] {block} must be ascending: pass tuple(sorted(set(block)))")
+        if block and not 0 <= block[0] <= block[-1] < self.v:
+            raise ValueError(f"blocks[{i}] {block} must hold points of 0..{self.v - 1} only: raise v")
+        if len(block) > self.k:
+            raise ValueError(f"blocks[{i}] has {len(block)} points, more than k ({self.k}): raise k")
+
+    @property
+    def size(self) -> int:
+        """Number of blocks."""
+        return len(self.blocks)
+
+    def verify(self) -> bool:
+        """Whether every t points lie together in some block, by enumeration of all comb(v, t)."""
+        return bool(self._covered().all())
+
+    def uncovered(self) -> IntArray:
+        """The t-subsets that lie in no block, shape (number, t), rows ascending.
+
+        >>> Design(v=3, k=2, t=2, blocks=((0, 1),), provenance="half done").uncovered().tolist()
+        [[0, 2], [1, 2]]
+        """
+        return unranked(np.flatnonzero(~self._covered()), self.t, self.v)
+
+    def _covered(self) -> BoolArray:
+        if any(len(block) == self.v for block in self.blocks):
+            return np.ones(comb(self.v, self.t), np.bool_)
+        return coverage(self.blocks, self.v, self.t) > 0
