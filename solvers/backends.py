@@ -1,0 +1,69 @@
+"""Calling cvxpy: one place that knows its options and translates its statuses."""
+
+import importlib
+import importlib.util
+import warnings
+from typing import Any
+
+from .problem import Status
+
+_TIME_OPTION = {
+    "CLARABEL": "time_limit",
+    "SCS": "time_limit_secs",
+    "OSQP": "time_limit",
+    "HIGHS": "time_limit",
+    "SCIPY": None,
+    "PIQP": None,
+}
+
+_ACCURATE: dict[str, dict[str, Any]] = {
+    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
+    "SCS": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iters": 20_000},
+    "OSQP": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iter": 100_000},
+    "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
+}
+"""What replaces defaults that are too loose for comparisons."""
+
+
+def available(module: str) -> bool:
+    """Whether a module can be imported."""
+    return importlib.util.find_spec(module) is not None
+
+
+def run(programme: Any, solver: str, time_limit: float | None, *, accurate: bool = True) -> tuple[Status, int]:
+    """Solve a cvxpy programme; its variables then hold the answer, if there is one.
+
+    Returns
+    -------
+    status, iterations
+    """
+    cvxpy: Any = importlib.import_module("cvxpy")  # heavy, and without types
+    name = solver.upper()
+    if name not in cvxpy.installed_solvers():
+        return Status.MISSING, 0
+    options = dict(_ACCURATE.get(name, {})) if accurate else {}
+    option = _TIME_OPTION.get(name)
+    if time_limit is not None and option is not None:
+        options[option] = time_limit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cvxpy warns of inaccurate solutions; the status says so, too
+        try:
+            programme.solve(solver=name, **options)
+        except (cvxpy.error.SolverError, ValueError, ArithmeticError):
+            # What a back-end raises when it stops without an answer, at its time limit among others.
+            return Status.TIME_LIMIT if time_limit is not None else Status.FAILED, 0
+    iterations = int(getattr(programme.solver_stats, "num_iters", 0) or 0)
+    status = _translate(programme.status)
+    if status is Status.ITERATION_LIMIT and time_limit is not None and programme.status == "user_limit":
+        status = Status.TIME_LIMIT
+    return status, iterations
+
+
+def _translate(status: str) -> Status:
+    if status == "optimal":
+        return Status.OPTIMAL
+    if status in ("optimal_inaccurate", "user_limit"):
+        return Status.ITERATION_LIMIT
+    if status.startswith("infeasible"):
+        return Status.INFEASIBLE
+    return Status.FAILED

@@ -1,0 +1,223 @@
+"""`Batch`: many problems of one shape, packed in arrays, and their `Solutions`."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .basis import Floats, Integers, transform
+from .problem import Problem, Solution, Status
+from .tables import Axes, Tables
+
+_CHUNK = 1 << 22
+"""How many entries the arrays may have that are made for some queries at a time."""
+
+
+_LARGEST = 1 << 24
+"""How many cells a table may have; checked before anything of that size is made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Problems of one shape; see `Problem`, of which each array is a concatenation.
+
+    Parameters
+    ----------
+    shape
+        The sizes of the axes of every table.
+    offsets
+        Problem i owns the entries from ``offsets[i]`` up to ``offsets[i + 1]`` of the next three, shape (n + 1,).
+    index, target, variance
+        The known coefficients, their moments and error variances.
+    total, total_variance
+        The sums of the tables' cells and their error variances, shape (n,).
+    """
+
+    shape: tuple[int, ...]
+    offsets: Integers
+    index: Integers
+    target: Floats
+    variance: Floats
+    total: Floats
+    total_variance: Floats
+
+    @classmethod
+    def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
+        """What consistent tables of positive total say about many marginals, each on ascending axes; shape (n, k)."""
+        asked = np.asarray(axes, dtype=np.int64)
+        if asked.ndim != 2 or not len(asked):
+            raise ValueError("axes must have shape (n, k), one marginal a row, n > 0")
+        if asked.size and (asked.min() < 0 or asked.max() >= len(tables.sizes) or (np.diff(asked) <= 0).any()):
+            raise ValueError(f"the axes of a marginal must be ascending and below {len(tables.sizes)}")
+        shapes = np.array(tables.sizes, dtype=np.int64)[asked]
+        if (shapes != shapes[0]).any():
+            raise ValueError("all marginals of a batch must have the same shape")
+        shape = tuple(shapes[0].tolist())
+        if math.prod(shape) > _LARGEST:
+            raise ValueError(
+                f"a table of {math.prod(shape)} cells is too large; at most {_LARGEST} can be reconstructed"
+            )
+        rows = max(1, _CHUNK // max(len(tables.views), math.prod(shape)))
+        parts = [_gather(tables, asked[start : start + rows], shape) for start in range(0, len(asked), rows)]
+        counts, index, target, variance, total_variance = map(np.concatenate, zip(*parts, strict=True))
+        return cls(
+            shape=shape,
+            offsets=np.concatenate([[0], np.cumsum(counts)]),
+            index=index,
+            target=target,
+            variance=variance,
+            total=np.full(len(asked), tables.total),
+            total_variance=total_variance,
+        )
+
+    @classmethod
+    def pack(cls, problems: Sequence[Problem]) -> "Batch":
+        """Problems of one shape as a batch."""
+        if len({problem.shape for problem in problems}) != 1:
+            raise ValueError("a batch needs problems, all of the same shape")
+        return cls(
+            shape=problems[0].shape,
+            offsets=np.concatenate([[0], np.cumsum([len(problem.index) for problem in problems])]),
+            index=np.concatenate([problem.index for problem in problems]),
+            target=np.concatenate([problem.target for problem in problems]),
+            variance=np.concatenate([problem.variance for problem in problems]),
+            total=np.array([problem.total for problem in problems]),
+            total_variance=np.array([problem.total_variance for problem in problems]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.total)
+
+    def __getitem__(self, row: int) -> Problem:
+        if not 0 <= row < len(self):
+            raise IndexError(f"a batch of {len(self)} problems has no problem {row}")
+        own = slice(self.offsets[row], self.offsets[row + 1])
+        return Problem(
+            shape=self.shape,
+            index=self.index[own],
+            target=self.target[own],
+            variance=self.variance[own],
+            total=float(self.total[row]),
+            total_variance=float(self.total_variance[row]),
+        )
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (self[row] for row in range(len(self)))
+
+    @cached_property
+    def order(self) -> Integers:
+        """The number of axes of each known coefficient."""
+        return transform(self.shape).order[self.index]
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of cells of each table."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solutions:
+    """The solutions of a batch, each attribute as in `Solution` with a first axis of length n.
+
+    Attributes
+    ----------
+    statuses
+        How each solve ended, shape (n,), as positions in ``list(Status)``.
+    seconds
+        Process time of the whole batch.
+    """
+
+    table: Floats
+    statuses: NDArray[np.int8]
+    objective: Floats
+    residual: Floats
+    iterations: Integers
+    seconds: float
+    relaxation: Floats
+    variance: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, row: int) -> Solution:
+        return Solution(
+            table=self.table[row],
+            status=list(Status)[self.statuses[row]],
+            objective=float(self.objective[row]),
+            residual=float(self.residual[row]),
+            iterations=int(self.iterations[row]),
+            seconds=self.seconds / len(self),
+            relaxation=float(self.relaxation[row]),
+            variance=None if self.variance is None else self.variance[row],
+        )
+
+    def __iter__(self) -> Iterator[Solution]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def status(self) -> Status:
+        """The worst status."""
+        return list(Status)[int(self.statuses.max())]
+
+    @property
+    def failures(self) -> list[int]:
+        """The positions of the problems that were not solved."""
+        good = [place for place, status in enumerate(Status) if status.ok]
+        return np.flatnonzero(~np.isin(self.statuses, good)).tolist()
+
+    @classmethod
+    def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
+        """Solutions of one shape as one record."""
+        variances = [solution.variance for solution in solutions if solution.variance is not None]
+        order = list(Status)
+        return cls(
+            table=np.stack([solution.table for solution in solutions]),
+            statuses=np.array([order.index(solution.status) for solution in solutions], dtype=np.int8),
+            objective=np.array([solution.objective for solution in solutions]),
+            residual=np.array([solution.residual for solution in solutions]),
+            iterations=np.array([solution.iterations for solution in solutions]),
+            seconds=sum(solution.seconds for solution in solutions),
+            relaxation=np.array([solution.relaxation for solution in solutions]),
+            variance=np.stack(variances) if len(variances) == len(solutions) else None,
+        )
+
+
+class OneByOne:
+    """For solvers that know how to answer one `Problem`: `solve` also takes a `Batch`, problem by problem."""
+
+    def answer(self, problem: Problem) -> Solution:
+        """The solution of one problem."""
+        raise NotImplementedError
+
+    @overload
+    def solve(self, problem: Problem) -> Solution: ...
+    @overload
+    def solve(self, problem: Batch) -> Solutions: ...
+    def solve(self, problem: Problem | Batch) -> Solution | Solutions:
+        """The table of a problem, or the tables of a batch."""
+        if isinstance(problem, Batch):
+            return Solutions.stack([self.answer(one) for one in problem])
+        return self.answer(problem)
+
+
+def _gather(
+    tables: Tables, asked: Integers, shape: tuple[int, ...]
+) -> tuple[Integers, Integers, Floats, Floats, Floats]:
+    """For some queries of one shape: how many coefficients each knows, which, their moments and variances, and the
+    variance of the total."""
+    precision, holder = tables.holders(asked)
+    component = transform(shape).component
+    known = precision[:, component] > 0
+    known[:, 0] = False
+    query, index = np.nonzero(known)
+    which = component[index]
+    view = holder[query, which]
+    place = tables.starts[view]
+    for axis, digit in enumerate(np.unravel_index(np.arange(len(component)), shape)):
+        place += digit[index] * tables.strides[view, asked[query, axis]]
+    variance = 1 / (precision[query, which] * tables.total**2)
+    return known.sum(axis=1), index, tables.all_moments[place], variance, 1 / precision[:, 0]

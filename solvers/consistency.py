@@ -1,0 +1,206 @@
+"""Making views agree on what they share: `ResidualConsistency` and, as published, `LatticeConsistency`."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from .basis import Floats, Integers, transform
+from .tables import Axes, Tables
+
+_Grouping = tuple[tuple[tuple[int, ...], slice], ...]
+
+
+class Consistency(Protocol):
+    """Anything that changes tables so that any two have the same marginal on the axes they share."""
+
+    def __call__(self, tables: Tables, /) -> Tables: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResidualConsistency:
+    """The best linear unbiased consistent tables: each residual component averaged over the views that hold it.
+
+    A component S of a view V has independent error of equal variance in all its coefficients, so generalised least
+    squares decouples: the estimate is the mean over the views V that contain S, weighted by 1 / (variance of V x
+    product of the sizes of V outside S). The result equals that of `LatticeConsistency`.
+    """
+
+    def __call__(self, tables: Tables) -> Tables:
+        components = Components(tables)
+        return components.tables(components.average(components.analyse(components.flatten(tables.values))))
+
+
+class Components:
+    """The residual components of the tables of several views, identified with each other across the views.
+
+    All cells of all tables stand in one vector of length n, views of equal shape side by side; `m` is the number of
+    distinct coefficients.
+
+    Attributes
+    ----------
+    order
+        The number of axes of each distinct coefficient, shape (m,).
+    deviation
+        The cells' standard deviations, shape (n,).
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._source = tables
+        self._rows, self._groups, self._shared = _layout(tables.sizes, tables.views)
+        variances = np.array(tables.variances)[self._rows]
+        cells = np.array([tables.values[row].size for row in self._rows])
+        self.deviation = np.sqrt(np.repeat(variances, cells))
+        spread, order = (
+            np.concatenate([np.tile(part, (where.stop - where.start) // len(part)) for part, where in parts])
+            for parts in zip(
+                *(((_spread(shape), where), (transform(shape).order, where)) for shape, where in self._groups),
+                strict=True,
+            )
+        )
+        self._spread: Floats = spread
+        self._weight = 1 / (self.deviation * self._spread) ** 2
+        self._precision = np.bincount(self._shared, weights=self._weight)
+        self.order = np.zeros(len(self._precision), dtype=np.int64)
+        self.order[self._shared] = order
+
+    def flatten(self, values: Iterable[Floats]) -> Floats:
+        """Tables in the order of the views as one vector of length n."""
+        tables = list(values)
+        return np.concatenate([np.ravel(tables[row]) for row in self._rows])
+
+    def analyse(self, cells: Floats) -> Floats:
+        """Each view's own estimate of its coefficients, in the scaling of the component's own marginal; shape (n,) to
+        (n,)."""
+        coefficients = np.empty_like(cells)
+        for shape, where in self._groups:
+            basis = transform(shape)
+            coefficients[where] = basis.analyse(cells[where].reshape(-1, basis.cells)).ravel()
+        return coefficients * self._spread
+
+    def average(self, coefficients: Floats) -> Floats:
+        """The precision-weighted mean of each distinct coefficient, shape (n,) to (m,)."""
+        return np.bincount(self._shared, weights=coefficients * self._weight) / self._precision
+
+    def synthesise(self, shared: Floats) -> Floats:
+        """The cells of all views from the distinct coefficients, shape (m,) to (n,)."""
+        coefficients = shared[self._shared] / self._spread
+        cells = np.empty_like(coefficients)
+        for shape, where in self._groups:
+            basis = transform(shape)
+            cells[where] = basis.synthesise(coefficients[where].reshape(-1, basis.cells)).ravel()
+        return cells
+
+    def tables(self, shared: Floats) -> Tables:
+        """The consistent tables that have these distinct coefficients."""
+        return self.with_cells(self.synthesise(shared))
+
+    def with_cells(self, cells: Floats) -> Tables:
+        """The tables that the cells of all views make up."""
+        values: list[Floats] = [np.empty(0)] * len(self._rows)
+        start = 0
+        for row in self._rows:
+            like = self._source.values[row]
+            values[row] = cells[start : start + like.size].reshape(like.shape)
+            start += like.size
+        return self._source.with_values(values)
+
+
+def _spread(shape: tuple[int, ...]) -> Floats:
+    """For each coefficient the root of the number of cells outside its component, shape (cells,)."""
+    spread = np.ones(1)
+    for size in shape:
+        spread = (spread[:, None] * np.where(np.arange(size) == 0, math.sqrt(size), 1.0)).ravel()
+    return spread
+
+
+@lru_cache(maxsize=16)
+def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> tuple[Integers, _Grouping, Integers]:
+    """The order of the views, the runs of equal shape, and for each cell the number of its distinct coefficient.
+
+    Coefficients are numbered axis by axis: one that varies last on axis a, with function c, is known by the number of
+    its part before a and by c. So equal products get equal numbers in every view, without hashing.
+    """
+    shapes = [tuple(sizes[axis] for axis in view) for view in views]
+    rows = sorted(range(len(views)), key=lambda row: shapes[row])
+    groups: list[tuple[tuple[int, ...], slice]] = []
+    start = 0
+    for row in rows:
+        stop = start + math.prod(shapes[row])
+        if groups and groups[-1][0] == shapes[row]:
+            groups[-1] = (shapes[row], slice(groups[-1][1].start, stop))
+        else:
+            groups.append((shapes[row], slice(start, stop)))
+        start = stop
+    numbers = [np.zeros(1, dtype=np.int64) for _ in views]
+    known = 1
+    holders: list[list[int]] = [[] for _ in sizes]
+    for row, view in enumerate(views):
+        for axis in view:
+            holders[axis].append(row)
+    for axis, size in enumerate(sizes):
+        if size == 1 or not holders[axis]:
+            continue
+        keys = [(numbers[row][:, None] * size + np.arange(1, size)).ravel() for row in holders[axis]]
+        distinct, new = np.unique(np.concatenate(keys), return_inverse=True)
+        parts = np.split(known + new, np.cumsum([len(key) for key in keys])[:-1])
+        known += len(distinct)
+        for row, part in zip(holders[axis], parts, strict=True):
+            before = numbers[row][:, None]
+            numbers[row] = np.concatenate([before, part.reshape(len(before), size - 1)], axis=1).ravel()
+    return np.array(rows), tuple(groups), np.concatenate([numbers[row] for row in rows])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatticeConsistency:
+    """The published procedure: mutual consistency on every intersection of views, smallest first.
+
+    Qardaji, Yang and Li, SIGMOD 2014, section 4.4, with views of unequal noise and any numbers of categories: on each
+    set A of the intersection lattice, in a topological order of inclusion, the best estimate of the marginal on A is
+    the mean over the views V that contain A, weighted by 1 / (variance of V x cells of V per cell of A); each of these
+    views is then corrected evenly within each cell of A.
+    """
+
+    def __call__(self, tables: Tables) -> Tables:
+        values = [value.copy() for value in tables.values]
+        for common in intersections(tables.views):
+            holders = [row for row, view in enumerate(tables.views) if common <= set(view)]
+            if len(holders) > 1:
+                _agree(tables, values, common, holders)
+        return tables.with_values(values)
+
+
+def intersections(views: tuple[Axes, ...]) -> list[frozenset[int]]:
+    """Every intersection of one or more views, and the empty set, in a topological order of inclusion."""
+    import networkx
+
+    order: Any = networkx.DiGraph()
+    masks = [frozenset(view) for view in views]
+    closed: set[frozenset[int]] = {frozenset()}
+    fresh = set(masks)
+    while fresh:
+        closed |= fresh
+        # A set's meets with single views are edges enough: through them every subset in the lattice is reached.
+        steps = {(common & mask, common) for common in fresh for mask in masks if not common <= mask}
+        order.add_edges_from(steps)
+        fresh = {smaller for smaller, _ in steps} - closed
+    order.add_nodes_from(closed)
+    order.add_edges_from((frozenset(), common) for common in closed if common)
+    return list(networkx.topological_sort(order))
+
+
+def _agree(tables: Tables, values: list[Floats], common: frozenset[int], holders: list[int]) -> None:
+    """Correct the tables of some views, in place, so that they agree on the axes that are common to all of them."""
+    outside = {
+        row: tuple(place for place, axis in enumerate(tables.views[row]) if axis not in common) for row in holders
+    }
+    cells = {row: math.prod(values[row].shape[place] for place in outside[row]) for row in holders}
+    weight = {row: 1 / (tables.variances[row] * cells[row]) for row in holders}
+    projected = {row: values[row].sum(axis=outside[row], keepdims=True) for row in holders}
+    shape = tuple(tables.sizes[axis] for axis in sorted(common))
+    best = sum(weight[row] * projected[row].reshape(shape) for row in holders) / sum(weight.values())
+    for row in holders:
+        values[row] += (np.reshape(best, projected[row].shape) - projected[row]) / cells[row]

@@ -1,0 +1,329 @@
+"""The compiled loops of `Newton`, see `newton` for the mathematics and `dual` for the same in numpy."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .basis import Floats, Integers
+from .loops import compiled, exponentials, extended, means, narrowed, sums
+
+
+@compiled
+def _evaluate(
+    theta: Floats, index: Integers, target: Floats, ridge: Floats, shape: Any, cells: Floats, spare: Any
+) -> float:
+    """The dual's value, leaving the distribution in `cells`."""
+    cells[:] = 0.0
+    value = 0.0
+    for row in range(index.size):
+        cells[index[row]] = theta[row]
+        value += theta[row] * (0.5 * ridge[row] * theta[row] - target[row])
+    sums(cells, spare[0], shape[0], shape[1])
+    top = cells[0]
+    for cell in range(cells.size):
+        top = max(top, cells[cell])
+    for cell in range(cells.size):
+        cells[cell] -= top
+    exponentials(cells, spare[1])
+    total = 0.0
+    for cell in range(cells.size):
+        total += cells[cell]
+    inverse = 1 / total
+    for cell in range(cells.size):
+        cells[cell] *= inverse
+    return float(value + top + math.log(total))
+
+
+@compiled
+def _pair(one: Integers, other: Integers, sizes: Integers) -> tuple[int, float]:
+    """Which entry of the extended table, and times what, is the mean of the product of two functions."""
+    place, factor = 0, 1.0
+    for axis in range(sizes.size):
+        size, low, high = sizes[axis], one[axis], other[axis]
+        if low > high:
+            low, high = high, low
+        if low == high:
+            entry = size - 1 + low if size > 2 and low > 0 else 0
+        elif low == 0:
+            entry = high
+        else:
+            entry = low
+            factor *= math.sqrt(size / (high * (high + 1.0)))
+        place = place * (2 * size - 1 if size > 2 else size) + entry
+    return place, factor
+
+
+@compiled
+def _look_up(index: Integers, sizes: Integers, digits: Integers, places: Any, factors: Floats) -> None:
+    """Fill the upper triangles of `_pair` over all pairs of known functions."""
+    for row in range(index.size):
+        rest = index[row]
+        for axis in range(sizes.size - 1, -1, -1):
+            digits[row, axis] = rest % sizes[axis]
+            rest //= sizes[axis]
+    for row in range(index.size):
+        for column in range(row, index.size):
+            places[row, column], factors[row, column] = _pair(digits[row], digits[column], sizes)
+
+
+@compiled
+def _hessian(means_: Floats, index: Integers, ridge: Floats, shape: Any, pairs: Any, matrix: Floats) -> None:
+    """The upper triangle of the dual's Hessian, from the means of all, or all extended, functions."""
+    binary = shape[1]
+    places, factors, single = pairs
+    for row in range(index.size):
+        mean = means_[single[row]]
+        if binary:
+            for column in range(row, index.size):
+                matrix[row, column] = means_[index[row] ^ index[column]] - mean * means_[single[column]]
+        else:
+            for column in range(row, index.size):
+                matrix[row, column] = factors[row, column] * means_[places[row, column]] - mean * means_[single[column]]
+        matrix[row, row] += ridge[row]
+
+
+@compiled
+def _factor(matrix: Floats, size: int, right: Floats) -> bool:
+    """Eliminate a positive definite matrix, given by its upper triangle, and solve for `right`, in place.
+
+    Four rows are eliminated at a time, from two rows at a time: what is loaded serves eight products. Leaves D L' of
+    the factorisation L D L' in the upper triangle. False when a pivot is not positive.
+    """
+    for first in range(0, size, 4):
+        end = min(first + 4, size)
+        for row in range(first, end):
+            pivot = matrix[row, row]
+            if not pivot > 0:
+                return False
+            for below in range(row + 1, end):
+                share = matrix[row, below] / pivot
+                target, source = matrix[below, below:size], matrix[row, below:size]
+                for column in range(target.size):
+                    target[column] -= share * source[column]
+                right[below] -= share * right[row]
+        if end == size:
+            break
+        one, two, three, four = matrix[first], matrix[first + 1], matrix[first + 2], matrix[first + 3]
+        p, q, r, s = 1 / one[first], 1 / two[first + 1], 1 / three[first + 2], 1 / four[first + 3]
+        x, y, z, w = right[first], right[first + 1], right[first + 2], right[first + 3]
+        for below in range(end, size, 2):
+            a, b, c, d = one[below] * p, two[below] * q, three[below] * r, four[below] * s
+            right[below] -= a * x + b * y + c * z + d * w
+            if below + 1 == size:
+                matrix[below, below] -= a * one[below] + b * two[below] + c * three[below] + d * four[below]
+                break
+            e, f, g, h = one[below + 1] * p, two[below + 1] * q, three[below + 1] * r, four[below + 1] * s
+            right[below + 1] -= e * x + f * y + g * z + h * w
+            upper, lower = matrix[below, below:size], matrix[below + 1, below:size]
+            i, j, k, m = one[below:size], two[below:size], three[below:size], four[below:size]
+            for column in range(upper.size):
+                upper[column] -= a * i[column] + b * j[column] + c * k[column] + d * m[column]
+                lower[column] -= e * i[column] + f * j[column] + g * k[column] + h * m[column]
+    for row in range(size - 1, -1, -1):
+        total = right[row]
+        coefficients, known = matrix[row, row + 1 : size], right[row + 1 : size]
+        for column in range(known.size):
+            total -= coefficients[column] * known[column]
+        right[row] = total / matrix[row, row]
+    return True
+
+
+@compiled
+def _inverse_times(matrix: Floats, size: int, diagonal: Floats, result: Floats) -> None:
+    """The inverse of the factored matrix times a diagonal one, shape (size, size)."""
+    result[:size, :size] = 0.0
+    for row in range(size):
+        result[row, row] = diagonal[row]
+        source = result[row, : row + 1]
+        for below in range(row + 1, size):
+            share, target = matrix[row, below] / matrix[row, row], result[below, : row + 1]
+            for column in range(source.size):
+                target[column] -= share * source[column]
+    for row in range(size - 1, -1, -1):
+        here = result[row, :size]
+        below = row + 1
+        while below + 3 < size:
+            a, b, c, d = matrix[row, below], matrix[row, below + 1], matrix[row, below + 2], matrix[row, below + 3]
+            one, two = result[below, :size], result[below + 1, :size]
+            three, four = result[below + 2, :size], result[below + 3, :size]
+            for column in range(here.size):
+                here[column] -= a * one[column] + b * two[column] + c * three[column] + d * four[column]
+            below += 4
+        while below < size:
+            share, one = matrix[row, below], result[below, :size]
+            for column in range(here.size):
+                here[column] -= share * one[column]
+            below += 1
+        for column in range(here.size):
+            here[column] /= matrix[row, row]
+
+
+@compiled
+def _spread_form(inverse: Floats, index: Integers, average: Floats, shape: Any, pairs: Any, buffers: Any) -> Floats:
+    """The table of (f - E f)' M (f - E f) where M = inverse inverse'; products of functions are functions again."""
+    sizes, binary = shape
+    places, factors, single = pairs
+    size = index.size
+    first, second, spread = buffers
+    spread[:] = 0.0
+    projected = np.zeros(size)
+    for row in range(size):
+        for column in range(size):
+            projected[column] += inverse[row, column] * average[index[row]]
+    for row in range(size):
+        one = inverse[row, :size]
+        for column in range(row, size):
+            other, product = inverse[column, :size], 0.0
+            for inner in range(one.size):
+                product += one[inner] * other[inner]
+            if column > row:
+                product *= 2
+            if binary:
+                spread[index[row] ^ index[column]] += product
+            else:
+                spread[places[row, column]] += factors[row, column] * product
+        pulled = 0.0
+        for column in range(size):
+            pulled += one[column] * projected[column]
+        spread[single[row]] -= 2 * pulled
+    spread[0] += (projected**2).sum()
+    if binary:
+        sums(spread, first, sizes, binary)
+        result: Floats = spread
+    else:
+        result = narrowed(spread, sizes, first, second)
+    return result
+
+
+@compiled
+def _solve(
+    index: Integers, target: Floats, ridge: Floats, tolerance: float, limit: int, shape: Any, pairs: Any, theta: Floats,
+    cells: Floats, average: Floats, work: Any,
+) -> tuple[int, int, float, float]:  # fmt: skip
+    """Newton's method for one problem from a given start; status, steps, the dual's value, and the largest residual.
+
+    Leaves the distribution in `cells`, the means of all functions in `average`, and the last factor in the work space.
+    """
+    sizes, binary = shape
+    spare, scale, trial_cells, trial, direction, gradient, matrix, first, second = work
+    size = index.size
+    value = _evaluate(theta, index, target, ridge, shape, cells, (spare, scale))
+    for step in range(limit + 1):
+        average[:] = cells
+        means(average, spare, sizes, binary)
+        worst, residual = 0.0, 0.0
+        for row in range(size):
+            miss = average[index[row]] - target[row]
+            gradient[row] = miss + ridge[row] * theta[row]
+            residual = max(residual, abs(miss))
+            worst = max(worst, abs(gradient[row]))
+        if worst <= tolerance:
+            return 0, step, value, residual
+        if step == limit:
+            break
+        table = average if binary else extended(cells, sizes, first, second)
+        _hessian(table, index, ridge, shape, pairs, matrix)
+        direction[:size] = gradient[:size]
+        if not _factor(matrix, size, direction):
+            return 2, step, value, residual
+        decrease = 0.0
+        for row in range(size):
+            decrease += gradient[row] * direction[row]
+        length = 1.0
+        while True:
+            for row in range(size):
+                trial[row] = theta[row] - length * direction[row]
+            new = _evaluate(trial[:size], index, target, ridge, shape, trial_cells, (spare, scale))
+            # The last term is rounding: near the optimum the value cannot be resolved any more.
+            if new <= value - 0.25 * length * decrease + 1e-14 * (1 + abs(value)):
+                break
+            length /= 2
+            if length < 1e-12:
+                return 1, step, value, residual
+        value = new
+        theta[:] = trial[:size]
+        cells[:] = trial_cells
+    return 1, limit, value, residual
+
+
+@compiled
+def solve_range(
+    start: int, stop: int, sizes: Integers, batch: Any, start_theta: Floats, settings: Any, result: Any
+) -> None:
+    """Solve the problems from `start` up to `stop` of a packed batch, writing rows of the arrays in `result`."""
+    offsets, index, target, variance, ridge, total, total_variance = batch
+    tolerance, limit, bars = settings
+    tables, variances, status, steps, values, residuals = result
+    cell_count = tables.shape[1]
+    largest, wide = 1, 1
+    for problem in range(start, stop):
+        largest = max(largest, offsets[problem + 1] - offsets[problem])
+    for size in sizes:
+        wide *= 2 * size - 1 if size > 2 else size
+    binary = wide == cell_count and sizes.size > 0 and cell_count == 1 << sizes.size
+    shape = (sizes, binary)
+    first, second, spread = np.empty(wide), np.empty(wide), np.empty(wide)
+    spare, scale, average = np.empty(cell_count), np.empty(cell_count, np.int64), np.empty(cell_count)
+    cells, trial_cells = np.empty(cell_count), np.empty(cell_count)
+    trial, direction, gradient = np.empty(largest), np.empty(largest), np.empty(largest)
+    padded = (largest + 7) // 8 * 8
+    matrix, inverse = np.empty((largest, padded)), np.empty((largest, padded) if bars else (1, 1))
+    digits = np.zeros((1 if binary else largest, sizes.size), np.int64)
+    places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
+    factors = np.zeros(places.shape)
+    work = (spare, scale, trial_cells, trial, direction, gradient, matrix, first, second)
+    for problem in range(start, stop):
+        low, high = offsets[problem], offsets[problem + 1]
+        size = high - low
+        own, aim, lam = index[low:high], target[low:high], ridge[low:high]
+        single = own
+        if not binary:
+            _look_up(own, sizes, digits, places, factors)
+            single = np.array([_pair(digits[row], digits[0] * 0, sizes)[0] for row in range(size)], np.int64)
+        pairs = (places, factors, single)
+        theta = start_theta[low:high]
+        status[problem], steps[problem], values[problem], residuals[problem] = _solve(
+            own, aim, lam, tolerance, limit, shape, pairs, theta, cells, average, work
+        )
+        amount = total[problem]
+        for cell in range(cell_count):
+            tables[problem, cell] = cells[cell] * amount
+        if bars:
+            _bars(
+                own, aim, lam, variance[low:high], amount, total_variance[problem], shape, pairs, cells, average,
+                matrix, inverse, (direction, spare, first, second, spread), variances[problem],
+            )  # fmt: skip
+
+
+@compiled
+def _bars(
+    index: Integers, target: Floats, ridge: Floats, variance: Floats, total: float, total_variance: float, shape: Any,
+    pairs: Any, cells: Floats, average: Floats, matrix: Floats, inverse: Floats, work: Any, result: Floats,
+) -> None:  # fmt: skip
+    """The variance of each cell by the delta method.
+
+    The independent errors are those of the coefficients total x target and of the total. With centred functions g, a
+    cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1 target) / total x total per unit of total.
+    """
+    sizes, binary = shape
+    size = index.size
+    tilt, spare, first, second, spread = work
+    table = average if binary else extended(cells, sizes, first, second)
+    _hessian(table, index, ridge, shape, pairs, matrix)
+    tilt[:size] = target
+    if not _factor(matrix, size, tilt):
+        result[:] = np.nan
+        return
+    _inverse_times(matrix, size, np.sqrt(variance), inverse)
+    quadratic = _spread_form(inverse, index, average, shape, pairs, (first, second, spread))
+    for cell in range(cells.size):
+        result[cell] = total * total * max(quadratic[cell], 0.0)
+    first[: cells.size] = 0.0
+    centre = 1.0
+    for row in range(size):
+        first[index[row]] = tilt[row]
+        centre += tilt[row] * average[index[row]]
+    sums(first[: cells.size], spare, sizes, binary)
+    for cell in range(cells.size):
+        result[cell] = cells[cell] ** 2 * (result[cell] + total_variance * (centre - first[cell]) ** 2)

@@ -1,0 +1,102 @@
+"""`Ladder`: maximum entropy as published, through cvxpy, relaxing the constraints step by step."""
+
+import importlib
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .backends import run
+from .basis import Floats
+from .batch import OneByOne
+from .dual import divergence
+from .problem import Problem, Solution, Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder(OneByOne):
+    """Maximum entropy under exact marginals, relaxed by rising tolerances until an answer exists.
+
+    Qardaji, Yang and Li, SIGMOD 2014, section 4.3: maximise the entropy of T >= 0 such that each known marginal equals
+    that of T; when the solver finds no such table, replace each equality by a pair of inequalities with an increasing
+    tolerance, up to that at which the uniform table is the answer.
+
+    Parameters
+    ----------
+    solver
+        The name of an installed cvxpy solver for exponential cones.
+    first
+        The first tolerance after the equalities, as a share of the total.
+    factor
+        By how much each tolerance exceeds the one before, > 1.
+
+    `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises;
+    `Solution.relaxation` the tolerance that was needed.
+    """
+
+    solver: str = "CLARABEL"
+    first: float = 1e-6
+    factor: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not self.first > 0 or not self.factor > 1:
+            raise ValueError(f"first ({self.first}) must be > 0 and factor ({self.factor}) > 1")
+
+    def answer(self, problem: Problem) -> Solution:
+        """The table of the first rung that has one."""
+        started = time.process_time()
+        margins = problem.margins()
+        tolerance, iterations = 0.0, 0
+        table: Floats | None = None
+        status = Status.OPTIMAL
+        # From here on the uniform table meets the constraints, and no table has more entropy.
+        last = max((float(np.abs(marginal - 1 / marginal.size).max()) for _, marginal in margins), default=0.0)
+        while table is None and tolerance < last and status is not Status.MISSING:
+            status, table, iterations = self._attempt(problem, margins, tolerance)
+            if table is None:
+                tolerance = max(self.first, tolerance * self.factor)
+        if table is None and status is not Status.MISSING:
+            tolerance, table = min(tolerance, last), np.full(problem.cells, 1 / problem.cells)
+        if table is not None:
+            status = Status.RELAXED if tolerance else Status.OPTIMAL
+        return problem.solution(
+            table,
+            status=status,
+            objective=lambda _, cells: divergence(cells),
+            iterations=iterations,
+            seconds=time.process_time() - started,
+            relaxation=tolerance,
+        )
+
+    def _attempt(
+        self, problem: Problem, margins: list[tuple[tuple[int, ...], Floats]], tolerance: float
+    ) -> tuple[Status, Floats | None, int]:
+        cvxpy: Any = importlib.import_module("cvxpy")  # heavy, and without types
+
+        table = cvxpy.Variable(problem.cells, nonneg=True)
+        constraints: list[Any] = [cvxpy.sum(table) == 1]
+        for places, marginal in margins:
+            projected = projection(problem.shape, places) @ table
+            if tolerance:
+                constraints.append(cvxpy.abs(projected - marginal.ravel()) <= tolerance)
+            else:
+                constraints.append(projected == marginal.ravel())
+        programme = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.entr(table))), constraints)
+        status, iterations = run(programme, self.solver, None, accurate=False)
+        if status is not Status.OPTIMAL or table.value is None:
+            return status, None, iterations
+        cells = np.maximum(table.value, 0.0)
+        return status, cells / cells.sum(), iterations
+
+
+def projection(shape: tuple[int, ...], places: tuple[int, ...]) -> Any:
+    """The sparse 0-1 matrix from a flattened table to its marginal on some axes."""
+    from scipy.sparse import csr_array
+
+    cells = math.prod(shape)
+    coordinates = np.unravel_index(np.arange(cells), shape)
+    sub = tuple(shape[place] for place in places)
+    rows = np.ravel_multi_index([coordinates[place] for place in places], sub) if places else np.zeros(cells, dtype=int)
+    return csr_array((np.ones(cells), (rows, np.arange(cells))), shape=(math.prod(sub), cells))

@@ -1,0 +1,174 @@
+"""`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as its ridge."""
+
+import math
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from .basis import Floats
+from .batch import Batch, Solutions
+from .dual import Dual, LargeDual, Penalised, independent, is_large
+from .problem import Problem, Solution, Status
+from .threads import single_thread
+
+_PATIENCE = 1.0
+"""Seconds of numpy's work for which the compiled loops are loaded, or compiled if this is the first time ever."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Newton(Penalised):
+    """Maximum entropy under noisy moments, always feasible.
+
+    Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S), where f_S are the
+    known basis functions. Its dual, log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2,
+    is smooth, strictly convex and free of constraints. With ridge_S = strength * r(|S|) * variance_S a constraint is
+    relaxed in proportion to its noise, more for higher orders: r(1) = 0.01, r(j) = j ** 2. As the ridge goes to zero
+    the answer goes to that of the published maximum entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014,
+    section 4.3) wherever that exists.
+
+    A batch goes through compiled loops on all processors where numba is installed, else, like a single problem, through
+    numpy; the numbers are the same. Problems with thousands of unknowns use conjugate gradients.
+
+    Parameters
+    ----------
+    strength
+        The factor above, > 0. None takes 1 for binary axes and 10 otherwise.
+    tolerance
+        Where to stop: the largest entry of the dual's gradient, that is the error of a moment.
+    iterations
+        How many Newton steps are made at most.
+    bars
+        Whether the variance of each cell is computed, too; it about doubles the work.
+    context
+        `Reconstruction` solves over up to this many axes around those asked for, and projects; None solves over these
+        alone.
+    threads
+        How many threads a batch may use; None takes one for each processor.
+
+    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength.
+    """
+
+    bars: bool = True
+    context: int | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.context is not None and self.context < 1:
+            raise ValueError(f"context ({self.context}) must be at least 1")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads ({self.threads}) must be at least 1")
+
+    @overload
+    def solve(self, problem: Problem) -> Solution: ...
+    @overload
+    def solve(self, problem: Batch) -> Solutions: ...
+    def solve(self, problem: Problem | Batch) -> Solution | Solutions:
+        """The table of a problem, or the tables of a batch."""
+        if isinstance(problem, Problem):
+            return self._one(problem)
+        unknowns = int(np.diff(problem.offsets).max(initial=0))
+        kernels = None if is_large(problem.shape, unknowns) else _kernels(_numpy_seconds(problem))
+        if kernels is None:
+            return Solutions.stack([self._one(one) for one in problem])
+        return self._many(problem, kernels)
+
+    def _one(self, problem: Problem) -> Solution:
+        started = time.process_time()
+        ridge = self.ridge(problem)
+        dual = (LargeDual if is_large(problem.shape, len(problem.index)) else Dual)(problem, ridge)
+        with single_thread():
+            theta, steps = self._minimise(dual, independent(problem.shape, problem.index, problem.target))
+            solution = self.solved(problem, dual, theta, steps, started)
+            if not self.bars:
+                return solution
+            variance = dual.variance(solution.table.ravel() / problem.total).reshape(problem.shape)
+        return replace(solution, variance=variance, seconds=time.process_time() - started)
+
+    def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
+        value = dual.value(theta)
+        for step in range(self.iterations + 1):
+            distribution = dual.distribution(theta)
+            gradient = dual.gradient(theta, distribution)
+            if np.abs(gradient).max(initial=0.0) <= self.tolerance:
+                return theta, step
+            if step == self.iterations:
+                break
+            direction = dual.direction(distribution, gradient)
+            decrease = float(gradient @ direction)
+            length = 1.0
+            while True:
+                trial = theta - length * direction
+                new = dual.value(trial)
+                # The last term is rounding: near the optimum the value cannot be resolved any more.
+                if new <= value - 0.25 * length * decrease + 1e-14 * (1 + abs(value)):
+                    break
+                length /= 2
+                if length < 1e-12:
+                    return theta, step
+            theta, value = trial, new
+        return theta, self.iterations
+
+    def _many(self, batch: Batch, kernels: Any) -> Solutions:
+        started = time.process_time()
+        count = len(batch)
+        tables = np.empty((count, batch.cells))
+        variances = np.empty((count, batch.cells) if self.bars else (0, 0))
+        status, steps = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+        values, residuals = np.zeros(count), np.zeros(count)
+        ridge = self.ridges(batch.shape, batch.order, batch.variance)
+        arguments = (
+            np.array(batch.shape, dtype=np.int64),
+            (batch.offsets, batch.index, batch.target, batch.variance, ridge, batch.total, batch.total_variance),
+            independent(batch.shape, batch.index, batch.target),
+            (self.tolerance, self.iterations, self.bars),
+            (tables, variances, status, steps, values, residuals),
+        )
+        threads = min(self.threads or _processors(), count)
+        bounds = np.linspace(0, count, 1 + (threads if threads == 1 else min(count, 16 * threads)), dtype=np.int64)
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda start, stop: kernels.solve_range(start, stop, *arguments), bounds[:-1], bounds[1:]))
+        return Solutions(
+            table=tables.reshape(count, *batch.shape),
+            statuses=_STATUSES[status],
+            objective=math.log(batch.cells) - values,
+            residual=residuals,
+            iterations=steps,
+            variance=variances.reshape(count, *batch.shape) if self.bars else None,
+            seconds=time.process_time() - started,
+            relaxation=np.full(count, self.strength_on(batch.shape)),
+        )
+
+
+_STATUSES = np.array(
+    [list(Status).index(status) for status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.FAILED)], dtype=np.int8
+)
+"""By the compiled loops' codes."""
+
+
+def _numpy_seconds(batch: Batch) -> float:
+    """Roughly how long numpy would take."""
+    unknowns = np.diff(batch.offsets).astype(np.float64)
+    return float((5e-4 + 5e-7 * unknowns**2).sum())
+
+
+def _kernels(seconds: float) -> Any:
+    """The module of compiled loops, or None when it is not installed or would not pay."""
+    name = f"{__package__}.kernels"
+    if name not in sys.modules and seconds < _PATIENCE:
+        return None
+    try:
+        from . import kernels
+    except ImportError:
+        return None
+    return kernels
+
+
+def _processors() -> int:
+    """The number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

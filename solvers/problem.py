@@ -1,0 +1,233 @@
+"""`Problem`, `Solution` and `Status`: one reconstruction question and its answer, whichever solver gives it."""
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from .basis import Floats, Integers, transform
+from .tables import Axes, Tables
+
+
+class Status(enum.Enum):
+    """How a solve ended, from best to worst; the text says what it means and what can be changed."""
+
+    OPTIMAL = "solved to the stated tolerance"
+    RELAXED = "the constraints contradict each other; solved after relaxing them by `Solution.relaxation`"
+    ITERATION_LIMIT = "the iteration limit was reached before the tolerance; raise `iterations` or `tolerance`"
+    TIME_LIMIT = "the time limit was reached before the tolerance; raise the limit or ask for fewer attributes"
+    INFEASIBLE = "no table meets the constraints; use a solver that relaxes them, such as `Newton` or `Ladder`"
+    MISSING = "the back-end is not installed; install it or choose another"
+    FAILED = "no answer was found; the problem may be badly scaled: try another solver"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the solution is an answer."""
+        return self in (Status.OPTIMAL, Status.RELAXED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Which table has these moments? The table's axes, what is known of it, and how well.
+
+    Parameters
+    ----------
+    shape
+        The sizes of the table's axes.
+    index
+        The known coefficients other than the empty set's, as ascending positions in the flattened table of coefficients
+        (see `basis`), int array of shape (m,). With a component all its coefficients and all smaller components are
+        known.
+    target
+        Their moments: means of basis functions of mean square one, shape (m,).
+    variance
+        The error variances of the moments, >= 0, shape (m,); zero for what is exact.
+    total
+        The sum of the table's cells, > 0.
+    total_variance
+        The error variance of `total`, >= 0.
+    marginals
+        The known marginals as they were observed, for solvers that want them so: places of the axes, and table of sum
+        one. They need not agree with each other. None takes those that the moments make up.
+
+    Raises
+    ------
+    ValueError
+        When the arrays do not fit the shape, or a number is not finite or out of range.
+    """
+
+    shape: tuple[int, ...]
+    index: Integers
+    target: Floats
+    variance: Floats
+    total: float
+    total_variance: float = 0.0
+    marginals: tuple[tuple[Axes, Floats], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.index) == len(self.target) == len(self.variance):
+            raise ValueError("index, target and variance must be equally long")
+        if len(self.index) and not (self.index.min() >= 1 and self.index.max() < self.cells):
+            raise ValueError(f"index must lie between 1 and the number of cells ({self.cells})")
+        if (np.diff(self.index) <= 0).any():
+            raise ValueError("index must be ascending")
+        if not (np.isfinite(self.target).all() and np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+            raise ValueError("target must be finite, and variance finite and >= 0")
+        if not (self.total > 0 and math.isfinite(self.total)):
+            raise ValueError(f"total ({self.total}) must be positive and finite")
+
+    @classmethod
+    def of(cls, tables: Tables, axes: Axes) -> "Problem":
+        """What consistent tables of positive total say about the marginal on some ascending axes.
+
+        Each coefficient is read from one view that holds it: the tables are consistent, so any will do.
+        """
+        from .batch import Batch
+
+        return Batch.of(tables, [axes])[0]
+
+    @classmethod
+    def observed(cls, tables: Tables, axes: Axes) -> "Problem":
+        """What tables say that need not be consistent: the best linear estimates of the moments, and in `marginals`
+        each view's own word."""
+        from .consistency import ResidualConsistency
+
+        marginals = []
+        for row, view in enumerate(tables.views):
+            common = tuple(axis for axis in axes if axis in view)
+            if common and tables.values[row].sum() > 0:
+                marginal = tables.project(row, common)
+                marginals.append((tuple(axes.index(axis) for axis in common), marginal / marginal.sum()))
+        return replace(cls.of(ResidualConsistency()(tables), axes), marginals=tuple(marginals))
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of cells of the table."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def order(self) -> Integers:
+        """The number of axes of each known coefficient, shape (m,)."""
+        return transform(self.shape).order[self.index]
+
+    def moments(self, table: Floats) -> Floats:
+        """The known moments of a flattened table of sum one, shape (cells,) to (m,)."""
+        return transform(self.shape).analyse(table)[self.index] * math.sqrt(self.cells)
+
+    def functions(self, weights: Floats) -> Floats:
+        """The sum of the known basis functions with these weights, shape (..., m) to (..., cells)."""
+        coefficients = np.zeros((*weights.shape[:-1], self.cells))
+        coefficients[..., self.index] = weights
+        return transform(self.shape).synthesise(coefficients) * math.sqrt(self.cells)
+
+    def solution(
+        self,
+        distribution: Floats | None,
+        *,
+        status: Status,
+        objective: "float | Callable[[Problem, Floats], float]",
+        iterations: int,
+        seconds: float,
+        relaxation: float,
+    ) -> "Solution":
+        """The record of what a solver found: cells of shape (cells,), summing to one, or None for nothing; and the
+        value of its objective, or how to compute it.
+
+        What a back-end returns is not trusted: cells that are not finite, clearly negative, or of another sum make the
+        status `FAILED`, and a solution without cells has a table of NaN.
+        """
+        if distribution is not None and not (
+            distribution.size == self.cells
+            and np.isfinite(distribution).all()
+            and distribution.min() > -1e-4
+            and abs(distribution.sum() - 1) < 1e-3
+        ):
+            distribution, status = None, Status.FAILED if status.ok else status
+        if distribution is None:
+            table, residual, value = np.full(self.cells, math.nan), math.nan, math.nan
+        else:
+            clipped = np.maximum(distribution, 0.0)
+            table = clipped / clipped.sum()
+            residual = float(np.abs(self.moments(table) - self.target).max(initial=0.0))
+            value = objective(self, table) if callable(objective) else objective
+        return Solution(
+            table=(table * self.total).reshape(self.shape),
+            status=status,
+            objective=value,
+            residual=residual,
+            iterations=iterations,
+            seconds=seconds,
+            relaxation=relaxation,
+        )
+
+    def margins(self) -> list[tuple[tuple[int, ...], Floats]]:
+        """The largest known marginals, summing to one: places of the axes, and table; `marginals` where given.
+
+        The same knowledge as `index` and `target`, as constraints on cells; marginals that overlap repeat each other.
+        """
+        if self.marginals is not None:
+            return list(self.marginals)
+        component = transform(self.shape).component
+        known = np.unique(component[self.index]).tolist()
+        moments = np.zeros(self.cells)
+        moments[0] = 1.0
+        moments[self.index] = self.target
+        margins = []
+        for mask in known:
+            if any(mask & other == mask != other for other in known):
+                continue
+            places = tuple(place for place in range(len(self.shape)) if mask >> place & 1)
+            sub = tuple(self.shape[place] for place in places)
+            part = moments.reshape(self.shape)[
+                tuple(slice(None) if place in places else 0 for place in range(len(self.shape)))
+            ]
+            margins.append((places, transform(sub).synthesise(part.ravel()).reshape(sub) / math.sqrt(part.size)))
+        return margins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """What a solver found.
+
+    Attributes
+    ----------
+    table
+        The cells, of the problem's shape, summing to its total.
+    status
+        How the solve ended.
+    objective
+        The value of the solver's stated objective.
+    residual
+        The largest difference between a moment of the table and its target.
+    iterations
+        How many steps the solver took.
+    seconds
+        Process time.
+    relaxation
+        How far the constraints were relaxed, in the unit that the solver states.
+    variance
+        The noise variance of each cell, of the problem's shape, or None where the solver does not compute it.
+    """
+
+    table: Floats
+    status: Status
+    objective: float
+    residual: float
+    iterations: int
+    seconds: float
+    relaxation: float
+    variance: Floats | None = None
+
+
+class Solver(Protocol):
+    """A way to answer a `Problem`.
+
+    A solver may also have a method ``objective(problem, distribution)``, the value of what it minimises at a
+    distribution of shape (cells,), which must be convex; the checks of `testing` then hold its answers against it.
+    """
+
+    def solve(self, problem: Problem, /) -> Solution: ...

@@ -1,0 +1,161 @@
+"""Batches: built in bulk, and solved by compiled loops with the same numbers as numpy's."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from cases import random_tables, seeds, tables_of
+from hypothesis import given, settings
+
+from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Status, Tables
+from margin.solvers import newton as newton_module
+
+
+def consistent(seed, **options) -> Tables:
+    return JointProjection()(ResidualConsistency()(random_tables(seed, **options)))
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    pytest.importorskip("numba")
+    from margin.solvers import kernels
+
+    return kernels
+
+
+@given(seed=seeds)
+@settings(max_examples=40)
+def test_a_batch_holds_the_problems_of_its_rows(seed):
+    """Against reading each coefficient from the first view that holds it, and summing precisions, one by one."""
+    tables = consistent(seed, mean=50.0)
+    axes = tuple(range(len(tables.sizes)))
+    problem = Problem.of(tables, axes)
+    place = {int(index): row for row, index in enumerate(problem.index)}
+    for index, position in enumerate(np.ndindex(*tables.sizes)):
+        varies = {axis for axis, digit in enumerate(position) if digit}
+        holders = [row for row, view in enumerate(tables.views) if varies <= set(view)]
+        assert (index in place) == bool(holders and varies)
+        if index in place:
+            first = holders[0]
+            moment = tables.moments[first][tuple(position[axis] for axis in tables.views[first])]
+            assert problem.target[place[index]] == pytest.approx(moment)
+            precision = sum(tables.precision[row] for row in holders) * tables.total**2
+            assert problem.variance[place[index]] == pytest.approx(1 / precision)
+
+
+@pytest.mark.parametrize(
+    ("axes", "says"),
+    [
+        (np.array([[1, 0]]), "ascending"),
+        (np.array([[0, 4]]), "below 4"),
+        (np.array([[0, 1], [1, 2]]), "same shape"),
+        (np.array([0, 1]), "shape"),
+        (np.empty((0, 2), dtype=int), "n > 0"),
+    ],
+)
+def test_malformed_axes_are_refused(axes, says):
+    tables = random_tables(0, sizes=(2, 2, 3, 2), count=2)
+    with pytest.raises(ValueError, match=says):
+        Batch.of(tables, axes)
+
+
+def test_a_table_beyond_memory_is_refused_before_it_is_made():
+    tables = random_tables(0, sizes=(2,) * 60, count=3)
+    with pytest.raises(ValueError, match=str(2**50)):
+        Problem.of(tables, tuple(range(50)))
+
+
+def test_packing_keeps_the_problems():
+    tables = consistent(3, sizes=(2, 3, 2, 3), count=5)
+    problems = [Problem.of(tables, axes) for axes in ((0, 1), (0, 3), (2, 3))]
+    for problem, packed in zip(problems, Batch.pack(problems), strict=True):
+        assert packed.shape == problem.shape and packed.total == problem.total
+        assert (packed.index == problem.index).all() and (packed.target == problem.target).all()
+    with pytest.raises(ValueError, match="same shape"):
+        Batch.pack([problems[0], Problem.of(tables, (0, 1, 2))])
+    with pytest.raises(IndexError):
+        Batch.pack(problems)[3]
+
+
+SHAPES = [(2, 2, 2, 2), (2,) * 7, (3, 2, 4, 2), (1, 3, 2, 5), (5,), (2, 70, 3), (2, 2, 1, 2), (3, 3, 3)]
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_compiled_loops_give_numpys_numbers(kernels, sizes, threads):
+    batch = Batch.pack(
+        [Problem.of(consistent(seed, sizes=sizes, count=4), tuple(range(len(sizes)))) for seed in range(9)]
+    )
+    solver = Newton(threads=threads, tolerance=1e-11)
+    compiled = solver._many(batch, kernels)
+    for problem, solution in zip(batch, compiled, strict=True):
+        plain = solver.solve(problem)
+        assert solution.status is plain.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(plain.objective, abs=1e-10)
+        assert solution.table == pytest.approx(plain.table, rel=1e-6, abs=1e-8 * problem.total)
+        assert np.sqrt(solution.variance) == pytest.approx(np.sqrt(plain.variance), rel=1e-4, abs=1e-4)
+        assert solution.residual == pytest.approx(plain.residual, abs=1e-8)
+
+
+def test_compiled_loops_tell_an_iteration_limit_and_may_skip_the_bars(kernels):
+    batch = Batch.of(consistent(1, sizes=(2,) * 6, count=6), [(0, 1, 2, 3), (1, 2, 3, 5)])
+    solutions = Newton(iterations=0, bars=False)._many(batch, kernels)
+    assert solutions.status is Status.ITERATION_LIMIT and solutions.failures == [0, 1]
+    assert solutions.variance is None and solutions[0].variance is None
+
+
+def test_compiled_exponentials_are_right_to_rounding(kernels):
+    from margin.solvers.loops import exponentials
+
+    values = -np.linspace(0.0, 700.0, 20_001)
+    result = values.copy()
+    exponentials(result, np.zeros(len(values), dtype=np.int64))
+    assert result == pytest.approx(np.exp(values), rel=1e-15)
+
+
+def test_a_small_call_never_loads_the_compiler(monkeypatch):
+    monkeypatch.delitem(newton_module.sys.modules, "margin.solvers.kernels", raising=False)
+    tables = consistent(1, sizes=(2,) * 6, count=6)
+    Newton().solve(Batch.of(tables, list(itertools.combinations(range(6), 3))))
+    assert "margin.solvers.kernels" not in newton_module.sys.modules
+
+
+def test_without_numba_numpy_does_it_all(monkeypatch):
+    monkeypatch.setattr(newton_module, "_PATIENCE", 0.0)
+    monkeypatch.setitem(newton_module.sys.modules, "margin.solvers.kernels", None)
+    tables = consistent(1, sizes=(2,) * 6, count=6)
+    assert len(Newton().solve(Batch.of(tables, [(0, 1, 2), (3, 4, 5)]))) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", [2, 3], ids=["pairs", "triples"])
+@pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
+def test_the_default_never_fails(blocks, scale):
+    """Sparse data under little and much noise, from single attributes to twelve at once."""
+    rng = np.random.default_rng(blocks)
+    rate = rng.beta(0.5, 4.0, (6, 14))
+    rows = (rng.random((20_000, 14)) < rate[rng.integers(0, 6, 20_000)]).astype(np.int64)
+    width = 14 // (2 * blocks)
+    groups = [tuple(range(start, min(start + width, 14))) for start in range(0, 14, width)]
+    views = sorted({tuple(sorted(sum(some, ()))) for some in itertools.combinations(groups, blocks)})
+    exact = [np.zeros((2,) * len(view)) for view in views]
+    for view, table in zip(views, exact, strict=True):
+        np.add.at(table, tuple(rows[:, axis] for axis in view), 1.0)
+    noisy = tuple(table + rng.laplace(0, scale * len(views), table.shape) for table in exact)
+    tables = Tables(
+        sizes=(2,) * 14, views=tuple(views), values=noisy, variances=(2 * (scale * len(views)) ** 2,) * len(views)
+    )
+    tables = JointProjection()(ResidualConsistency()(tables))
+    for size in (1, 4, 8, 12):
+        asked = [np.sort(rng.choice(14, size, replace=False)) for _ in range(5)]
+        assert not Newton(bars=False).solve(Batch.of(tables, np.array(asked))).failures
+
+
+def test_a_strength_per_domain():
+    """One for binary axes, ten for others, and what is asked for if it is."""
+    for shape, strength in (((2, 2), 1.0), ((2, 3), 10.0)):
+        tables = tables_of(np.ones(shape) * 9, [(0,), (1,)])
+        problem = Problem.of(tables, (0, 1))
+        assert Newton().solve(problem).relaxation == strength
+        assert dataclasses.replace(Newton(), strength=3.0).solve(problem).relaxation == 3.0

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+from cases import disagreement, random_tables, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from margin.solvers import Clip, JointProjection, ResidualConsistency, Ripple, Simplex, Tables
+from margin.solvers.basis import transform
+
+METHODS = [Clip(), Simplex(), Ripple(), JointProjection()]
+
+
+def one_table(value, variance=1.0):
+    value = np.asarray(value, dtype=float)
+    return Tables(sizes=value.shape, views=(tuple(range(value.ndim)),), values=(value,), variances=(variance,))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+@given(seed=seeds, mean=st.sampled_from([-20.0, 0.0, 0.5, 5.0, 100.0]))
+@settings(max_examples=25, deadline=None)
+def test_no_cell_is_negative_and_totals_stay(method, seed, mean):
+    tables = ResidualConsistency()(random_tables(seed, mean=mean))
+    result = method(tables)
+    slack = 0.01 * np.sqrt(max(tables.variances)) if isinstance(method, Ripple) else 0.0
+    for before, after in zip(tables.values, result.values, strict=True):
+        assert after.min() >= -slack
+        if not isinstance(method, Clip):
+            total = before.sum() if before.sum() > 1e-9 else 0.0
+            assert after.sum() == pytest.approx(total, abs=1e-6 * max(1.0, abs(total)))
+    if method.keeps_consistency:
+        assert disagreement(result) < 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+@given(seed=seeds)
+@settings(max_examples=20, deadline=None)
+def test_what_is_non_negative_is_left_alone(method, seed):
+    tables = ResidualConsistency()(random_tables(seed, mean=100.0, noise=1.0))
+    for before, after in zip(tables.values, method(tables).values, strict=True):
+        assert after == pytest.approx(before, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", [Simplex(), Ripple(), JointProjection()], ids=lambda method: type(method).__name__)
+def test_a_negative_total_ends_in_zeros(method):
+    """The published ripple does not end on such a table."""
+    result = method(one_table(np.full((2,) * 8, -3.0)))
+    assert not result.values[0].any()
+
+
+def test_one_step_of_ripple_by_hand():
+    """-4 goes to zero, and its three neighbours pay a third each (PriView, section 4.4)."""
+    table = np.full((2, 2, 2), 10.0)
+    table[0, 0, 0] = -3.0
+    result = Ripple()(one_table(table)).values[0]
+    expected = np.full((2, 2, 2), 10.0)
+    expected[0, 0, 0] = 0.0
+    for neighbour in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
+        expected[neighbour] = 9.0
+    assert result == pytest.approx(expected)
+
+
+def test_ripple_neighbours_of_categories_differ_in_one_attribute():
+    """Section 4.7: a 2 x 3 cell has one neighbour along the first axis and two along the second."""
+    table = np.full((2, 3), 10.0)
+    table[0, 0] = -3.0
+    assert Ripple()(one_table(table)).values[0] == pytest.approx(np.array([[0, 9, 9], [9, 10, 10]]))
+
+
+def test_ripple_that_runs_out_of_sweeps_is_finished():
+    rng = np.random.default_rng(3)
+    table = rng.normal(0.001, 1.0, (2,) * 6)
+    table += 0.001 - table.mean()
+    result = Ripple(sweeps=2)(one_table(table)).values[0]
+    assert result.min() >= 0 and result.sum() == pytest.approx(table.sum())
+
+
+@given(seed=seeds)
+def test_simplex_is_the_euclidean_projection(seed):
+    """Its optimality conditions: one number is taken from every positive cell, and zero cells had no more than it."""
+    table = np.random.default_rng(seed).normal(1.0, 3.0, 12)
+    if table.sum() <= 0:
+        return
+    result = Simplex()(one_table(table)).values[0]
+    taken = (table - result)[result > 0]
+    assert result.sum() == pytest.approx(table.sum())
+    assert taken == pytest.approx(np.full(len(taken), taken[0]), abs=1e-9)
+    assert table[result == 0].max(initial=-np.inf) <= taken[0] + 1e-9
+
+
+@pytest.mark.parametrize("decay", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_joint_projection_solves_its_programme(decay, seed):
+    """Against the same quadratic programme in cvxpy over the cells of all views."""
+    cvxpy = pytest.importorskip("cvxpy")
+    sizes, views = (2, 3, 2, 2), ((0, 1), (1, 2, 3), (0, 3))
+    rng = np.random.default_rng(seed)
+    values = tuple(rng.normal(3, 5, [sizes[a] for a in view]) for view in views)
+    tables = Tables(sizes=sizes, views=views, values=values, variances=(1.0, 4.0, 2.0))
+    result = JointProjection(decay=decay, tolerance=1e-9, iterations=20_000)(tables)
+
+    # |c_S - observed_S|^2 of a component is the same number in every view, up to the cells outside S; and the weighted
+    # sum of squares over the views of the component's tables is precision_S times it.
+    consistent = ResidualConsistency()(tables)
+    cells = [cvxpy.Variable(value.size, nonneg=True) for value in values]
+    objective, constraints = 0.0, []
+    shared = {}
+    for view, value, variance, cell in zip(views, consistent.values, tables.variances, cells, strict=True):
+        basis = transform(value.shape)
+        matrix = basis.analyse(np.eye(value.size)).T
+        constraints.append(cvxpy.sum(cell) == tables.total)
+        for row in range(1, value.size):
+            weight = float(basis.order[row]) ** -decay / variance
+            objective += weight * cvxpy.square(matrix[row] @ (cell - value.ravel()))
+            position = np.unravel_index(row, value.shape)
+            key = tuple((axis, int(place)) for axis, place in zip(view, position, strict=True) if place)
+            outside = np.prod([sizes[axis] for axis in view if axis not in dict(key)])
+            shared.setdefault(key, []).append(matrix[row] @ cell * float(np.sqrt(outside)))
+    constraints += [first == other for first, *others in shared.values() for other in others]
+    best = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
+    best.solve(solver="CLARABEL")
+    for cell, value in zip(cells, result.values, strict=True):
+        assert cell.value == pytest.approx(value.ravel(), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Ripple(threshold=0.0), "threshold"),
+        (lambda: JointProjection(decay=-1.0), "decay"),
+        (lambda: JointProjection(tolerance=0.0), "tolerance"),
+    ],
+)
+def test_parameters_are_checked(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
