@@ -1,0 +1,263 @@
+"""Where rows come from: the `Source` protocol, and `open_source`, which makes one of a file, a data frame or an array.
+
+A source encodes every attribute of the domain in every pass, so that one pass judges the whole table, whichever views
+are counted. What it raises never carries a value of the data.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .domain import Domain
+from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
+from .errors import DataError
+from .files import SUFFIXES, FileSource
+
+__all__ = ["CodesSource", "ColumnsSource", "FileSource", "FrameSource", "Source", "open_source"]
+
+_ACCEPTED = (
+    f"the path of a file ending in {', '.join(SUFFIXES)}; a data frame (pandas, polars, pyarrow, DuckDB relation); "
+    f"a dict of columns; a two-dimensional numpy array of integer codes; or a Source"
+)
+
+
+@runtime_checkable
+class Source(Protocol):
+    """A table whose rows can be read, more than once. A user's own source is any class with these two methods."""
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what can be seen without reading rows: no such file, a declared column missing or repeated.
+
+        Raises
+        ------
+        DataError
+            Names the file or the attribute.
+        """
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """Read all rows: for every attribute of the domain, the codes of a batch of rows, unsigned, shape (rows,).
+
+        Raises
+        ------
+        DataError
+            When the attribute does not provide for a value. Names the attribute, never the value.
+        """
+
+
+def open_source(data: object) -> Source:
+    """A source of the rows of `data`; a source is returned as it is.
+
+    Parameters
+    ----------
+    data
+        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq; any data frame that speaks Arrow (pandas,
+        polars, pyarrow, a DuckDB relation); a dict from names to columns of equal length; an integer array of codes,
+        shape (rows, attributes), with the columns in the order of the domain; or a `Source`.
+
+    Raises
+    ------
+    DataError
+        When it is none of these.
+
+    Examples
+    --------
+    >>> source = open_source({"sex": ["F", "M", "F"], "children": [0, 2, 1]})
+    >>> [batch["sex"].tolist() for batch in source.batches(Domain({"sex": ["M", "F"], "children": 4}))]
+    [[1, 0, 1]]
+    """
+    if isinstance(data, str | os.PathLike):
+        return FileSource(Path(data))
+    if isinstance(data, np.ndarray):
+        return CodesSource(data)
+    if isinstance(data, Mapping):
+        return ColumnsSource(data)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return ColumnsSource(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return FrameSource(data)
+    if isinstance(data, Source):
+        return data
+    if callable(getattr(data, "collect", None)):
+        raise DataError(f"a {type(data).__name__} has no rows yet: collect it first")
+    raise DataError(f"data of type {type(data).__name__} is not accepted; accepted are {_ACCEPTED}")
+
+
+class FrameSource:
+    """The rows of an object that speaks Arrow's stream protocol: polars, pyarrow, a DuckDB relation.
+
+    Parameters
+    ----------
+    data
+        Must give the same rows every time it is read; one that can be read only once is refused.
+    """
+
+    def __init__(self, data: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(data, pa.RecordBatchReader):
+            raise DataError("a RecordBatchReader can be read only once; pass a table (its read_all()) instead")
+        self._data = data
+        self._rows: int | None = None
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell can be read from."""
+        empty = getattr(self._data, "limit", None)  # spares a relation the query
+        data = quietly(lambda: empty(0), _unreadable) if callable(empty) else self._data
+        with _stream(data) as reader:
+            self._places(reader.schema, domain)
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """The codes of all attributes, at most `ROWS` rows at a time."""
+        return encode_batches(self._columns(domain), domain)
+
+    def table(self) -> Any:
+        """All columns as an Arrow table."""
+        with _stream(self._data) as reader:
+            return quietly(reader.read_all, _unreadable)
+
+    def _places(self, schema: Any, domain: Domain) -> list[int]:
+        places = locate(schema.names, domain, "the data frame")
+        for name, place in places.items():
+            check_type(name, schema.field(place).type)
+        return list(places.values())
+
+    def _columns(self, domain: Domain) -> Generator[Sequence[Any]]:
+        rows = 0
+        with _stream(self._data) as reader:
+            places = self._places(reader.schema, domain)
+            while (batch := quietly(lambda: next(reader, None), _unreadable)) is not None:
+                rows += batch.num_rows
+                for start in range(0, batch.num_rows, ROWS):
+                    yield [batch.column(place).slice(start, ROWS) for place in places]
+        if self._rows not in (None, rows):
+            raise DataError("the data frame gave other rows when it was read again; pass a table that stays as it is")
+        self._rows = rows
+
+
+class ColumnsSource:
+    """The rows of a pandas data frame or of a dict of columns: lists, numpy arrays, series, Arrow arrays.
+
+    Columns that are not declared are not looked at. Values of several types may stand in one column.
+    """
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a table in which a declared column is missing, repeated, or not as long as the others."""
+        self._declared(domain)
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """The codes of all attributes, at most `ROWS` rows at a time."""
+        return encode_batches(self._columns(domain), domain)
+
+    def table(self) -> Any:
+        """All columns as an Arrow table."""
+        import pyarrow as pa
+
+        if isinstance(self._data, Mapping):
+            columns = [_checked_column(str(name), column) for name, column in self._data.items()]
+        else:
+            columns = [self._data.iloc[:, place] for place in range(self._data.shape[1])]
+        names = list(map(str, self._data))
+        arrays = list(map(_arrow, names, columns))
+        return quietly(lambda: pa.Table.from_arrays(arrays, names), "the columns must be equally long")
+
+    def _declared(self, domain: Domain) -> list[Any]:
+        """The declared columns, in the order of the domain."""
+        if isinstance(self._data, Mapping):
+            places = locate(list(self._data), domain, "the table")
+            columns = list(self._data.values())
+            declared = [_checked_column(name, columns[place]) for name, place in places.items()]
+        else:
+            places = locate(list(self._data.columns), domain, "the data frame")
+            declared = [self._data.iloc[:, place] for place in places.values()]
+        for name, column in zip(domain, declared, strict=True):
+            if len(column) != len(declared[0]):
+                raise DataError(f"column {name!r} is not as long as column {domain.attributes[0]!r}")
+        return declared
+
+    def _columns(self, domain: Domain) -> Generator[Sequence[Any]]:
+        declared = self._declared(domain)
+        for start in range(0, len(declared[0]), ROWS):
+            slices = (getattr(column, "iloc", column)[start : start + ROWS] for column in declared)
+            yield list(map(_arrow, domain, slices))
+
+
+class CodesSource:
+    """The rows of an array of codes, shape (rows, attributes), integers, the columns in the order of the domain."""
+
+    def __init__(self, codes: NDArray[Any]) -> None:
+        if np.ma.isMaskedArray(codes):
+            raise DataError("a masked array of codes is not accepted; give masked cells a code of their own")
+        if codes.ndim != 2 or codes.dtype.kind not in "iu":
+            raise DataError(
+                f"an array must be two-dimensional and hold integer codes, a column an attribute; "
+                f"this one has {codes.ndim} dimensions and type {codes.dtype}"
+            )
+        self._codes = codes
+
+    def check(self, domain: Domain) -> None:
+        """Refuse an array that has not one column an attribute."""
+        columns = self._codes.shape[1]
+        if columns != len(domain):
+            raise DataError(f"the array has {columns} columns, but the domain has {len(domain)} attributes")
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """The codes of all attributes, at most `ROWS` rows at a time."""
+        self.check(domain)
+        for start in range(0, len(self._codes), ROWS):
+            block = self._codes[start : start + ROWS]
+            batch = {}
+            for place, (name, attribute) in enumerate(domain.items()):
+                codes = block[:, place]
+                if codes.min() < 0 or codes.max() >= attribute.size:
+                    raise DataError(f"column {name!r} holds a code that is not one of 0 ... {attribute.size - 1}")
+                batch[name] = codes.astype(code_type(attribute))
+            yield batch
+
+
+def _stream(data: Any) -> Any:
+    """An Arrow reader, to be closed after use: a DuckDB connection takes no query while one is open."""
+    import pyarrow as pa
+
+    return quietly(lambda: pa.RecordBatchReader.from_stream(data), _unreadable)
+
+
+def _unreadable(error: Exception) -> str:
+    kind = type(error).__name__
+    return f"the data frame cannot be read through Arrow ({kind}); pass it as a Parquet file or a dict of columns"
+
+
+def _checked_column(name: str, column: Any) -> Any:
+    """A column that has a length and can be sliced."""
+    sliceable = hasattr(column, "__len__") and hasattr(column, "__getitem__")
+    if isinstance(column, str | bytes | Mapping) or not sliceable or len(getattr(column, "shape", (0,))) != 1:
+        raise DataError(f"column {name!r} must be a list, an array or a series, of one dimension")
+    return column
+
+
+def _arrow(name: str, values: Any) -> Any:
+    """Some rows of a column as an Arrow array; values of several types are written out as texts."""
+    import pyarrow as pa
+
+    if isinstance(values, np.ndarray) and not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+
+    def texts() -> Any:
+        return pa.array([None if _is_null(value) else str(value) for value in values], pa.string())
+
+    with contextlib.suppress(Exception):  # a library's own, whatever it is; a failure that matters comes again below
+        return pa.array(values, from_pandas=True)
+    return quietly(texts, f"column {name!r} holds values that cannot be read")
+
+
+def _is_null(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
