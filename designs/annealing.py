@@ -56,11 +56,9 @@ def _trials(v: int, k: int, t: int, above: int, below: int) -> list[tuple[int, i
     trials = [
         (size // order, order, extra)
         for extra in range(EXTRA + 1)
+        if (v + extra) ** t <= LARGEST_TABLE and comb(v + extra, t) <= LARGEST_COUNT
         for size in range(above, below)
         for order in range(1, min(size, v + extra) + 1)
-        if size % order == 0
-        and (v + extra) % order <= MOST_FIXED
-        and (v + extra) ** t <= LARGEST_TABLE
-        and comb(v + extra, t) <= LARGEST_COUNT
+        if size % order == 0 and (v + extra) % order <= MOST_FIXED
     ]
     return sorted(trials, key=lambda trial: (trial[0] + trial[2], trial))

@@ -77,7 +77,7 @@ def _covering(v: int, k: int, t: int, seed: int, effort: int) -> Design:
     blocks, provenance = _trivial(v, k, t) or _best(v, k, t, seed, effort)
     design = Design(v=v, k=k, t=t, blocks=tuple(sorted(blocks)), provenance=provenance)
     if not design.verify():
-        raise RuntimeError(f"the {provenance} leave {len(design.uncovered())} subsets uncovered")
+        raise RuntimeError(f"{provenance} left {len(design.uncovered())} subsets uncovered: please report this")
     return design
 
 

@@ -10,7 +10,7 @@ from .subsets import Block, BoolArray, FloatArray, IntArray, subsets
 
 Fits = Callable[[Sequence[int]], BoolArray]
 LARGEST_TABLE = 10**8  # entries of an array with an axis of v for each of up to 4 points
-NOISE = 0.3  # less than a whole subset: breaks ties
+JITTER = 0.3  # random, to break ties: less than a whole subset
 
 
 class Wanted(Protocol):
@@ -59,7 +59,7 @@ def greedy_cover(wanted: Wanted, fits: Fits, price: FloatArray, rng: np.random.G
             open_[block] = False
             if not open_.any():
                 break
-            score = gain / price + NOISE * rng.random(len(price))
+            score = gain / price + JITTER * rng.random(len(price))
             block.append(int(np.argmax(np.where(open_, score, -1.0))))
             wanted.take(block[-1])
         wanted.settle()
@@ -144,13 +144,15 @@ class _Sparse:
         points = np.array([p for s in sets for p in s])
         owners = np.repeat(np.arange(len(sets)), self._sizes)[np.argsort(points, kind="stable")]
         self._holders = np.split(owners, np.cumsum(np.bincount(points, minlength=v))[:-1])
+        self._missing = self._sizes  # how many points of a set are not in the block
+        self._rest = self._sums  # the sum of these points
+        self._gain = np.zeros(v, np.int64)
 
     def start(self) -> list[int] | None:
         first = int(np.argmax(self._wanted))
         if not self._wanted[first]:
             return None
-        self._missing = self._sizes.copy()  # how many points of a set are not in the block
-        self._rest = self._sums.copy()  # the sum of these points
+        self._missing, self._rest = self._sizes.copy(), self._sums.copy()
         self._gain = np.bincount(self._rest[self._wanted & (self._missing == 1)], minlength=self._v)
         for point in self._sets[first]:
             self.take(point)

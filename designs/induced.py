@@ -65,7 +65,7 @@ def _costs(base: Design, v: int, k: int, cover: Cover) -> FloatArray:
     widest = v + base.k * -(-v // base.v)
     costs = np.full(widest + 2, float(v**base.t))
     costs[: base.t], costs[base.t : k + 1] = 0, 1
-    for n in range(k + 1, min(int(TOO_WIDE * k), v - 1) + 1):
+    for n in range(k + 1, min(TOO_WIDE * k, v - 1) + 1):
         costs[n] = len(cover(n))
     return costs
 
@@ -107,10 +107,10 @@ def _descend(
     np.add.at(widths, through, copies[:, None])
     widths[size] = 0
 
-    def change(step: int, noise: float, *, barred: int | None = None) -> int:
+    def change(step: int, jitter: float, *, barred: int | None = None) -> int:
         extra = costs[widths + step] - costs[widths]
         extra[size] = 0.0
-        loss = extra.take(through).sum(axis=1) + noise * rng.random(len(copies))
+        loss = extra.take(through).sum(axis=1) + jitter * rng.random(len(copies))
         if step < 0:
             loss[copies == 0] = np.inf
         if barred is not None:
@@ -123,11 +123,11 @@ def _descend(
 
     surplus = int(copies.sum()) - v
     for _ in range(abs(surplus)):
-        change(-1 if surplus > 0 else 1, noise=1e-3)
+        change(-1 if surplus > 0 else 1, jitter=1e-3)
     best, best_cost = copies.copy(), costs[widths].sum()
     for _ in range(ROUNDS):
-        removed = change(-1, noise=3.0)
-        change(+1, noise=0.5, barred=removed)
+        removed = change(-1, jitter=3.0)
+        change(+1, jitter=0.5, barred=removed)
         cost = costs[widths].sum()
         if cost < best_cost:
             best, best_cost = copies.copy(), cost

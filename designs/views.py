@@ -157,6 +157,7 @@ def _views(
     seed: int,
     effort: int,
 ) -> tuple[Block, ...]:
+    """Everything in one view where it fits; else the sets that are too large, and a cover of the rest."""
     named = range(len(sizes)) if sets is None else sorted({j for members in sets for j in members})
     if prod(sizes[j] for j in named) <= max_cells:
         return (tuple(named),)

@@ -118,4 +118,4 @@ BAD = {
 def test_a_malformed_design_names_what_is_wrong(name):
     changes, says = BAD[name]
     with pytest.raises(ValueError, match=says):
-        Design(**{**{"v": 7, "k": 3, "t": 2, "blocks": FANO, "provenance": "by hand"}, **changes})
+        Design(**{"v": 7, "k": 3, "t": 2, "blocks": FANO, "provenance": "by hand", **changes})

@@ -46,7 +46,7 @@ def test_only_the_proportions_of_the_shares_count(power):
     assert errors[0] == pytest.approx(errors[1], rel=1e-12)
 
 
-def test_one_view_of_everything_has_its_own_noise():
+def test_one_view_of_everything_has_its_own_error():
     assert expected_error([3, 4], [(0, 1)], [1.0], workload=[(0, 1)], power=2) == pytest.approx(12)
     assert expected_error([3, 4], [(0, 1)], [1.0], workload=[(0,), (0,)], power=2) == pytest.approx(24)
 
@@ -88,7 +88,7 @@ def test_all_pairs_of_a_hundred_attributes_are_quick():
     ],
 )
 def test_bad_arguments_name_themselves(changes, says):
-    given = {**{"sizes": [2, 3], "views": [(0, 1)], "shares": [1.0], "workload": [(0,)], "power": 2}, **changes}
+    given = {"sizes": [2, 3], "views": [(0, 1)], "shares": [1.0], "workload": [(0,)], "power": 2, **changes}
     with pytest.raises(ValueError, match=says):
         expected_error(
             given["sizes"], given["views"], given["shares"], workload=given["workload"], power=given["power"]

@@ -71,6 +71,65 @@ def test_the_chosen_views_have_the_least_error_of_the_grid(power):
     assert expected_error(sizes, chosen, [1.0] * len(chosen), workload=pairs, power=power) == min(errors)
 
 
+def test_attributes_of_one_value_join_every_view_within_the_limit():
+    views = covering_views([2, 1, 3, 1, 4, 5], max_cells=24)
+    assert all({1, 3} <= set(view) for view in views)
+    assert covering_views([1, 1, 1], max_cells=1) == ((0, 1, 2),)
+    assert covering_views([1, 300, 1], max_cells=256) == ((0, 1), (0, 2), (1, 2))
+
+
+def test_fewer_attributes_than_must_meet_are_one_view():
+    assert covering_views([3, 4], max_cells=5, t=3) == ((0, 1),)
+    assert covering_views([300], max_cells=5) == ((0,),)
+
+
+def test_attributes_in_no_given_set_are_left_out():
+    assert covering_views([2, 2, 2, 2], max_cells=4, sets=[(2, 1), (1,)]) == ((1, 2),)
+    assert covering_views([2, 2], max_cells=4, sets=[()]) == ((),)
+
+
+def test_all_pairs_as_sets_are_as_good_as_t():
+    pairs = list(itertools.combinations(range(32), 2))
+    assert len(covering_views([2] * 32, max_cells=256, sets=pairs)) == 20
+    singles = [(a,) for a in range(32)]
+    assert len(covering_views([2] * 32, max_cells=256, sets=singles + pairs)) == 20
+
+
+def test_sets_of_several_lengths_within_a_set_beyond_the_limit_need_no_other_view():
+    views = covering_views([20, 20, 20, 2], max_cells=256, sets=[(0, 1, 2), (0, 1), (1, 3)])
+    assert views == ((0, 1, 2), (1, 3))
+
+
+@pytest.mark.parametrize("d", [12, 16, 24, 40])
+@pytest.mark.parametrize("power", [1, 2])
+def test_binary_domains_get_blocks_of_at_most_eight(d, power):
+    assert max(map(len, choose_views([2] * d, power=power))) == 8
+
+
+def test_two_hundred_mixed_attributes_are_covered():
+    sizes = np.random.default_rng(1).integers(2, 20, 200).tolist()
+    views = covering_views(sizes, max_cells=512)
+    together = np.zeros((200, 200), dtype=bool)
+    for view in views:
+        together[np.ix_(view, view)] = True
+        assert math.prod(sizes[a] for a in view) <= 512
+    assert together.all()
+
+
+@pytest.mark.slow
+def test_four_hundred_mixed_attributes_are_covered():
+    sizes = np.random.default_rng(2).integers(2, 6, 400).tolist()
+    together = np.zeros((400, 400), dtype=bool)
+    for view in covering_views(sizes, max_cells=1024):
+        together[np.ix_(view, view)] = True
+    assert together.all()
+
+
+def test_too_many_sets_are_refused():
+    with pytest.raises(ValueError, match=r"t \(3\) gives 166167000 sets of 1000 attributes"):
+        covering_views([2, 3] * 500, max_cells=256, t=3)
+
+
 def test_views_are_the_same_for_the_same_arguments():
     sizes = [3, 7, 2, 9, 4, 6, 2, 5, 11]
     assert covering_views(sizes, max_cells=100, seed=3) == covering_views(sizes, max_cells=100, seed=3)
