@@ -1,0 +1,142 @@
+"""What all methods of `Private` have in common: they check, count, charge, and only then draw."""
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ._numbers import Number, exact, shown
+from .account import Account
+from .budget import Budget
+from .counting.plan import CountPlan
+from .domain import Domain, View
+from .entropy import Entropy
+from .errors import BudgetError, DomainError
+from .event import Event
+from .ledger import Ledger, Token
+from .noise import ExponentialMechanism
+from .source import Source
+
+__all__ = ["Chargeable", "Gate"]
+
+log = logging.getLogger("margin")
+
+Integers = npt.NDArray[np.int64]
+T = TypeVar("T")
+
+
+class Chargeable(Protocol):
+    """A record of what has been spent on a data set, kept beyond the process: `Ledger.dataset(name)`."""
+
+    def charge(self, budget: Budget, /) -> Token | None:
+        """Record durably that the budget is spent, or raise and record nothing."""
+
+
+class Gate:
+    """A source of rows, what may be spent on them, and what has been done; see `Private` for the parameters."""
+
+    def __init__(
+        self, source: Source, *, domain: Domain, budget: Budget, entropy: Entropy, ledger: Chargeable | None = None
+    ) -> None:
+        if isinstance(ledger, Ledger):
+            raise BudgetError("a ledger holds many data sets: pass ledger.dataset(name)")
+        self.domain = domain
+        self.budget = budget
+        self._source = source
+        self._entropy = entropy
+        self._ledger = ledger
+        self._account = Account(budget)
+        self._events: list[Event] = []
+        self._token: Token | None = None
+        self._counted: dict[View, Integers] = {}
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has been done so far."""
+        return tuple(self._events)
+
+    @property
+    def token(self) -> Token | None:
+        """What the ledger gave for the charge, once it has been charged."""
+        return self._token
+
+    def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
+        """Charge for the events, note them, and draw. `true` is what the draw will hide, for an audit to look at."""
+        self._charge(sum(event.units for event in events))
+        self._events += events
+        log.info("drawing noise")
+        return draw()
+
+    def _charge(self, units: int) -> None:
+        """The ledger with all of the budget the first time, then the account."""
+        if units > self._account.remaining:
+            self._account.charge(units)  # refuses, before the ledger is touched
+        if self._ledger is not None and not self._account.spent:
+            self._token = self._ledger.charge(self.budget)
+        self._account.charge(units)
+
+    def _units(self, spend: Number | None) -> int:
+        """A part of the whole budget, or what is left of it, in units."""
+        if spend is None:
+            if not self._account.remaining:
+                raise BudgetError("nothing is left of the budget: spend less on earlier calls")
+            return self._account.remaining
+        share = exact("spend", spend)
+        if not 0 < share <= 1:
+            raise BudgetError(f"spend ({shown(spend)}) must be a part of the whole budget, > 0 and <= 1")
+        units = math.floor(share * self.budget.units)
+        if units < 1:
+            raise BudgetError(f"spend ({shown(spend)}) comes to less than one unit of 1e-12: spend more")
+        return units
+
+    def _choices(
+        self, method: str, about: tuple[object, ...], charges: Sequence[int], spread: int
+    ) -> tuple[Event, ...]:
+        """The events of choices, one a charge."""
+        samplers = {units: self._selection(units, spread) for units in set(charges)}
+        return tuple(
+            Event(method=method, about=about, units=units, sampler=samplers[units], spread=spread) for units in charges
+        )
+
+    def _selection(self, units: int, spread: int) -> ExponentialMechanism:
+        return self.budget.selection(units, spread=spread)
+
+    def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
+        """Each table with independent noise of its event in every cell; equal samplers draw together."""
+        noisy: list[Integers] = list(tables)
+        for sampler in dict.fromkeys(event.sampler for event in events):
+            assert not isinstance(sampler, ExponentialMechanism)
+            rows = [row for row, event in enumerate(events) if event.sampler == sampler]
+            ends = np.cumsum([tables[row].size for row in rows])
+            drawn = np.split(sampler.sample(int(ends[-1]), self._entropy), ends[:-1])
+            for row, draws in zip(rows, drawn, strict=True):
+                true = tables[row]
+                noisy[row] = true + draws.reshape(true.shape)
+        return noisy
+
+    def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
+        checked = [self.domain.view(view) for view in views]
+        if not checked:
+            raise DomainError("there must be at least one view")
+        return checked
+
+    def _items(self, attributes: Iterable[str]) -> View:
+        names = self.domain.view(attributes)
+        for name in names:
+            if self.domain[name].size != 2:
+                raise DomainError(f"attribute {name!r} is no item: it must have two categories, absent and present")
+        return names
+
+    def _tables(self, views: Sequence[View]) -> list[Integers]:
+        """The true tables. Rows are read once for each view, and kept from every eye."""
+        new = list(dict.fromkeys(view for view in views if view not in self._counted))
+        if new:
+            plan = CountPlan(self.domain, new)
+            log.info("counting the views")
+            for batch in self._source.batches(self.domain):
+                plan.accumulate(batch)
+            self._counted.update(zip(new, plan.tables, strict=True))
+        return [self._counted[view] for view in views]

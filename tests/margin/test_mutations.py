@@ -1,0 +1,455 @@
+"""Seeded bugs: each is a mistake that someone has made or could make, and each must be caught.
+
+`MECHANISMS` are mechanisms that do wrong with a sound gate; `GATES` are mistakes in the library itself, under
+mechanisms that do nothing wrong. The list in docs/guarantees.md is compared with this one.
+"""
+
+import re
+import warnings
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from margin import _counts, _gate, _sparse, private
+from margin.account import Account
+from margin.audit import audit
+from margin.budget import ZCDP, Budget, Neighbours, PureDP
+from margin.domain import Domain
+from margin.entropy import SeededEntropy
+from margin.errors import DataError
+from margin.noise import DiscreteGaussian, ExponentialMechanism
+
+DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
+VIEWS = [["a", "b"], ["b", "c"]]
+GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
+
+
+def truth(gate, view=("a", "b", "c")):
+    """What a mechanism must not touch."""
+    return gate._tables([gate.domain.view(view)])[0]
+
+
+class Standard:
+    """Nothing wrong: two views."""
+
+    def run(self, gate, workload):
+        return [m.counts for m in gate.measure(VIEWS)]
+
+
+class Twice:
+    """Nothing wrong but that it asks for all of the budget two times, which must be refused."""
+
+    def run(self, gate, workload):
+        return [gate.measure(VIEWS, spend=1)[0].counts for _ in range(2)]
+
+
+class Chooser:
+    """Nothing wrong: a choice among views by how far they are from even tables."""
+
+    def run(self, gate, workload):
+        views = [["a"], ["b"], ["c"], ["a", "b"], ["b", "c"]]
+        public = [np.full(gate.domain.shape(view), 3) for view in views]
+        return gate.select(views, public, count=2)
+
+
+class Sampler:
+    """Nothing wrong: draws of cells and of their negations."""
+
+    def run(self, gate, workload):
+        return gate.sample_queries(VIEWS, np.zeros(36, int), multiplier=3, size=5, negations=True)
+
+
+class Items:
+    """Nothing wrong: counts of items, and the number of items to keep of a row."""
+
+    def run(self, gate, workload):
+        names = list(gate.domain)
+        most = gate.select_most(names, [1, 2, 3], penalties=[0, 0, 0], spend="1/2")
+        return most, gate.truncated_counts(names, most=2, grain=4).counts
+
+
+class Sparse:
+    """Nothing wrong: the large cells of a table."""
+
+    def run(self, gate, workload):
+        kept = gate.sparse_cells(["a", "b", "c"], threshold=2)
+        return np.bincount(kept.cells, kept.counts, 24)
+
+
+SOUND = [Standard(), Twice(), Chooser(), Sampler(), Items(), Sparse()]
+ITEMS = Domain(dict.fromkeys("abcdef", 2))
+
+
+def audited(mechanism, budget=PureDP(1), pairs=40, runs=0):
+    domain = ITEMS if isinstance(mechanism, Items) else DOMAIN
+    flat = lambda out: np.concatenate([np.ravel(part) for part in (out if isinstance(out, list) else [out])])  # noqa: E731
+    return audit(mechanism, domain=domain, budget=budget, pairs=pairs, runs=runs, output=flat)
+
+
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.5"), PureDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr)
+@pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
+def test_sound_mechanisms_pass(mechanism, budget):
+    assert audited(mechanism, budget).findings == ()
+
+
+# Mechanisms that go past the gate
+
+
+def exact_total(gate):
+    return [*Standard().run(gate, None), truth(gate).sum()]
+
+
+def total_kept(gate):
+    first, second = Standard().run(gate, None)
+    return [first + (truth(gate).sum() - first.sum()) / first.size, second]
+
+
+def only_cells_that_exist(gate):
+    table = gate.measure([["a", "b", "c"]])[0].counts
+    return table[truth(gate) > 0]
+
+
+def zero_stays_zero(gate):
+    table = gate.measure([["a", "b", "c"]])[0].counts
+    return np.where(truth(gate) > 0, table, 0)
+
+
+def branch_on_size(gate):
+    return gate.measure(VIEWS if truth(gate).sum() > 9 else VIEWS[:1])[0].counts
+
+
+def view_chosen_on_the_data(gate):
+    no, yes = truth(gate, ["a"])
+    return gate.measure([VIEWS[0] if yes > no else VIEWS[1]])[0].counts
+
+
+def spend_by_number_of_rows(gate):
+    return gate.measure(VIEWS, spend=F(1, 1 + int(truth(gate).sum())))[0].counts
+
+
+def shares_by_the_data(gate):
+    return gate.measure(VIEWS, shares=[1 + int(truth(gate, ["a"])[0]), 1])[0].counts
+
+
+def crash_as_a_signal(gate):
+    if truth(gate).max() > 3:
+        raise DataError("too many rows in a cell")
+    return gate.measure(VIEWS)[0].counts
+
+
+def data_in_an_error(gate):
+    raise DataError(f"{truth(gate).sum()} rows are too few")
+
+
+def prints_the_rows(gate):
+    print(truth(gate).sum())
+    return gate.measure(VIEWS)[0].counts
+
+
+def warns_of_the_rows(gate):
+    warnings.warn(f"only {truth(gate).sum()} rows", stacklevel=1)
+    return gate.measure(VIEWS)[0].counts
+
+
+def own_float_noise(gate):
+    return truth(gate) + np.random.default_rng().laplace(scale=1.0, size=24).reshape(2, 3, 4)
+
+
+def own_seeded_noise(gate):
+    return truth(gate) + np.random.default_rng(0).laplace(scale=1.0, size=24).reshape(2, 3, 4)
+
+
+def domain_learnt(gate):
+    return gate.measure([["a", "b"]])[0].counts, (truth(gate, ["c"]) > 0).tolist()
+
+
+def better_of_two(gate):
+    tries = [gate.measure([["a", "b"]], spend="1/2")[0].counts for _ in range(2)]
+    return min(tries, key=lambda counts: np.abs(counts - truth(gate, ["a", "b"])).sum())
+
+
+def again_until_close(gate):
+    for _ in range(4):
+        counts = gate.measure([["a"]], spend="1/4")[0].counts
+        if np.abs(counts - truth(gate, ["a"])).max() < 3:
+            break
+    return counts
+
+
+def clipped_to_the_largest(gate):
+    return np.minimum(gate.measure(VIEWS)[0].counts, truth(gate, VIEWS[0]).max())
+
+
+def rounded_to_the_truth_when_close(gate):
+    counts, true = gate.measure([["a", "b"]])[0].counts, truth(gate, ["a", "b"])
+    return np.where(np.abs(counts - true) <= 2, true, counts)
+
+
+def sensitive_public_answer(gate):
+    gate.select([["a"], ["b"]], [truth(gate, ["a"]), np.zeros(3)], spend="1/2")
+    return 0
+
+
+def broken(gate):
+    return gate.nothing
+
+
+def reads_the_source(gate):
+    return [len(batch["a"]) for batch in gate._source.batches(gate.domain)]
+
+
+MECHANISMS = [
+    exact_total,
+    total_kept,
+    only_cells_that_exist,
+    zero_stays_zero,
+    branch_on_size,
+    view_chosen_on_the_data,
+    spend_by_number_of_rows,
+    shares_by_the_data,
+    crash_as_a_signal,
+    data_in_an_error,
+    prints_the_rows,
+    warns_of_the_rows,
+    own_float_noise,
+    own_seeded_noise,
+    domain_learnt,
+    better_of_two,
+    again_until_close,
+    clipped_to_the_largest,
+    rounded_to_the_truth_when_close,
+    sensitive_public_answer,
+    reads_the_source,
+    broken,
+]
+
+
+@pytest.mark.parametrize("wrong", MECHANISMS, ids=lambda wrong: wrong.__name__)
+def test_a_mechanism_that_goes_past_the_gate_is_caught(wrong):
+    class Wrong:
+        def run(self, gate, workload):
+            return wrong(gate)
+
+    assert audited(Wrong()).findings
+
+
+# Mistakes in the library
+
+
+def half_the_scale(patch):
+    noise = PureDP.noise
+    patch.setattr(PureDP, "noise", lambda self, charge, **bounds: noise(self, 2 * charge, **bounds))
+
+
+def half_the_variance(patch):
+    noise = ZCDP.noise
+    patch.setattr(ZCDP, "noise", lambda self, charge, **bounds: noise(self, 2 * charge, **bounds))
+
+
+def gaussian_for_pure(patch):
+    patch.setattr(PureDP, "noise", lambda self, charge, **bounds: DiscreteGaussian(F(1)))
+
+
+def each_view_gets_all(patch):
+    patch.setattr(
+        private, "split_units", lambda total, shares: (total,) * (shares if isinstance(shares, int) else len(shares))
+    )
+    patch.setattr(Account, "charge", lambda self, units: None)
+
+
+def nothing_is_charged(patch):
+    patch.setattr(_gate.Gate, "_charge", lambda self, units: None)
+
+
+def the_account_forgets(patch):
+    patch.setattr(Account, "spent", property(lambda self: 0))
+    patch.setattr(Account, "remaining", property(lambda self: self._budget.units))
+
+
+def replacement_counts_once(patch):
+    patch.setattr(Budget, "rows", property(lambda self: self.rows_per_person))
+
+
+def one_row_a_person(patch):
+    patch.setattr(Budget, "sensitivity", lambda self, *, l1=1, l2_squared=1: (l1, l2_squared))
+
+
+def m_instead_of_m_squared(patch):
+    patch.setattr(Budget, "sensitivity", lambda self, *, l1=1, l2_squared=1: (self.rows * l1, self.rows * l2_squared))
+
+
+def half_the_spread(patch):
+    choices = _gate.Gate._choices
+    patch.setattr(_gate.Gate, "_choices", lambda self, m, a, c, spread: choices(self, m, a, c, max(1, spread // 2)))
+
+
+def twice_the_rate(patch):
+    selection = Budget.selection
+    patch.setattr(Budget, "selection", lambda self, charge, *, spread: selection(self, 4 * charge, spread=spread))
+
+
+def gap_squared(patch):
+    patch.setattr(private, "gaps", lambda tables, public: _counts.gaps(tables, public) ** 2)
+
+
+def no_truncation(patch):
+    patch.setattr(private, "truncated", lambda held, most, grain: grain * held.sum(axis=0))
+
+
+def truncation_one_too_late(patch):
+    patch.setattr(private, "truncated", lambda held, most, grain: _counts.truncated(held, most + 1, grain))
+
+
+def truncation_rounded_up(patch):
+    def wrong(held, most, grain):
+        sizes = held.sum(axis=1)
+        return np.where(sizes > most, -(-grain * most // np.maximum(sizes, 1)) + 1, grain) @ held
+
+    patch.setattr(private, "truncated", wrong)
+
+
+def adding(patch, change):
+    add = _gate.Gate._add_noise
+    patch.setattr(_gate.Gate, "_add_noise", lambda self, events, tables: change(add(self, events, tables), tables))
+
+
+def noise_halved_afterwards(patch):
+    adding(patch, lambda noisy, tables: [t + (n - t) // 2 for n, t in zip(noisy, tables, strict=True)])
+
+
+def no_noise_on_empty_cells(patch):
+    adding(patch, lambda noisy, tables: [np.where(t == 0, 0, n) for n, t in zip(noisy, tables, strict=True)])
+
+
+def no_noise_on_full_cells(patch):
+    adding(patch, lambda noisy, tables: [np.where(t > 0, t, n) for n, t in zip(noisy, tables, strict=True)])
+
+
+def noise_of_one_sign(patch):
+    adding(patch, lambda noisy, tables: [t + np.abs(n - t) for n, t in zip(noisy, tables, strict=True)])
+
+
+def negative_results_clipped_in_the_gate(patch):
+    adding(patch, lambda noisy, tables: [np.where(n < 0, t, n) for n, t in zip(noisy, tables, strict=True)])
+
+
+def float_noise(patch):
+    rng = np.random.default_rng(1)
+    adding(patch, lambda noisy, tables: [t + rng.laplace(size=t.shape) for t in tables])
+
+
+def one_noise_for_all_views(patch):
+    def change(noisy, tables):
+        draws = (noisy[0] - tables[0]).ravel()
+        return [t + np.resize(draws, t.shape) for t in tables]
+
+    adding(patch, change)
+
+
+def one_noise_for_all_cells(patch):
+    adding(patch, lambda noisy, tables: [t + (n - t).flat[0] for n, t in zip(noisy, tables, strict=True)])
+
+
+def always_the_best(patch):
+    patch.setattr(private, "peel", lambda mechanisms, scores, entropy: np.argsort(-scores)[: len(mechanisms)])
+
+
+def draws_with_thrice_the_rate(patch):
+    draw = ExponentialMechanism.draw
+    patch.setattr(
+        ExponentialMechanism,
+        "draw",
+        lambda self, scores, count, entropy: draw(ExponentialMechanism(3 * self.rate), scores, count, entropy),
+    )
+
+
+def tables_without_empty_rows(patch):
+    tables = _gate.Gate._tables
+    change = lambda table: table[table.reshape(len(table), -1).any(axis=1)]  # noqa: E731
+    patch.setattr(_gate.Gate, "_tables", lambda self, views: [change(table) for table in tables(self, views)])
+
+
+def rows_counted_twice(patch):
+    tables = _gate.Gate._tables
+    patch.setattr(_gate.Gate, "_tables", lambda self, views: [2 * t for t in tables(self, views)])
+
+
+def entropy_that_repeats(patch):
+    take = SeededEntropy.take
+
+    def again(self, n):
+        self._calls = 0
+        return take(self, n)
+
+    patch.setattr(SeededEntropy, "take", again)
+
+
+def sparse_without_empty_cells(patch):
+    patch.setattr(_sparse, "_marks", lambda noise, cells, threshold, entropy: iter(()))
+
+
+def sparse_threshold_on_the_truth(patch):
+    large = private.noisy_large_cells
+
+    def wrong(noise, cells, true, threshold, entropy):
+        found, counts = large(noise, cells, true, threshold, entropy)
+        kept = np.isin(found, true[0][true[1] >= 1])
+        return found[kept], counts[kept]
+
+    patch.setattr(private, "noisy_large_cells", wrong)
+
+
+REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
+PERSON = ZCDP("0.5", rows_per_person=3)
+WIDE = PureDP("0.1")
+GATES = [
+    (half_the_scale, Standard(), PureDP(1), 0),
+    (half_the_variance, Standard(), ZCDP("0.5"), 0),
+    (gaussian_for_pure, Standard(), PureDP(1), 0),
+    (each_view_gets_all, Standard(), PureDP(1), 0),
+    (nothing_is_charged, Twice(), PureDP(1), 0),
+    (the_account_forgets, Twice(), PureDP(1), 0),
+    (replacement_counts_once, Standard(), REPLACE, 0),
+    (one_row_a_person, Standard(), PERSON, 0),
+    (m_instead_of_m_squared, Standard(), PERSON, 0),
+    (half_the_spread, Chooser(), PureDP(1), 0),
+    (half_the_spread, Sampler(), PureDP(1), 0),
+    (twice_the_rate, Chooser(), ZCDP("0.5"), 0),
+    (gap_squared, Chooser(), PureDP(1), 0),
+    (no_truncation, Items(), PureDP(1), 0),
+    (truncation_one_too_late, Items(), PureDP(1), 0),
+    (truncation_rounded_up, Items(), PureDP(1), 0),
+    (noise_halved_afterwards, Standard(), PureDP(1), 0),
+    (no_noise_on_empty_cells, Standard(), PureDP(1), 0),
+    (no_noise_on_full_cells, Standard(), PureDP(1), 0),
+    (noise_of_one_sign, Standard(), ZCDP("0.5"), 0),
+    (negative_results_clipped_in_the_gate, Standard(), PureDP(1), 0),
+    (float_noise, Standard(), PureDP(1), 0),
+    (one_noise_for_all_views, Standard(), WIDE, 0),
+    (one_noise_for_all_cells, Standard(), PureDP(1), 4000),
+    (always_the_best, Chooser(), PureDP("0.2"), 0),
+    (draws_with_thrice_the_rate, Sampler(), PureDP("0.5"), 0),
+    (tables_without_empty_rows, Standard(), PureDP(1), 0),
+    (rows_counted_twice, Standard(), PureDP(1), 0),
+    (entropy_that_repeats, Standard(), PureDP(1), 2000),
+    (sparse_without_empty_cells, Sparse(), PureDP(1), 1200),
+    (sparse_threshold_on_the_truth, Sparse(), PureDP(1), 1200),
+]
+
+
+@pytest.mark.parametrize(
+    ("mistake", "mechanism", "budget", "runs"), GATES, ids=[f"{g[0].__name__}-{type(g[1]).__name__}" for g in GATES]
+)
+def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, monkeypatch):
+    mistake(monkeypatch)
+    assert audited(mechanism, budget, pairs=40, runs=runs).findings
+
+
+def test_there_are_thirty_and_all_are_listed():
+    names = {wrong.__name__ for wrong in MECHANISMS} | {gate[0].__name__ for gate in GATES}
+    assert len(names) >= 30
+    rows = re.findall(r"^\| `(\w+)` \| .* \| ((?:grey|law|black|, )+) \|$", GUARANTEES.read_text(), re.MULTILINE)
+    assert names == {name for name, _ in rows} and len(rows) == len(names)
+    assert {gate[0].__name__ for gate in GATES if gate[3]} == {name for name, layer in rows if "black" in layer}
