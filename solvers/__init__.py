@@ -18,6 +18,7 @@ from .mirror_descent import MirrorDescent
 from .newton import Newton
 from .nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .problem import Problem, Solution, Solver, Status
+from .projection_qp import ProjectionQP
 from .tables import Tables
 from .trust_exact import TrustExact
 
@@ -38,6 +39,7 @@ __all__ = [
     "Newton",
     "NonNegativity",
     "Problem",
+    "ProjectionQP",
     "Reconstruction",
     "ResidualConsistency",
     "Ripple",

@@ -12,7 +12,7 @@ basis function, itself scaled to mean square one under the uniform distribution.
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class Transform:
         self._backward = [_operator(block, _synthesis, _sums_synthesis) for block in blocks]
         self._squared = [_operator(block, _squares, _sums_squares) for block in blocks]
         self._sizes = [math.prod(block) for block in blocks]
-        self._wide = [_widened(size) for size in shape]
+        self._binary = max(shape, default=1) <= 2
         self.component = np.zeros(1, dtype=np.int64)
         for axis, size in enumerate(shape):
             varies = (np.arange(size) > 0).astype(np.int64) << axis
@@ -95,6 +95,8 @@ class Transform:
         squares of all but the constant. For n = 2 the square is the constant. Every product of two basis functions is
         a number times one of these, see `products`.
         """
+        if self._binary:
+            return self.analyse(tables) * math.sqrt(self.cells)
         shape, after = tables.shape, self.cells
         values = tables
         for size, matrix in zip(self.shape, self._wide, strict=True):
@@ -104,6 +106,8 @@ class Transform:
 
     def narrow(self, weights: Floats) -> Floats:
         """Tables of the weighted sums of the extended functions: the transpose of `extend`."""
+        if self._binary:
+            return self.synthesise(weights) * math.sqrt(self.cells)
         shape, after = weights.shape, weights.shape[-1]
         values = weights
         for matrix in self._wide:
@@ -111,16 +115,24 @@ class Transform:
             values = matrix.T @ values.reshape(-1, len(matrix), after)
         return values.reshape(*shape[:-1], self.cells)
 
-    def products(self, index: Integers) -> tuple[Integers, Floats]:
+    @cached_property
+    def _wide(self) -> list[Floats]:
+        """The extended functions of each axis; made when first asked for, since a large axis never needs them."""
+        return [_widened(size) for size in self.shape]
+
+    def products(self, index: Integers) -> tuple[Integers, Floats | None]:
         """For each pair of some basis functions the extended function, and the number, that their product is.
 
-        For 0 < i < j on one axis, f_i f_j = c_j f_i, since f_j has one value, c_j, where f_i is not zero.
+        For 0 < i < j on one axis, f_i f_j = c_j f_i, since f_j has one value, c_j, where f_i is not zero. On binary
+        axes functions are signs, whose products are those of the symmetric difference.
 
         Returns
         -------
         place, factor
-            Each of shape (len(index), len(index)).
+            Each of shape (len(index), len(index)); no factor where all are one.
         """
+        if self._binary:
+            return index[:, None] ^ index, None
         place, factor = np.zeros((len(index),) * 2, dtype=np.int64), np.ones((len(index),) * 2)
         for size, digit in zip(self.shape, np.unravel_index(index, self.shape), strict=True):
             low, high = np.minimum.outer(digit, digit), np.maximum.outer(digit, digit)
@@ -138,16 +150,24 @@ class Transform:
     def _apply(self, operators: list[_Operator], values: Floats) -> Floats:
         """Apply each operator along its block of the last dimension, seen as a product of blocks."""
         shape, after = values.shape, self.cells
+        if len(shape) == 1 and len(operators) == 2:
+            first, second = operators
+            if isinstance(first, _Product) and isinstance(second, _Product):  # one small table: two plain products
+                return (first.matrix @ values.reshape(self._sizes) @ second.transposed).reshape(shape)
         for operator, size in zip(operators, self._sizes, strict=True):
             after //= size
             values = operator(values.reshape(-1, size, after))
         return values.reshape(shape)
 
 
-@lru_cache(maxsize=256)
 def transform(shape: tuple[int, ...]) -> Transform:
-    """The `Transform` of a shape, made once."""
-    return Transform(shape)
+    """The `Transform` of a shape, made once; of large shapes only the last two are kept."""
+    return (_kept if math.prod(shape) <= _LARGE else _kept_large)(shape)
+
+
+_LARGE = 1 << 18
+_kept = lru_cache(maxsize=2048)(Transform)
+_kept_large = lru_cache(maxsize=2)(Transform)
 
 
 def _blocks(shape: tuple[int, ...]) -> list[list[int]]:
@@ -168,14 +188,20 @@ def _operator(block: list[int], axis_matrix: Callable[[int], Floats], running: C
     matrix: Floats = np.ones((1, 1))
     for size in block:
         matrix = np.kron(matrix, axis_matrix(size)).astype(np.float64)
-    transposed = matrix.T.copy()
+    return _Product(matrix)
 
-    def multiply(values: Floats) -> Floats:
+
+class _Product:
+    """Multiplication of the middle axis by a matrix."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self.matrix = matrix
+        self.transposed = matrix.T.copy()
+
+    def __call__(self, values: Floats) -> Floats:
         if values.shape[2] == 1:
-            return (values[:, :, 0] @ transposed)[:, :, None]
-        return matrix @ values
-
-    return multiply
+            return (values[:, :, 0] @ self.transposed)[:, :, None]
+        return self.matrix @ values
 
 
 def _analysis(size: int) -> Floats:

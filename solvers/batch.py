@@ -13,8 +13,8 @@ from .basis import Floats, Integers, transform
 from .problem import Problem, Solution, Status
 from .tables import Axes, Tables
 
-_CHUNK = 1 << 22
-"""How many entries the arrays may have that are made for some queries at a time."""
+_CHUNK = 1 << 18
+"""How many entries the arrays may have that are made for some queries at a time: they then stay in the cache."""
 
 
 _LARGEST = 1 << 24
@@ -35,6 +35,11 @@ class Batch:
         The known coefficients, their moments and error variances.
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        When the arrays do not fit each other or the shape, or a number is not finite or out of range.
     """
 
     shape: tuple[int, ...]
@@ -44,6 +49,25 @@ class Batch:
     variance: Floats
     total: Floats
     total_variance: Floats
+
+    def __post_init__(self) -> None:
+        entries, count = len(self.index), len(self.total)
+        if not (len(self.target) == len(self.variance) == entries and len(self.total_variance) == count):
+            raise ValueError("index, target and variance must be equally long, and total and total_variance")
+        if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
+            raise ValueError("offsets must lead from 0 to the number of entries, one more than there are problems")
+        if (np.diff(self.offsets) < 0).any():
+            raise ValueError("offsets must not fall")
+        if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
+            raise ValueError(f"index must lie between 1 and the number of cells ({self.cells})")
+        starts = np.zeros(entries + 1, dtype=np.bool_)
+        starts[self.offsets] = True
+        if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
+            raise ValueError("the index of each problem must be ascending")
+        if not (np.isfinite(self.target).all() and np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+            raise ValueError("target must be finite, and variance finite and >= 0")
+        if not (np.isfinite(self.total).all() and (self.total > 0).all()):
+            raise ValueError("total must be positive and finite")
 
     @classmethod
     def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from .basis import Floats, Integers, transform
 from .tables import Axes, Tables
@@ -50,34 +51,34 @@ class Components:
 
     def __init__(self, tables: Tables) -> None:
         self._source = tables
-        self._rows, self._groups, self._shared = _layout(tables.sizes, tables.views)
+        self._rows, self._turns, groups, self._shared = _layout(tables.sizes, tables.views)
+        self._groups = [(transform(shape), where) for shape, where in groups]
         variances = np.array(tables.variances)[self._rows]
         cells = np.array([tables.values[row].size for row in self._rows])
         self.deviation = np.sqrt(np.repeat(variances, cells))
         spread, order = (
             np.concatenate([np.tile(part, (where.stop - where.start) // len(part)) for part, where in parts])
             for parts in zip(
-                *(((_spread(shape), where), (transform(shape).order, where)) for shape, where in self._groups),
+                *(((_spread(basis.shape), where), (basis.order, where)) for basis, where in self._groups),
                 strict=True,
             )
         )
         self._spread: Floats = spread
         self._weight = 1 / (self.deviation * self._spread) ** 2
-        self._precision = np.bincount(self._shared, weights=self._weight)
+        self._precision: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
         self.order = np.zeros(len(self._precision), dtype=np.int64)
         self.order[self._shared] = order
 
     def flatten(self, values: Iterable[Floats]) -> Floats:
         """Tables in the order of the views as one vector of length n."""
         tables = list(values)
-        return np.concatenate([np.ravel(tables[row]) for row in self._rows])
+        return np.concatenate([np.ravel(tables[row].transpose(self._turns[row])) for row in self._rows])
 
     def analyse(self, cells: Floats) -> Floats:
         """Each view's own estimate of its coefficients, in the scaling of the component's own marginal; shape (n,) to
         (n,)."""
         coefficients = np.empty_like(cells)
-        for shape, where in self._groups:
-            basis = transform(shape)
+        for basis, where in self._groups:
             coefficients[where] = basis.analyse(cells[where].reshape(-1, basis.cells)).ravel()
         return coefficients * self._spread
 
@@ -89,10 +90,23 @@ class Components:
         """The cells of all views from the distinct coefficients, shape (m,) to (n,)."""
         coefficients = shared[self._shared] / self._spread
         cells = np.empty_like(coefficients)
-        for shape, where in self._groups:
-            basis = transform(shape)
+        for basis, where in self._groups:
             cells[where] = basis.synthesise(coefficients[where].reshape(-1, basis.cells)).ravel()
         return cells
+
+    def matrix(self) -> Any:
+        """`synthesise` as a sparse matrix, shape (n, m)."""
+        blocks = []
+        for basis, where in self._groups:
+            blocks += [basis.synthesise(np.eye(basis.cells)).T] * ((where.stop - where.start) // basis.cells)
+        count = len(self._shared)
+        scatter = sparse.csr_array((1 / self._spread, (np.arange(count), self._shared)))
+        return sparse.csr_array(sparse.block_diag(blocks) @ scatter)
+
+    @property
+    def precision(self) -> Floats:
+        """The precision of each distinct coefficient's best linear estimate, shape (m,)."""
+        return self._precision
 
     def tables(self, shared: Floats) -> Tables:
         """The consistent tables that have these distinct coefficients."""
@@ -103,8 +117,9 @@ class Components:
         values: list[Floats] = [np.empty(0)] * len(self._rows)
         start = 0
         for row in self._rows:
-            like = self._source.values[row]
-            values[row] = cells[start : start + like.size].reshape(like.shape)
+            like = self._source.values[row].transpose(self._turns[row])
+            turned = cells[start : start + like.size].reshape(like.shape)
+            values[row] = np.ascontiguousarray(turned.transpose(np.argsort(self._turns[row])))
             start += like.size
         return self._source.with_values(values)
 
@@ -117,15 +132,23 @@ def _spread(shape: tuple[int, ...]) -> Floats:
     return spread
 
 
-@lru_cache(maxsize=16)
-def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> tuple[Integers, _Grouping, Integers]:
-    """The order of the views, the runs of equal shape, and for each cell the number of its distinct coefficient.
+def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
+    """The places of a view's axes, those of few categories first."""
+    return tuple(sorted(range(len(view)), key=lambda place: (sizes[view[place]], view[place])))
 
+
+@lru_cache(maxsize=16)
+def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> tuple[Integers, tuple[Axes, ...], _Grouping, Integers]:
+    """The order of the views, that of each one's axes, the runs of equal shape, and each cell's distinct coefficient.
+
+    Axes go by size, so that as many views as possible have equal shapes and are transformed together.
     Coefficients are numbered axis by axis: one that varies last on axis a, with function c, is known by the number of
     its part before a and by c. So equal products get equal numbers in every view, without hashing.
     """
-    shapes = [tuple(sizes[axis] for axis in view) for view in views]
-    rows = sorted(range(len(views)), key=lambda row: shapes[row])
+    order = sorted(range(len(sizes)), key=lambda axis: (sizes[axis], axis))
+    turns = tuple(_by_size(sizes, view) for view in views)
+    shapes = [tuple(sorted(sizes[axis] for axis in view)) for view in views]
+    rows = sorted(range(len(views)), key=shapes.__getitem__)
     groups: list[tuple[tuple[int, ...], slice]] = []
     start = 0
     for row in rows:
@@ -141,7 +164,8 @@ def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> tuple[Integers, 
     for row, view in enumerate(views):
         for axis in view:
             holders[axis].append(row)
-    for axis, size in enumerate(sizes):
+    for axis in order:
+        size = sizes[axis]
         if size == 1 or not holders[axis]:
             continue
         keys = [(numbers[row][:, None] * size + np.arange(1, size)).ravel() for row in holders[axis]]
@@ -151,7 +175,7 @@ def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> tuple[Integers, 
         for row, part in zip(holders[axis], parts, strict=True):
             before = numbers[row][:, None]
             numbers[row] = np.concatenate([before, part.reshape(len(before), size - 1)], axis=1).ravel()
-    return np.array(rows), tuple(groups), np.concatenate([numbers[row] for row in rows])
+    return np.array(rows), turns, tuple(groups), np.concatenate([numbers[row] for row in rows])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,21 +37,33 @@ class Reconstruction:
         """The marginals on sets of ascending axes of one shape, an array of shape (n, k)."""
         solver, asked = self.solver, np.asarray(axes, dtype=np.int64)
         if isinstance(solver, Newton) and solver.context is not None and asked.shape[1] < solver.context:
-            return Solutions.stack([self._in_context(solver, tuple(row)) for row in asked.tolist()])
+            return self._in_context(solver, [tuple(row) for row in asked.tolist()])
         batch = Batch.of(self.tables, asked)
         if isinstance(solver, Newton):
             return solver.solve(batch)
         return Solutions.stack([solver.solve(problem) for problem in batch])
 
-    def _in_context(self, solver: Newton, asked: Axes) -> Solution:
+    def _in_context(self, solver: Newton, asked: list[Axes]) -> Solutions:
         if math.prod(self.tables.sizes) <= _JOINT_CELLS:
-            return self._joint.project(asked)
-        return _Surroundings(self.tables, self._around(asked, solver.context or 0), solver).project(asked)
+            return Solutions.stack([self._joint.project(axes) for axes in asked])
+        wide = [self._around(axes, solver.context or 0) for axes in asked]
+        shapes: dict[tuple[int, ...], list[int]] = {}
+        for place, axes in enumerate(wide):
+            shapes.setdefault(tuple(self.tables.sizes[axis] for axis in axes), []).append(place)
+        answers: dict[int, Solution] = {}
+        for places in shapes.values():
+            batch = Batch.of(self.tables, [wide[place] for place in places])
+            solutions = dataclasses.replace(solver, bars=False).solve(batch)
+            for place, problem, solution in zip(places, batch, solutions, strict=True):
+                answers[place] = _Surroundings(wide[place], problem, solution, solver).project(asked[place])
+        return Solutions.stack([answers[place] for place in range(len(asked))])
 
     @cached_property
     def _joint(self) -> "_Surroundings":
         solver = self.solver if isinstance(self.solver, Newton) else Newton()
-        return _Surroundings(self.tables, tuple(range(len(self.tables.sizes))), solver)
+        axes = tuple(range(len(self.tables.sizes)))
+        problem = Problem.of(self.tables, axes)
+        return _Surroundings(axes, problem, dataclasses.replace(solver, bars=False).solve(problem), solver)
 
     def _around(self, asked: Axes, count: int) -> Axes:
         """The asked axes and those with the largest sum of associations with them, `count` in all."""
@@ -82,11 +94,11 @@ class Reconstruction:
 class _Surroundings:
     """A solution over some axes, from which marginals on fewer are projected, with their variances."""
 
-    def __init__(self, tables: Tables, axes: Axes, solver: Newton) -> None:
+    def __init__(self, axes: Axes, problem: Problem, solution: Solution, solver: Newton) -> None:
         self.axes = axes
+        self.problem = problem
+        self.solution = solution
         self.solver = solver
-        self.problem = Problem.of(tables, axes)
-        self.solution = dataclasses.replace(solver, bars=False).solve(self.problem)
 
     def project(self, asked: Axes) -> Solution:
         """The marginal on some of the axes, ascending."""

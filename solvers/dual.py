@@ -12,6 +12,9 @@ import scipy.linalg
 from .basis import Floats, Integers, transform
 from .problem import Problem, Solution, Status
 
+_EXACT_MISS = 1e-5
+"""How far a moment may miss an exact target."""
+
 _FLOOR = 1e-10
 """The least ridge: keeps the dual strictly convex where constraints are exact or sit on the boundary."""
 
@@ -63,18 +66,36 @@ class Penalised:
         misses = problem.moments(distribution) - problem.target
         return divergence(distribution) + float(0.5 * (misses**2 / self.ridge(problem)).sum())
 
-    def solved(self, problem: Problem, dual: "Dual", theta: Floats, steps: int, started: float) -> Solution:
+    def solved(
+        self, problem: Problem, dual: "Dual", theta: Floats, steps: int, started: float, *, bars: bool = False
+    ) -> Solution:
         """The solution that these dual variables make: optimal where the gradient is within the tolerance."""
         distribution = dual.distribution(theta)
-        worst = float(np.abs(dual.gradient(theta, distribution)).max(initial=0.0))
+        done = reached(dual.gradient(theta, distribution), theta, self.tolerance)
+        status = Status.OPTIMAL if done else Status.ITERATION_LIMIT
+        variance = dual.variance(distribution).reshape(problem.shape) if bars else None
         return problem.solution(
             distribution,
-            status=Status.OPTIMAL if worst <= self.tolerance else Status.ITERATION_LIMIT,
+            variance=variance,
+            status=Status.RELAXED if status.ok and contradicts(problem, distribution) else status,
             objective=math.log(problem.cells) - dual.value(theta),
             iterations=steps,
             seconds=time.process_time() - started,
             relaxation=self.strength_on(problem.shape),
         )
+
+
+def reached(gradient: Floats, theta: Floats, tolerance: float) -> bool:
+    """Whether the gradient is within the tolerance, or within what rounding of very large dual variables allows."""
+    return bool(np.abs(gradient).max(initial=0.0) <= tolerance + 1e-15 * np.abs(theta).max(initial=0.0))
+
+
+def contradicts(problem: Problem, distribution: Floats) -> bool:
+    """Whether a target of variance zero is missed: the exact targets then contradict each other."""
+    exact = problem.variance == 0
+    return bool(exact.any()) and bool(
+        (np.abs(problem.moments(distribution) - problem.target)[exact] > _EXACT_MISS).any()
+    )
 
 
 def divergence(distribution: Floats) -> float:
@@ -92,37 +113,61 @@ class Dual:
     def __init__(self, problem: Problem, ridge: Floats) -> None:
         self.problem = problem
         self.ridge = ridge
+        # What was computed last, and for which argument: value, distribution, gradient and Hessian are asked for in
+        # turn.
+        self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
+        self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
 
     def value(self, theta: Floats) -> float:
-        logits = self.problem.functions(theta)
-        top = logits.max()
-        log_sum = top + math.log(np.exp(logits - top).sum())
+        weights, top = self._weights(theta)
+        log_sum = top + math.log(weights.sum())
         return float(log_sum - theta @ self.problem.target + 0.5 * (self.ridge * theta) @ theta)
 
     def distribution(self, theta: Floats) -> Floats:
-        logits = self.problem.functions(theta)
-        weights = np.exp(logits - logits.max())
+        weights, _ = self._weights(theta)
         return np.asarray(weights / weights.sum())
 
     def gradient(self, theta: Floats, distribution: Floats) -> Floats:
-        return self.problem.moments(distribution) - self.problem.target + self.ridge * theta
+        return self.moments(distribution) - self.problem.target + self.ridge * theta
+
+    def moments(self, distribution: Floats) -> Floats:
+        """See `Problem.moments`."""
+        if self._moments_of[0] is not distribution:
+            self._moments_of = distribution, self.problem.moments(distribution)
+        return self._moments_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
         """The covariances of the functions plus the ridge, shape (m, m), looked up in one extended transform."""
         place, factor = _products(self.problem.shape, self.problem.index.tobytes())
-        mean = self.problem.moments(distribution)
-        matrix = factor * transform(self.problem.shape).extend(distribution)[place] - np.outer(mean, mean)
-        matrix[np.diag_indices_from(matrix)] += self.ridge
-        return np.asarray(matrix)
+        mean = self.moments(distribution)
+        matrix: Floats = transform(self.problem.shape).extend(distribution).take(place)
+        if factor is not None:
+            matrix *= factor
+        matrix -= mean[:, None] * mean
+        matrix.flat[:: len(mean) + 1] += self.ridge
+        return matrix
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
         """The map from right-hand sides to solutions of Hessian x solution = right, both of shape (m, ...)."""
-        factor = scipy.linalg.cho_factor(self.hessian(distribution), check_finite=False)
-        return lambda right: np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+        if not len(self.ridge):
+            return lambda right: right
+        # Straight from LAPACK: on small matrices the checks of the usual interface take longer than the work.
+        factor, failed = scipy.linalg.lapack.dpotrf(self.hessian(distribution).T, lower=True, clean=False)
+        if failed:
+            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+        return lambda right: np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=True)[0])
 
     def direction(self, distribution: Floats, gradient: Floats) -> Floats:
         """The solution of Hessian x direction = gradient."""
         return self.solver(distribution)(gradient)
+
+    def _weights(self, theta: Floats) -> tuple[Floats, float]:
+        """The exponentials of the logits less the largest, and that."""
+        if self._weights_of[0] is not theta:
+            logits = self.problem.functions(theta)
+            top = float(logits.max())
+            self._weights_of = theta, np.exp(logits - top), top
+        return self._weights_of[1:]
 
     def variance(self, distribution: Floats) -> Floats:
         """Cell variances by the delta method: the optimum's derivatives by targets and total, times their variances.
@@ -134,10 +179,11 @@ class Dual:
         problem, basis = self.problem, transform(self.problem.shape)
         solve = self.solver(distribution)
         spread = solve(np.diag(np.sqrt(problem.variance)))
-        matrix, mean = spread @ spread.T, problem.moments(distribution)
-        place, times = _products(problem.shape, problem.index.tobytes())
+        matrix, mean = spread @ spread.T, self.moments(distribution)
+        place, factor = _products(problem.shape, problem.index.tobytes())
         width = math.prod(basis.width(size) for size in problem.shape)
-        weights = np.bincount(place.ravel(), (times * matrix).ravel(), width).astype(np.float64)
+        scaled = matrix if factor is None else factor * matrix
+        weights = np.bincount(place.ravel(), scaled.ravel(), width).astype(np.float64)
         linear = problem.functions(matrix @ mean)
         quadratic = np.maximum(basis.narrow(weights) - 2 * linear + mean @ matrix @ mean, 0.0)
         tilt = solve(problem.target)
@@ -212,7 +258,7 @@ def independent(shape: tuple[int, ...], index: Integers, target: Floats) -> Floa
 
 
 @lru_cache(maxsize=16)
-def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats]:
+def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))
 
 

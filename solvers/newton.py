@@ -5,14 +5,14 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
 
 from .basis import Floats
 from .batch import Batch, Solutions
-from .dual import Dual, LargeDual, Penalised, independent, is_large
+from .dual import Dual, LargeDual, Penalised, contradicts, independent, is_large, reached
 from .problem import Problem, Solution, Status
 from .threads import single_thread
 
@@ -50,7 +50,8 @@ class Newton(Penalised):
     threads
         How many threads a batch may use; None takes one for each processor.
 
-    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength.
+    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength. The status is `RELAXED` where a
+    target of variance zero had to be missed.
     """
 
     bars: bool = True
@@ -84,18 +85,14 @@ class Newton(Penalised):
         dual = (LargeDual if is_large(problem.shape, len(problem.index)) else Dual)(problem, ridge)
         with single_thread():
             theta, steps = self._minimise(dual, independent(problem.shape, problem.index, problem.target))
-            solution = self.solved(problem, dual, theta, steps, started)
-            if not self.bars:
-                return solution
-            variance = dual.variance(solution.table.ravel() / problem.total).reshape(problem.shape)
-        return replace(solution, variance=variance, seconds=time.process_time() - started)
+            return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
     def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
         value = dual.value(theta)
         for step in range(self.iterations + 1):
             distribution = dual.distribution(theta)
             gradient = dual.gradient(theta, distribution)
-            if np.abs(gradient).max(initial=0.0) <= self.tolerance:
+            if reached(gradient, theta, self.tolerance):
                 return theta, step
             if step == self.iterations:
                 break
@@ -105,8 +102,8 @@ class Newton(Penalised):
             while True:
                 trial = theta - length * direction
                 new = dual.value(trial)
-                # The last term is rounding: near the optimum the value cannot be resolved any more.
-                if new <= value - 0.25 * length * decrease + 1e-14 * (1 + abs(value)):
+                # So near the optimum rounding hides the fall of the value, and full steps converge.
+                if decrease <= 1e-10 * (1 + abs(value)) or new <= value - 0.25 * length * decrease:
                     break
                 length /= 2
                 if length < 1e-12:
@@ -133,9 +130,13 @@ class Newton(Penalised):
         bounds = np.linspace(0, count, 1 + (threads if threads == 1 else min(count, 16 * threads)), dtype=np.int64)
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda start, stop: kernels.solve_range(start, stop, *arguments), bounds[:-1], bounds[1:]))
+        statuses = _STATUSES[status]
+        for row in np.unique(np.searchsorted(batch.offsets, np.flatnonzero(batch.variance == 0), side="right") - 1):
+            if statuses[row] == _STATUSES[0] and contradicts(batch[row], tables[row] / batch.total[row]):
+                statuses[row] = list(Status).index(Status.RELAXED)
         return Solutions(
             table=tables.reshape(count, *batch.shape),
-            statuses=_STATUSES[status],
+            statuses=statuses,
             objective=math.log(batch.cells) - values,
             residual=residuals,
             iterations=steps,

@@ -133,6 +133,7 @@ class Problem:
         iterations: int,
         seconds: float,
         relaxation: float,
+        variance: Floats | None = None,
     ) -> "Solution":
         """The record of what a solver found: cells of shape (cells,), summing to one, or None for nothing; and the
         value of its objective, or how to compute it.
@@ -162,6 +163,7 @@ class Problem:
             iterations=iterations,
             seconds=seconds,
             relaxation=relaxation,
+            variance=variance,
         )
 
     def margins(self) -> list[tuple[tuple[int, ...], Floats]]:

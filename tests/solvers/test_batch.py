@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Status, Tables
 from margin.solvers import newton as newton_module
+from margin.solvers.testing import examples
 
 
 def consistent(seed, **options) -> Tables:
@@ -78,6 +79,38 @@ def test_packing_keeps_the_problems():
         Batch.pack(problems)[3]
 
 
+GOOD = {
+    "shape": (2, 2),
+    "offsets": np.array([0, 2, 3]),
+    "index": np.array([1, 2, 1]),
+    "target": np.zeros(3),
+    "variance": np.ones(3),
+    "total": np.ones(2),
+    "total_variance": np.zeros(2),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"target": np.zeros(2)}, "equally long"),
+        ({"total_variance": np.zeros(1)}, "equally long"),
+        ({"offsets": np.array([0, 3])}, "offsets"),
+        ({"offsets": np.array([0, 2, 4])}, "offsets"),
+        ({"offsets": np.array([0, 4, 3])}, "fall"),
+        ({"index": np.array([1, 4, 1])}, "number of cells"),
+        ({"index": np.array([2, 1, 1])}, "ascending"),
+        ({"target": np.array([0.0, np.nan, 0.0])}, "finite"),
+        ({"variance": np.array([0.0, -1.0, 0.0])}, ">= 0"),
+        ({"total": np.array([1.0, -1.0])}, "total"),
+    ],
+)
+def test_malformed_batches_are_refused(change, says):
+    assert len(Batch(**GOOD)) == 2
+    with pytest.raises(ValueError, match=says):
+        Batch(**{**GOOD, **change})
+
+
 SHAPES = [(2, 2, 2, 2), (2,) * 7, (3, 2, 4, 2), (1, 3, 2, 5), (5,), (2, 70, 3), (2, 2, 1, 2), (3, 3, 3)]
 
 
@@ -103,6 +136,15 @@ def test_compiled_loops_tell_an_iteration_limit_and_may_skip_the_bars(kernels):
     solutions = Newton(iterations=0, bars=False)._many(batch, kernels)
     assert solutions.status is Status.ITERATION_LIMIT and solutions.failures == [0, 1]
     assert solutions.variance is None and solutions[0].variance is None
+
+
+def test_exact_targets_that_contradict_each_other_are_told(kernels):
+    problem = dataclasses.replace(examples()["contradictory pairs"], variance=np.zeros(6))
+    agreeing = dataclasses.replace(examples()["binary pairs"], variance=np.zeros(6))
+    assert Newton().solve(problem).status is Status.RELAXED
+    assert Newton().solve(agreeing).status is Status.OPTIMAL
+    solutions = Newton()._many(Batch.pack([agreeing, problem]), kernels)
+    assert [solution.status for solution in solutions] == [Status.OPTIMAL, Status.RELAXED]
 
 
 def test_compiled_exponentials_are_right_to_rounding(kernels):

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -67,3 +68,13 @@ def test_component_precision_sums_the_views_that_hold_the_component(seed):
         members = {axis for axis in axes if component >> axis & 1}
         holders = [row for row, view in enumerate(tables.views) if members <= set(view)]
         assert precision[component] == pytest.approx(sum(tables.precision[row] for row in holders))
+
+
+@given(seeds)
+def test_covered_sets_are_those_within_a_view(seed):
+    tables = random_tables(seed)
+    for size in range(len(tables.sizes) + 1):
+        asked = list(itertools.combinations(range(len(tables.sizes)), size))
+        expected = [any(set(axes) <= set(view) for view in tables.views) for axes in asked]
+        assert tables.covered(asked).tolist() == expected
+        assert [tables.covering(axes) is not None for axes in asked] == expected
