@@ -25,7 +25,7 @@ class Workload:
         DomainError
             When there is no view, or one is not of the domain.
         """
-        if isinstance(views, str):
+        if isinstance(views, str | bytes) or not isinstance(views, Iterable):
             raise DomainError("a workload is a list of views, each a list of attribute names")
         checked = tuple(domain.view(view) for view in views)
         if not checked:

@@ -1,0 +1,252 @@
+"""The command line: margin demo | release | marginal | info | domain suggest | ledger."""
+
+import argparse
+import csv
+import io
+import itertools
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import (
+    ZCDP,
+    ApproxDP,
+    Domain,
+    FileError,
+    Marginal,
+    MarginError,
+    PriView,
+    PureDP,
+    __version__,
+    load,
+    release,
+)
+from .budget import Budget, Neighbours
+from .cli_ledger import add_commands, charged
+from .domain import Value
+from .progress import shown
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 done, 1 an unexpected failure, 2 a mistake that the message
+    explains."""
+    parsed = _parser().parse_args(arguments)
+    problem = ""
+    try:
+        with shown():
+            output = parsed.command(parsed)
+        if output:
+            print(output)
+        return 0
+    except MarginError as error:
+        problem = str(error)
+    except KeyboardInterrupt:
+        problem = "interrupted; if noise had been drawn, the budget is spent"
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if parsed.debug:
+            raise
+        # The text of an unforeseen error may quote the data, so it is not shown unless asked for.
+        print(f"margin: internal error ({type(error).__name__}); run again with --debug to see it", file=sys.stderr)
+        return 1
+    print(f"margin: {problem}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="margin", description="Differentially private release of marginals.")
+    parser.add_argument("--version", action="version", version=f"margin {__version__}")
+    parser.add_argument(
+        "--debug", action="store_true", help="show the full text of unforeseen errors, which may quote the data"
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="release a made-up table and show answers beside the truth")
+    demo.add_argument("-o", "--output", type=Path, default=Path("demo.margin"), help="default: demo.margin")
+    demo.add_argument("--epsilon", default="1", help="default: 1")
+    demo.set_defaults(command=_demo)
+
+    new = commands.add_parser("release", help="make a private synopsis of a CSV or Parquet file")
+    new.add_argument("file", type=Path, help="one row is what the guarantee protects")
+    new.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
+    _add_budget(new)
+    new.add_argument("--ledger", type=Path, help="charge this ledger first; with --dataset")
+    new.add_argument("--dataset", help="the name of the data set in the ledger")
+    new.add_argument(
+        "--views", nargs="+", metavar="A,B,C", help="attributes of each view, or a JSON file with a list of lists"
+    )
+    new.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.margin")
+    new.set_defaults(command=_release)
+
+    ask = commands.add_parser("marginal", help="answer a marginal from a .margin file")
+    ask.add_argument("file", type=Path, metavar="OUT.margin")
+    ask.add_argument("attributes", nargs="+", metavar="ATTRIBUTE")
+    ask.add_argument("--format", choices=["table", "csv", "json"], default="table")
+    ask.set_defaults(command=_marginal)
+
+    info = commands.add_parser("info", help="what a .margin file holds and guarantees")
+    info.add_argument("file", type=Path, metavar="OUT.margin")
+    info.set_defaults(command=_info)
+
+    add_commands(commands, _add_budget, _budget)
+
+    domain = commands.add_parser("domain", help="work on domains").add_subparsers(required=True, metavar="COMMAND")
+    suggest = domain.add_parser("suggest", help="draft a domain from a file; not private, to be reviewed")
+    suggest.add_argument("file", type=Path)
+    suggest.set_defaults(command=_suggest)
+    return parser
+
+
+def _add_budget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--epsilon", help="alone: pure differential privacy")
+    parser.add_argument("--delta", help="with --epsilon: approximate differential privacy, spent as zCDP")
+    parser.add_argument("--rho", help="instead of --epsilon: zero-concentrated differential privacy")
+    parser.add_argument("--rows-per-person", type=int, default=1, metavar="M", help="protect all rows of a person")
+    parser.add_argument("--replace-row", action="store_true", help="neighbours replace a row; their number is public")
+
+
+def _demo(parsed: argparse.Namespace) -> str:
+    from .demo import demo
+
+    _check_output(parsed.output)
+    return demo(parsed.output, parsed.epsilon)
+
+
+def _release(parsed: argparse.Namespace) -> str:
+    budget = _budget(parsed)
+    domain = Domain(parsed.domain)
+    mechanism = PriView(views=_views(parsed.views))
+    _check_output(parsed.output)
+    ledger = charged(parsed.ledger, parsed.dataset)
+    synopsis = release(parsed.file, domain=domain, budget=budget, mechanism=mechanism, ledger=ledger)
+    synopsis.save(parsed.output)
+    return f"{parsed.output}: {len(synopsis.views)} views; {synopsis.spent.describe()}"
+
+
+def _marginal(parsed: argparse.Namespace) -> str:
+    marginal = load(parsed.file).marginal(parsed.attributes)
+    return {"table": _as_table, "csv": _as_csv, "json": _as_json}[parsed.format](marginal)
+
+
+def _info(parsed: argparse.Namespace) -> str:
+    synopsis = load(parsed.file)
+    provenance = synopsis.provenance
+    assert provenance is not None
+    views = [", ".join(view) for view in synopsis.names]
+    listed = views[:20] + ([f"... {len(views) - 20} more"] if len(views) > 20 else [])
+    kind = provenance.mechanism["name"] if isinstance(provenance.mechanism, dict) else provenance.mechanism
+    return "\n".join(
+        [
+            f"guarantee   {provenance.spent.describe()}",
+            f"mechanism   {kind}, margin {provenance.version}",
+            f"attributes  {', '.join(f'{name} ({attribute.size})' for name, attribute in synopsis.domain.items())}",
+            f"views       {len(views)}, {sum(value.size for value in synopsis.tables.values):,} cells",
+            *(f"            {view}" for view in listed),
+        ]
+    )
+
+
+def _suggest(parsed: argparse.Namespace) -> str:
+    from .suggest import suggest_domain
+
+    draft = suggest_domain(parsed.file)
+    print("margin: this draft is derived from the data and not private; review it before use", file=sys.stderr)
+    inner = ",\n".join(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}" for key, form in draft.items())
+    return f"{{\n{inner}\n}}"
+
+
+def _budget(parsed: argparse.Namespace) -> Budget:
+    unit: dict[str, Any] = {
+        "neighbours": Neighbours.REPLACE_ROW if parsed.replace_row else Neighbours.ADD_REMOVE_ROW,
+        "rows_per_person": parsed.rows_per_person,
+    }
+    if parsed.rho is not None:
+        if parsed.epsilon is not None or parsed.delta is not None:
+            raise MarginError("give either --rho or --epsilon (with or without --delta), not both")
+        return ZCDP(parsed.rho, **unit)
+    if parsed.epsilon is None:
+        raise MarginError("a budget is needed: --epsilon E, --epsilon E --delta D, or --rho R")
+    if parsed.delta is None:
+        return PureDP(parsed.epsilon, **unit)
+    return ApproxDP(parsed.epsilon, parsed.delta, **unit)
+
+
+def _views(given: list[str] | None) -> list[list[str]] | None:
+    if given is None:
+        return None
+    if len(given) == 1 and given[0].endswith(".json"):
+        try:
+            views = json.loads(Path(given[0]).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise FileError(f"{given[0]!r} cannot be read as JSON") from None
+        if not (isinstance(views, list) and all(isinstance(view, list) for view in views)):
+            raise FileError(f"{given[0]!r} must hold a list of views, each a list of attribute names")
+        return views
+    return [view.split(",") for view in given]
+
+
+def _check_output(path: Path) -> None:
+    """Refuse, before anything is spent, a place that cannot be written."""
+    if path.is_dir() or not path.parent.is_dir():
+        raise FileError(
+            f"{str(path)!r} cannot be written: {'it is a folder' if path.is_dir() else 'its folder does not exist'}"
+        )
+    try:
+        trial = path.with_name(f"{path.name}.trial")
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+
+
+def _rows(marginal: Marginal) -> Iterator[tuple[tuple[Value, ...], float, float | None]]:
+    """Cell by cell: categories, count, and the standard error of the noise part where it is known."""
+    labels = itertools.product(*(attribute.labels for attribute in marginal.domain.values()))
+    for label, count, variance in zip(labels, marginal.counts.flat, marginal.variance.flat, strict=True):
+        yield label, float(count), None if math.isnan(variance) else math.sqrt(variance)
+
+
+def _as_table(marginal: Marginal) -> str:
+    rows = [
+        (*map(str, label), f"{count:,.1f}", "" if error is None else f"{error:,.1f}")
+        for label, count, error in _rows(marginal)
+    ]
+    head = (*marginal.attributes, "count", "noise sd")
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    names = len(marginal.attributes)
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place < names else cell.rjust(width) for place, (cell, width) in enumerate(pairs)
+        )
+        for pairs in (list(zip(row, widths, strict=True)) for row in (head, *rows))
+    ]
+    return "\n".join(lines)
+
+
+def _as_csv(marginal: Marginal) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*marginal.attributes, "count", "noise_sd"])
+    writer.writerows([*label, count, error] for label, count, error in _rows(marginal))
+    return text.getvalue().rstrip("\n")
+
+
+def _as_json(marginal: Marginal) -> str:
+    variance = marginal.variance
+    return json.dumps(
+        {
+            "attributes": {name: list(attribute.labels) for name, attribute in marginal.domain.items()},
+            "counts": marginal.counts.tolist(),
+            "noise_sd": None if np.isnan(variance).any() else np.sqrt(variance).tolist(),
+        },
+        ensure_ascii=False,
+    )

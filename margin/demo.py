@@ -1,0 +1,65 @@
+"""The demonstration: a made-up table of people, released with PriView, a few answers beside the truth."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+
+from .budget import PureDP
+from .counting.plan import CountPlan
+from .datasets import people, people_domain
+from .marginal import Marginal
+from .release import release
+from .source import open_source
+
+__all__ = ["demo"]
+
+_SHOWN = [("smoker", "sex"), ("education", "income")]
+_ROWS = 5
+
+
+def demo(path: Path, epsilon: str = "1") -> str:
+    """Release the demonstration table, save the synopsis to `path`, and return what is to be shown."""
+    domain = people_domain()
+    table = people()
+    synopsis = release(table, domain=domain, budget=PureDP(epsilon))
+    synopsis.save(path)
+    errors = {}
+    for k in (2, 3, 4):
+        views = list(itertools.combinations(domain.attributes, k))
+        some = [views[place] for place in np.linspace(0, len(views) - 1, 30).astype(int)]
+        plan = CountPlan(domain, some)
+        for batch in open_source(table).batches(domain):
+            plan.accumulate(batch)
+        errors[k] = np.mean(
+            [_distance(synopsis.marginal(view), truth) for view, truth in zip(some, plan.tables, strict=True)]
+        )
+    plan = CountPlan(domain, _SHOWN)
+    for batch in open_source(table).batches(domain):
+        plan.accumulate(batch)
+    lines = [
+        f"{table.num_rows:,} made-up people, {len(domain)} attributes; released through {len(synopsis.views)} views.",
+        f"Guarantee: {synopsis.spent.describe()}.",
+    ]
+    for view, truth in zip(_SHOWN, plan.tables, strict=True):
+        lines += ["", *_beside(synopsis.marginal(view), truth)]
+    wrong = ", ".join(f"{error:.1%} of {k}-way" for k, error in errors.items())
+    lines += ["", f"Rows put in a wrong cell, on average: {wrong} marginals.", f"Written: {path}  (margin info {path})"]
+    return "\n".join(lines)
+
+
+def _distance(marginal: Marginal, truth: np.ndarray) -> float:
+    """Half the sum of absolute differences, as a share of the rows."""
+    return float(np.abs(marginal.counts - truth).sum() / 2 / truth.sum())
+
+
+def _beside(marginal: Marginal, truth: np.ndarray) -> list[str]:
+    """The first cells of a marginal: labels, private count with its standard error, truth."""
+    labels = list(itertools.product(*(attribute.labels for attribute in marginal.domain.values())))
+    head = f"{' x '.join(marginal.attributes):<34}{'private':>10}{'truth':>10}"
+    rows = [
+        f"  {', '.join(map(str, label)):<32}{count:>10,.0f}{true:>10,}"
+        for label, count, true in zip(labels[:_ROWS], marginal.counts.ravel(), truth.ravel(), strict=False)
+    ]
+    more = [f"  ... {len(labels) - _ROWS} more cells"] if len(labels) > _ROWS else []
+    return [head, *rows, *more]

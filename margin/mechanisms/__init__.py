@@ -1,0 +1,5 @@
+"""The mechanisms, one class a file."""
+
+from .priview import PriView
+
+__all__ = ["PriView"]

@@ -1,0 +1,195 @@
+"""`release` and `simulate`: from a table to a synopsis."""
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from ._version import __version__
+from .budget import ZCDP, ApproxDP, Budget, PureDP
+from .counting.plan import CountPlan
+from .domain import Domain
+from .entropy import Entropy, SeededEntropy, SystemEntropy
+from .errors import BudgetError, DomainError, MarginError
+from .marginal import Marginal
+from .mechanisms import PriView
+from .private import Chargeable, Private
+from .solvers import Solver
+from .source import Source, open_source
+from .synopsis import Provenance, ViewSynopsis
+from .workload import Workload
+
+__all__ = ["Mechanism", "Simulation", "release", "simulate"]
+
+
+class Mechanism(Protocol):
+    """A way to make a synopsis of a private table; any object with this method is one."""
+
+    def run(self, private: Private, workload: Workload | None, /) -> ViewSynopsis:
+        """Make a synopsis, touching the data through the methods of `private` only."""
+
+
+def release(
+    data: object,
+    *,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: Mechanism | None = None,
+    workload: Iterable[Iterable[str]] | None = None,
+    ledger: Chargeable | None = None,
+) -> ViewSynopsis:
+    """A differentially private synopsis of a table.
+
+    Parameters
+    ----------
+    data
+        A path of a CSV or Parquet file, a data frame that speaks Arrow, a mapping of columns, a `Source`, or an integer
+        array of codes of shape (rows, attributes). One row is what the guarantee protects.
+    domain
+        What the table may hold, declared: a `Domain`, what makes one, or the path of its JSON file. Other columns are
+        ignored.
+    budget
+        What may be spent: `PureDP`, `ZCDP` or `ApproxDP`. All of it is spent.
+    mechanism
+        How; `PriView()` when not given.
+    workload
+        The views that matter, if not all alike.
+    ledger
+        What the budget is charged to before anything is drawn: `Ledger(path).dataset(name)`.
+
+    Returns
+    -------
+    ViewSynopsis
+        Answers any marginal of the domain.
+
+    Raises
+    ------
+    MarginError
+        When an argument is malformed or the data does not fit the domain; nothing has then been charged.
+    """
+    return _run(data, domain, budget, mechanism, workload, ledger, SystemEntropy())[0]
+
+
+def simulate(
+    data: object,
+    *,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: Mechanism | None = None,
+    workload: Iterable[Iterable[str]] | None = None,
+    ledger: Chargeable | None = None,
+    seed: int,
+) -> "Simulation":
+    """What `release` would give, with noise that follows from a seed: for experiments, never to be published.
+
+    The arguments are those of `release`; a ledger is refused, since nothing is released.
+    """
+    if ledger is not None:
+        raise BudgetError("a simulation releases nothing and must not be entered in a ledger; leave ledger out")
+    return Simulation(*_run(data, domain, budget, mechanism, workload, None, SeededEntropy(seed)))
+
+
+class Simulation:
+    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a release."""
+
+    def __init__(self, synopsis: ViewSynopsis, source: Source | None = None) -> None:
+        self._synopsis = synopsis
+        self._source = source
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes of the table."""
+        return self._synopsis.domain
+
+    @property
+    def views(self) -> tuple[Marginal, ...]:
+        """The consistent tables of the views."""
+        return self._synopsis.views
+
+    @property
+    def spent(self) -> Budget:
+        """The budget that a release would have spent."""
+        return self._synopsis.spent
+
+    def marginal(self, view: Iterable[str]) -> Marginal:
+        """See `ViewSynopsis.marginal`."""
+        return self._synopsis.marginal(view)
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """See `ViewSynopsis.marginals`."""
+        return self._synopsis.marginals(workload)
+
+    def with_reconstruction(self, reconstruction: Solver) -> "Simulation":
+        """The same simulation, answering by another solver."""
+        return Simulation(self._synopsis.with_reconstruction(reconstruction), self._source)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the simulated synopsis, marked as not private; `load` refuses it unless told to allow simulations."""
+        self._synopsis.save(path)
+
+    def truth(self, view: Iterable[str]) -> Marginal:
+        """The true counts of a view; see `truths`."""
+        return self.truths([self.domain.view(view)])[0]
+
+    def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The true counts of several views, in one pass over the data.
+
+        Raises
+        ------
+        DomainError
+            When a view is not one of the domain, or the simulation was loaded from a file, which holds no truth.
+        """
+        if self._source is None:
+            raise DomainError("a simulation that was loaded from a file does not hold the truth; simulate again")
+        plan = CountPlan(self.domain, Workload.of(self.domain, workload).views)
+        for batch in self._source.batches(self.domain):
+            plan.accumulate(batch)
+        return [
+            Marginal(self.domain.restrict(view), table.astype(np.float64), np.zeros(table.shape))
+            for view, table in zip(plan.views, plan.tables, strict=True)
+        ]
+
+
+def describe(value: object) -> Any:
+    """A mechanism or a part of one as JSON values: its class's name and its parameters."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parameters = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {"name": type(value).__name__, **parameters}
+    if isinstance(value, list | tuple):
+        return [describe(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return {"name": type(value).__name__}
+
+
+def _run(
+    data: object,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: Mechanism | None,
+    workload: Iterable[Iterable[str]] | None,
+    ledger: Chargeable | None,
+    entropy: Entropy,
+) -> tuple[ViewSynopsis, Source]:
+    """The path of a release: everything is checked before the data is opened, and charged before anything is drawn."""
+    if not isinstance(budget, PureDP | ZCDP | ApproxDP):
+        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
+    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    asked = None if workload is None else Workload.of(declared, workload)
+    chosen = PriView() if mechanism is None else mechanism
+    if isinstance(chosen, type) or not callable(getattr(chosen, "run", None)):
+        raise MarginError(f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}")
+    source = open_source(data)
+    source.check(declared)
+    private = Private(source, domain=declared, budget=budget, entropy=entropy, ledger=ledger)
+    synopsis = chosen.run(private, asked)
+    provenance = Provenance(
+        mechanism=describe(chosen),
+        spent=budget,
+        private=entropy.private,
+        version=__version__,
+        token=private.token,
+    )
+    return dataclasses.replace(synopsis, provenance=provenance), source
