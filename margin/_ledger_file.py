@@ -95,7 +95,8 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
     before = ""
     for row in db.execute("SELECT * FROM entry ORDER BY sequence"):
         *fields, head = row
-        if fields[0] != len(entries) or head != _head(before, *fields):
+        plain = all(isinstance(field, int | str) for field in fields)  # a damaged page can hold values of other types
+        if not plain or fields[0] != len(entries) or head != _head(before, *fields):
             raise FileError(f"{str(path)!r} is damaged: entry {len(entries)} is not as it was written; get a true copy")
         entries.append(Entry(**dict(zip(Entry.__dataclass_fields__, row, strict=True))))
         before = head
