@@ -291,7 +291,8 @@ class Domain(Mapping[str, Attribute]):
         return tuple(attribute.size for attribute in self._attributes.values())
 
     @cached_property
-    def _position(self) -> dict[str, int]:
+    def position(self) -> dict[str, int]:
+        """The place of each attribute in the domain."""
         return {name: axis for axis, name in enumerate(self._attributes)}
 
     def view(self, names: Iterable[str]) -> View:
@@ -316,7 +317,7 @@ class Domain(Mapping[str, Attribute]):
 
     def axes(self, view: Iterable[str]) -> tuple[int, ...]:
         """The positions of a view's attributes in the domain."""
-        return tuple(self._position[name] for name in self.view(view))
+        return tuple(self.position[name] for name in self.view(view))
 
     def shape(self, view: Iterable[str]) -> tuple[int, ...]:
         """The number of categories of each attribute of a view."""
@@ -326,9 +327,11 @@ class Domain(Mapping[str, Attribute]):
         """The number of cells of a view's table."""
         return math.prod(self.shape(view))
 
-    def restrict(self, view: Iterable[str]) -> "Domain":
-        """The domain of the attributes of a view, in the view's order."""
-        return Domain({name: self[name] for name in self.view(view)})
+    def restrict(self, view: Iterable[str], *, checked: bool = False) -> "Domain":
+        """The domain of the attributes of a view, in the view's order; `checked` when `view` has returned it."""
+        restricted = object.__new__(Domain)
+        restricted._attributes = {name: self._attributes[name] for name in (view if checked else self.view(view))}
+        return restricted
 
     def to_json(self) -> str:
         """The JSON text from which `from_json` makes an equal domain."""

@@ -205,8 +205,9 @@ class ViewSynopsis:
 
     def _marginal(self, names: View, counts: Floats, variance: Floats) -> Marginal:
         """Arrays with axes in the order of the domain as a marginal with axes in the order of the names."""
-        axes = self.domain.axes(names)
-        if list(axes) != sorted(axes):
+        position = self.domain.position
+        axes = [position[name] for name in names]
+        if axes != sorted(axes):
             order = np.argsort(np.argsort(axes))
             counts, variance = counts.transpose(order), variance.transpose(order)
-        return Marginal(self.domain.restrict(names), counts, variance)
+        return Marginal(self.domain.restrict(names, checked=True), counts, variance)
