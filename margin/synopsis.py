@@ -134,7 +134,10 @@ class ViewSynopsis:
 
         Those that no view covers are reconstructed together, by shape: much faster than one by one.
         """
-        asked = [(names, tuple(sorted(self.domain.axes(names)))) for names in Workload.of(self.domain, workload)]
+        position = self.domain.position
+        asked = [
+            (names, tuple(sorted(position[name] for name in names))) for names in Workload.of(self.domain, workload)
+        ]
         shapes: dict[tuple[int, ...], list[int]] = {}
         for place, (_, axes) in enumerate(asked):
             shapes.setdefault(tuple(self.domain.sizes[axis] for axis in axes), []).append(place)
