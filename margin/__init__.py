@@ -9,8 +9,9 @@
 
 from . import audit, designs, noise, solvers, testing
 from ._version import __version__
+from .attribute import Attribute
 from .budget import ZCDP, ApproxDP, Neighbours, PureDP
-from .domain import Attribute, Domain, View
+from .domain import Domain, View
 from .errors import BudgetError, DataError, DomainError, FileError, MarginError, SolverError
 from .ledger import Ledger
 from .marginal import Marginal

@@ -26,9 +26,9 @@ from . import (
     load,
     release,
 )
+from .attribute import Value
 from .budget import Budget, Neighbours
 from .cli_ledger import add_commands, charged
-from .domain import Value
 from .progress import shown
 
 __all__ = ["main"]

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .domain import Attribute, Domain
+from .attribute import Attribute
+from .domain import Domain
 from .errors import DomainError
 
 __all__ = ["people", "people_domain"]

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .domain import UNSEEN, Attribute, Domain
+from .attribute import UNSEEN, Attribute
+from .domain import Domain
 from .errors import DataError
 
 __all__ = ["ROWS", "Batch", "Codes", "Encoder", "check_type", "code_type", "encode_batches", "locate", "quietly"]

@@ -6,7 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from .domain import DRAFT, UNSEEN, Attribute, Value
+from .attribute import UNSEEN, Attribute, Value
+from .domain import DRAFT
 from .encode import check_type, quietly
 from .errors import DataError
 from .files import FileSource, connect

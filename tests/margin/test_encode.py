@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from margin import encode
-from margin.domain import UNSEEN, Attribute, Domain
+from margin.attribute import UNSEEN, Attribute
+from margin.domain import Domain
 from margin.encode import Encoder, check_type, code_type, encode_batches, locate, quietly
 from margin.errors import DataError
 
