@@ -1,6 +1,7 @@
 """`Batch`: many problems of one shape, packed in arrays, and their `Solutions`."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -210,12 +211,12 @@ class Solutions:
         )
 
 
-class OneByOne:
+class OneByOne(ABC):
     """For solvers that know how to answer one `Problem`: `solve` also takes a `Batch`, problem by problem."""
 
+    @abstractmethod
     def answer(self, problem: Problem) -> Solution:
         """The solution of one problem."""
-        raise NotImplementedError
 
     @overload
     def solve(self, problem: Problem) -> Solution: ...
