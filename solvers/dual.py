@@ -257,6 +257,30 @@ def independent(shape: tuple[int, ...], index: Integers, target: Floats) -> Floa
     return theta
 
 
+def pairwise(shape: tuple[int, ...], index: Integers, target: Floats, owner: Integers | int = 0) -> Floats:
+    """Where Newton's method starts: `independent` and, on binary axes, the known pairs to first order.
+
+    A pair of weak dual variable t has moment m_i m_j + t (1 - m_i^2) (1 - m_j^2), and shifts the single ones by t m_j
+    and t m_i; strong pairs are cut off. Saves a fifth of the steps. `owner` numbers the problem that an entry belongs
+    to.
+    """
+    theta = independent(shape, index, target)
+    if max(shape, default=2) > 2:
+        return theta
+    component = transform(shape).component[index] + (np.asarray(owner) << len(shape))
+    places = np.zeros(int(component.max(initial=0)) + 1, dtype=np.int64)
+    places[component] = np.arange(len(index))
+    pairs = np.flatnonzero(transform(shape).order[index] == 2)
+    masks = component[pairs] & ((1 << len(shape)) - 1)
+    low = masks & -masks
+    first, second = places[component[pairs] ^ low], places[component[pairs] ^ masks ^ low]
+    one, other = target[first], target[second]
+    strength = np.clip((target[pairs] - one * other) / ((1 - one**2) * (1 - other**2) + 0.05), -0.3, 0.3)
+    theta[pairs] = strength
+    theta -= np.bincount(first, strength * other, len(theta)) + np.bincount(second, strength * one, len(theta))
+    return theta
+
+
 @lru_cache(maxsize=16)
 def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))

@@ -12,7 +12,7 @@ import numpy as np
 
 from .basis import Floats
 from .batch import Batch, Solutions
-from .dual import Dual, LargeDual, Penalised, contradicts, independent, is_large, reached
+from .dual import Dual, LargeDual, Penalised, contradicts, is_large, pairwise, reached
 from .problem import Problem, Solution, Status
 from .threads import single_thread
 
@@ -84,7 +84,7 @@ class Newton(Penalised):
         ridge = self.ridge(problem)
         dual = (LargeDual if is_large(problem.shape, len(problem.index)) else Dual)(problem, ridge)
         with single_thread():
-            theta, steps = self._minimise(dual, independent(problem.shape, problem.index, problem.target))
+            theta, steps = self._minimise(dual, pairwise(problem.shape, problem.index, problem.target))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
     def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
@@ -122,7 +122,7 @@ class Newton(Penalised):
         arguments = (
             np.array(batch.shape, dtype=np.int64),
             (batch.offsets, batch.index, batch.target, batch.variance, ridge, batch.total, batch.total_variance),
-            independent(batch.shape, batch.index, batch.target),
+            pairwise(batch.shape, batch.index, batch.target, np.repeat(np.arange(count), np.diff(batch.offsets))),
             (self.tolerance, self.iterations, self.bars),
             (tables, variances, status, steps, values, residuals),
         )
