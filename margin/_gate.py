@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ._numbers import Number, exact, shown
 from .account import Account
 from .budget import Budget
-from .counting.plan import CountPlan
+from .counting import count
 from .domain import Domain, View
 from .entropy import Entropy
 from .errors import BudgetError, DomainError
@@ -134,9 +134,7 @@ class Gate:
         """The true tables. Rows are read once for each view, and kept from every eye."""
         new = list(dict.fromkeys(view for view in views if view not in self._counted))
         if new:
-            plan = CountPlan(self.domain, new)
             log.info("counting the views")
-            for batch in self._source.batches(self.domain):
-                plan.accumulate(batch)
-            self._counted.update(zip(new, plan.tables, strict=True))
+            tables = count(self.domain, new, self._source.batches(self.domain))
+            self._counted.update(zip(new, tables, strict=True))
         return [self._counted[view] for view in views]

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from .budget import PureDP
-from .counting.plan import CountPlan
+from .counting import count
 from .datasets import people, people_domain
+from .domain import View
 from .marginal import Marginal
 from .release import release
 from .source import open_source
@@ -24,28 +25,27 @@ def demo(path: Path, epsilon: str = "1") -> str:
     table = people()
     synopsis = release(table, domain=domain, budget=PureDP(epsilon))
     synopsis.save(path)
-    errors = {}
-    for k in (2, 3, 4):
-        views = list(itertools.combinations(domain.attributes, k))
-        some = [views[place] for place in np.linspace(0, len(views) - 1, 30).astype(int)]
-        plan = CountPlan(domain, some)
-        for batch in open_source(table).batches(domain):
-            plan.accumulate(batch)
-        errors[k] = np.mean(
-            [_distance(synopsis.marginal(view), truth) for view, truth in zip(some, plan.tables, strict=True)]
-        )
-    plan = CountPlan(domain, _SHOWN)
-    for batch in open_source(table).batches(domain):
-        plan.accumulate(batch)
+    asked = {k: _some_views(domain.attributes, k) for k in (2, 3, 4)}
+    views = [*_SHOWN, *itertools.chain.from_iterable(asked.values())]
+    truths = dict(zip(views, count(domain, views, open_source(table).batches(domain)), strict=True))
+    errors = {
+        k: np.mean([_distance(synopsis.marginal(view), truths[view]) for view in some]) for k, some in asked.items()
+    }
     lines = [
         f"{table.num_rows:,} made-up people, {len(domain)} attributes; released through {len(synopsis.views)} views.",
         f"Guarantee: {synopsis.spent.describe()}.",
     ]
-    for view, truth in zip(_SHOWN, plan.tables, strict=True):
-        lines += ["", *_beside(synopsis.marginal(view), truth)]
+    for view in _SHOWN:
+        lines += ["", *_beside(synopsis.marginal(view), truths[view])]
     wrong = ", ".join(f"{error:.1%} of {k}-way" for k, error in errors.items())
     lines += ["", f"Rows put in a wrong cell, on average: {wrong} marginals.", f"Written: {path}  (margin info {path})"]
     return "\n".join(lines)
+
+
+def _some_views(attributes: View, k: int) -> list[View]:
+    """Thirty views of k attributes, spread over all of them."""
+    views = list(itertools.combinations(attributes, k))
+    return [views[place] for place in np.linspace(0, len(views) - 1, 30).astype(int)]
 
 
 def _distance(marginal: Marginal, truth: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._version import __version__
 from .budget import ZCDP, ApproxDP, Budget, PureDP
-from .counting.plan import CountPlan
+from .counting import count
 from .domain import Domain
 from .entropy import Entropy, SeededEntropy, SystemEntropy
 from .errors import BudgetError, DomainError, MarginError
@@ -143,12 +143,11 @@ class Simulation:
         """
         if self._source is None:
             raise DomainError("a simulation that was loaded from a file does not hold the truth; simulate again")
-        plan = CountPlan(self.domain, Workload.of(self.domain, workload).views)
-        for batch in self._source.batches(self.domain):
-            plan.accumulate(batch)
+        views = Workload.of(self.domain, workload).views
+        tables = count(self.domain, views, self._source.batches(self.domain))
         return [
             Marginal(self.domain.restrict(view), table.astype(np.float64), np.zeros(table.shape))
-            for view, table in zip(plan.views, plan.tables, strict=True)
+            for view, table in zip(views, tables, strict=True)
         ]
 
 

@@ -1,5 +1,5 @@
 """Counting the tables of views, exactly."""
 
-from .plan import CountPlan
+from .plan import CountPlan, count
 
-__all__ = ["CountPlan"]
+__all__ = ["CountPlan", "count"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..domain import Domain, View
 from ..errors import DataError, DomainError
 
-__all__ = ["MAX_CELLS", "CountPlan"]
+__all__ = ["MAX_CELLS", "CountPlan", "count"]
 
 MAX_CELLS = 2**27
 """The most cells that the table of one view may have."""
@@ -144,3 +144,13 @@ def _add(cells: NDArray[Any], counts: NDArray[np.int64]) -> None:
         np.add.at(counts, cells.astype(np.intp), 1)
     else:
         counts += np.bincount(cells, minlength=counts.size)
+
+
+def count(
+    domain: Domain, views: Iterable[Iterable[str]], batches: Iterable[Mapping[str, NDArray[Any]]]
+) -> tuple[NDArray[np.int64], ...]:
+    """The tables of some views over all batches of a table, as a `CountPlan` of its own gives them."""
+    plan = CountPlan(domain, views)
+    for batch in batches:
+        plan.accumulate(batch)
+    return plan.tables
