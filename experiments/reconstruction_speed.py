@@ -20,7 +20,7 @@ def run(smoke: bool) -> str:
     newton = margin.simulate(
         study.data, domain=study.domain, budget=PureDP("9.13"), mechanism=PriView(views=views), seed=0
     )
-    ladder = newton.with_reconstruction(Ladder())
+    ladder = newton.synopsis.with_reconstruction(Ladder())
     lines = [
         f"{study.name} {study.note}; ms of process time a query",
         f"{'k':>3}{'newton median':>16}{'mean':>8}{'ladder median':>16}{'mean':>8}{'medians ratio':>16}{'means':>8}",

@@ -148,7 +148,7 @@ def _problems(
 ) -> tuple[list[Problem], list[Any]]:
     """The problems of the queries that no view covers, and the true tables, axes in the order of the domain."""
     domain = simulation.domain
-    views = [(view, domain.axes(view.attributes)) for view in simulation.views]
+    views = [(view, domain.axes(view.attributes)) for view in simulation.synopsis.views]
     tables = Tables(
         sizes=domain.sizes,
         views=tuple(tuple(sorted(axes)) for _, axes in views),

@@ -20,11 +20,9 @@ from .private import Private
 from .release import Mechanism, Simulation, release, simulate
 from .source import Source
 from .store import load
-from .synopsis import Provenance, ViewSynopsis
+from .synopses import ViewSynopsis
+from .synopsis import Provenance, Synopsis
 from .workload import Workload
-
-Synopsis = ViewSynopsis
-"""What `release` returns."""
 
 __all__ = [
     "ZCDP",

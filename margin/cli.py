@@ -141,18 +141,20 @@ def _info(parsed: argparse.Namespace) -> str:
     synopsis = load(parsed.file)
     provenance = synopsis.provenance
     assert provenance is not None
-    views = [", ".join(view) for view in synopsis.names]
-    listed = views[:20] + ([f"... {len(views) - 20} more"] if len(views) > 20 else [])
     kind = provenance.mechanism["name"] if isinstance(provenance.mechanism, dict) else provenance.mechanism
-    return "\n".join(
-        [
-            f"guarantee   {provenance.spent.describe()}",
-            f"mechanism   {kind}, margin {provenance.version}",
-            f"attributes  {', '.join(f'{name} ({attribute.size})' for name, attribute in synopsis.domain.items())}",
-            f"views       {len(views)}, {sum(value.size for value in synopsis.tables.values):,} cells",
-            *(f"            {view}" for view in listed),
-        ]
-    )
+    lines = {
+        "guarantee": provenance.spent.describe(),
+        "mechanism": f"{kind}, margin {provenance.version}",
+        "attributes": ", ".join(f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()),
+        **synopsis.summary(),
+    }
+    return "\n".join(f"{title:<12}{line}" for title, text in lines.items() for title, line in _titled(title, text))
+
+
+def _titled(title: str, text: str) -> Iterator[tuple[str, str]]:
+    """The lines of a text, the first with its title."""
+    for place, line in enumerate(text.split("\n")):
+        yield "" if place else title, line
 
 
 def _suggest(parsed: argparse.Namespace) -> str:

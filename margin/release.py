@@ -3,32 +3,60 @@
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
 from ._version import __version__
 from .budget import ZCDP, ApproxDP, Budget, PureDP
 from .counting import count
+from .describe import describe
 from .domain import Domain
 from .entropy import Entropy, SeededEntropy, SystemEntropy
 from .errors import BudgetError, DomainError, MarginError
 from .marginal import Marginal
 from .mechanisms import PriView
 from .private import Chargeable, Private
-from .solvers import Solver
 from .source import Source, open_source
-from .synopsis import Provenance, ViewSynopsis
+from .synopses import ViewSynopsis
+from .synopsis import Provenance, Synopsis
 from .workload import Workload
 
 __all__ = ["Mechanism", "Simulation", "release", "simulate"]
 
+S = TypeVar("S", bound=Synopsis)
+S_co = TypeVar("S_co", bound=Synopsis, covariant=True)
 
-class Mechanism(Protocol):
+
+class Mechanism(Protocol[S_co]):
     """A way to make a synopsis of a private table; any object with this method is one."""
 
-    def run(self, private: Private, workload: Workload | None, /) -> ViewSynopsis:
+    def run(self, private: Private, workload: Workload | None, /) -> S_co:
         """Make a synopsis, touching the data through the methods of `private` only."""
+
+
+@overload
+def release(
+    data: object,
+    *,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: None = None,
+    workload: Iterable[Iterable[str]] | None = None,
+    ledger: Chargeable | None = None,
+) -> ViewSynopsis: ...
+
+
+@overload
+def release(
+    data: object,
+    *,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: Mechanism[S],
+    workload: Iterable[Iterable[str]] | None = None,
+    ledger: Chargeable | None = None,
+) -> S: ...
 
 
 def release(
@@ -36,10 +64,10 @@ def release(
     *,
     domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
     budget: Budget,
-    mechanism: Mechanism | None = None,
+    mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
-) -> ViewSynopsis:
+) -> Synopsis:
     """A differentially private synopsis of a table.
 
     Parameters
@@ -61,15 +89,42 @@ def release(
 
     Returns
     -------
-    ViewSynopsis
-        Answers any marginal of the domain.
+    Synopsis
+        Of the mechanism's own kind. That of `PriView`, a `ViewSynopsis`, answers any marginal of the domain.
 
     Raises
     ------
     MarginError
         When an argument is malformed or the data does not fit the domain; nothing has then been charged.
     """
-    return _run(data, domain, budget, mechanism, workload, ledger, SystemEntropy())[0]
+    synopsis, _ = _run(data, domain, budget, mechanism, workload, ledger, SystemEntropy())
+    return synopsis
+
+
+@overload
+def simulate(
+    data: object,
+    *,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: None = None,
+    workload: Iterable[Iterable[str]] | None = None,
+    ledger: Chargeable | None = None,
+    seed: int,
+) -> "Simulation[ViewSynopsis]": ...
+
+
+@overload
+def simulate(
+    data: object,
+    *,
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
+    budget: Budget,
+    mechanism: Mechanism[S],
+    workload: Iterable[Iterable[str]] | None = None,
+    ledger: Chargeable | None = None,
+    seed: int,
+) -> "Simulation[S]": ...
 
 
 def simulate(
@@ -77,11 +132,11 @@ def simulate(
     *,
     domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
     budget: Budget,
-    mechanism: Mechanism | None = None,
+    mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
     seed: int,
-) -> "Simulation":
+) -> Any:
     """What `release` would give, with noise that follows from a seed: for experiments, never to be published.
 
     The arguments are those of `release`; a ledger is refused, since nothing is released.
@@ -91,43 +146,40 @@ def simulate(
     return Simulation(*_run(data, domain, budget, mechanism, workload, None, SeededEntropy(seed)))
 
 
-class Simulation:
-    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a release."""
+class Simulation(Generic[S]):
+    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a release.
 
-    def __init__(self, synopsis: ViewSynopsis, source: Source | None = None) -> None:
-        self._synopsis = synopsis
+    Attributes
+    ----------
+    synopsis
+        What the mechanism made, marked as not private.
+    """
+
+    def __init__(self, synopsis: S, source: Source | None = None) -> None:
+        self.synopsis = synopsis
         self._source = source
 
     @property
     def domain(self) -> Domain:
         """The attributes of the table."""
-        return self._synopsis.domain
-
-    @property
-    def views(self) -> tuple[Marginal, ...]:
-        """The consistent tables of the views."""
-        return self._synopsis.views
+        return self.synopsis.domain
 
     @property
     def spent(self) -> Budget:
         """The budget that a release would have spent."""
-        return self._synopsis.spent
+        return self.synopsis.spent
 
     def marginal(self, view: Iterable[str]) -> Marginal:
-        """See `ViewSynopsis.marginal`."""
-        return self._synopsis.marginal(view)
+        """See `Synopsis.marginal`."""
+        return self.synopsis.marginal(view)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `ViewSynopsis.marginals`."""
-        return self._synopsis.marginals(workload)
-
-    def with_reconstruction(self, reconstruction: Solver) -> "Simulation":
-        """The same simulation, answering by another solver."""
-        return Simulation(self._synopsis.with_reconstruction(reconstruction), self._source)
+        """See `Synopsis.marginals`."""
+        return self.synopsis.marginals(workload)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the simulated synopsis, marked as not private; `load` refuses it unless told to allow simulations."""
-        self._synopsis.save(path)
+        self.synopsis.save(path)
 
     def truth(self, view: Iterable[str]) -> Marginal:
         """The true counts of a view; see `truths`."""
@@ -151,27 +203,15 @@ class Simulation:
         ]
 
 
-def describe(value: object) -> Any:
-    """A mechanism or a part of one as JSON values: its class's name and its parameters."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parameters = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return {"name": type(value).__name__, **parameters}
-    if isinstance(value, list | tuple):
-        return [describe(item) for item in value]
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return {"name": type(value).__name__}
-
-
 def _run(
     data: object,
     domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
     budget: Budget,
-    mechanism: Mechanism | None,
+    mechanism: Mechanism[Synopsis] | None,
     workload: Iterable[Iterable[str]] | None,
     ledger: Chargeable | None,
     entropy: Entropy,
-) -> tuple[ViewSynopsis, Source]:
+) -> tuple[Synopsis, Source]:
     """The path of a release: everything is checked before the data is opened, and charged before anything is drawn."""
     if not isinstance(budget, PureDP | ZCDP | ApproxDP):
         raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")

@@ -1,14 +1,13 @@
-"""The .margin file: a zip of JSON and one .npy array, with checksums, and never a pickle.
+"""The .margin file: a zip of JSON and .npy arrays, with checksums, and never a pickle.
 
-It holds the domain, the views and their consistent tables, the noise variances, the budget spent, the mechanism with
-its parameters, and the version of the library: nothing that was not declared or paid for, not even a time.
+It holds the domain, what the synopsis consists of, the budget spent, the mechanism with its parameters, and the version
+of the library: nothing that was not declared or paid for, not even a time.
 """
 
 import dataclasses
 import hashlib
 import io
 import json
-import math
 import os
 import zipfile
 import zlib
@@ -17,46 +16,40 @@ from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .budget import budget_from_json
 from .domain import Domain
 from .errors import FileError, MarginError
 from .ledger import Token
-from .release import Simulation, describe
-from .solvers import Ladder, Newton, Solver, Tables
-from .synopsis import Provenance, ViewSynopsis
+from .release import Simulation
+from .synopses import ViewSynopsis
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["load", "save"]
 
-FORMAT = 1
-_MANIFEST, _TABLES, _CHECKSUMS = "manifest.json", "tables.npy", "checksums.json"
+FORMAT = 2
+_MANIFEST, _CHECKSUMS, _ARRAY = "manifest.json", "checksums.json", ".npy"
 _MAX_BYTES = 1 << 33
-_FIELDS = {
-    "format",
-    "private",
-    "version",
-    "domain",
-    "spent",
-    "charge",
-    "mechanism",
-    "reconstruction",
-    "views",
-    "variances",
-}
-_SOLVERS: Mapping[str, type[Newton] | type[Ladder]] = {"Newton": Newton, "Ladder": Ladder}
+_FIELDS = {"format", "private", "version", "domain", "spent", "charge", "mechanism", "kind", "synopsis"}
+_KINDS: Mapping[str, type[Synopsis]] = {kind.__name__: kind for kind in (ViewSynopsis,)}
 
 
-def save(synopsis: ViewSynopsis, path: str | os.PathLike[str]) -> None:
+def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
     """Write a synopsis; the file appears whole or not at all.
 
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release or simulation, or the file cannot be written.
+        When the synopsis is not the result of a release or simulation, is of a user's own kind, or the file cannot be
+        written.
     """
     provenance = synopsis.provenance
     if provenance is None:
         raise FileError("only what `release` or `simulate` returned can be saved")
+    if _KINDS.get(type(synopsis).__name__) is not type(synopsis):
+        raise FileError(f"a {type(synopsis).__name__} is not a kind of synopsis that a .margin file can hold")
+    packed = synopsis.pack()
     manifest = {
         "format": FORMAT,
         "private": provenance.private,
@@ -64,46 +57,41 @@ def save(synopsis: ViewSynopsis, path: str | os.PathLike[str]) -> None:
         "domain": json.loads(synopsis.domain.to_json()),
         "spent": provenance.spent.to_json(),
         "mechanism": provenance.mechanism,
-        "reconstruction": describe(synopsis.reconstruction),
-        "views": synopsis.names,
-        "variances": synopsis.tables.variances,
+        "kind": type(synopsis).__name__,
+        "synopsis": packed.fields,
         "charge": None if provenance.token is None else dataclasses.asdict(provenance.token),
     }
-    array = io.BytesIO()
-    np.save(array, np.concatenate([value.ravel() for value in synopsis.tables.values]), allow_pickle=False)
-    members = {_MANIFEST: _encoded(manifest), _TABLES: array.getvalue()}
+    members = {_MANIFEST: _encoded(manifest)}
+    for name, array in packed.arrays.items():
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=False)
+        members[name + _ARRAY] = buffer.getvalue()
     members[_CHECKSUMS] = _encoded({name: hashlib.sha256(content).hexdigest() for name, content in members.items()})
     _write(Path(path), members)
 
 
 @overload
-def load(path: str | os.PathLike[str], *, reconstruction: Solver | None = None) -> ViewSynopsis: ...
+def load(path: str | os.PathLike[str]) -> Synopsis: ...
 
 
 @overload
-def load(
-    path: str | os.PathLike[str], *, reconstruction: Solver | None = None, allow_simulation: bool
-) -> ViewSynopsis | Simulation: ...
+def load(path: str | os.PathLike[str], *, allow_simulation: bool) -> Synopsis | Simulation[Synopsis]: ...
 
 
-def load(
-    path: str | os.PathLike[str], *, reconstruction: Solver | None = None, allow_simulation: bool = False
-) -> ViewSynopsis | Simulation:
+def load(path: str | os.PathLike[str], *, allow_simulation: bool = False) -> Synopsis | Simulation[Synopsis]:
     """Read a .margin file.
 
     Parameters
     ----------
     path
         The file.
-    reconstruction
-        The solver for what no view covers; by default the one that the release was made with.
     allow_simulation
         Whether the file of a simulation, which is not private, may be read.
 
     Returns
     -------
-    ViewSynopsis or Simulation
-        A `Simulation` only from the file of one, and then without the truth.
+    Synopsis or Simulation
+        Of the kind that was saved. A `Simulation` only from the file of one, and then without the truth.
 
     Raises
     ------
@@ -117,7 +105,7 @@ def load(
         if isinstance(manifest, dict) and (manifest.get("format") is True or manifest.get("format") != FORMAT):
             problem = f"has a format that this version does not know (it knows {FORMAT}); install a newer version"
         else:
-            synopsis = _synopsis(manifest, members[_TABLES], reconstruction)
+            synopsis = _synopsis(manifest, members)
     except (MarginError, ValueError, TypeError, KeyError, AttributeError, EOFError) as error:
         problem = f"is damaged or was not written by this library ({type(error).__name__})"
     if problem:
@@ -132,24 +120,10 @@ def load(
     return Simulation(synopsis)
 
 
-def _synopsis(manifest: Any, array: bytes, reconstruction: Solver | None) -> ViewSynopsis:
+def _synopsis(manifest: Any, members: Mapping[str, bytes]) -> Synopsis:
     if not isinstance(manifest, dict) or set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
         raise ValueError("unexpected fields")
-    domain = Domain(manifest["domain"])
-    names = tuple(domain.view(view) for view in manifest["views"])
-    axes = [tuple(sorted(domain.axes(view))) for view in names]
-    shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
-    flat = np.load(io.BytesIO(array), allow_pickle=False)
-    sizes = [math.prod(shape) for shape in shapes]
-    if flat.dtype != np.float64 or flat.shape != (sum(sizes),) or not np.isfinite(flat).all():
-        raise ValueError("unexpected array")
-    parts = np.split(flat, np.cumsum(sizes)[:-1])
-    tables = Tables(
-        sizes=domain.sizes,
-        views=tuple(axes),
-        values=tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
-        variances=tuple(float(variance) for variance in manifest["variances"]),
-    )
+    arrays = {name[: -len(_ARRAY)]: _array(content) for name, content in members.items() if name != _MANIFEST}
     provenance = Provenance(
         mechanism=manifest["mechanism"],
         spent=budget_from_json(manifest["spent"]),
@@ -157,15 +131,15 @@ def _synopsis(manifest: Any, array: bytes, reconstruction: Solver | None) -> Vie
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
     )
-    solver = _solver(manifest["reconstruction"]) if reconstruction is None else reconstruction
-    return ViewSynopsis(domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance)
+    packed = Packed(dict(manifest["synopsis"]), arrays)
+    return _KINDS[manifest["kind"]].unpack(packed, domain=Domain(manifest["domain"]), provenance=provenance)
 
 
-def _solver(described: Mapping[str, Any]) -> Solver:
-    """The solver of a description, or the default when it is not one of ours."""
-    parameters = dict(described)
-    made = _SOLVERS.get(parameters.pop("name"))
-    return Newton() if made is None else made(**parameters)
+def _array(content: bytes) -> NDArray[np.generic]:
+    array: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("unexpected array")
+    return array
 
 
 def _token(written: Any) -> Token | None:
@@ -209,12 +183,13 @@ def _read(path: Path) -> dict[str, bytes]:
     problem = ""
     try:
         with zipfile.ZipFile(path) as archive:
-            if sorted(archive.namelist()) != sorted([_MANIFEST, _TABLES, _CHECKSUMS]):
+            names = archive.namelist()
+            if len(names) != len(set(names)) or not _is_margin(set(names)):
                 problem = "is not a .margin file"
             elif sum(member.file_size for member in archive.infolist()) > _MAX_BYTES:
                 problem = f"unpacks to more than {_MAX_BYTES} bytes"
             else:
-                members = {name: archive.read(name) for name in archive.namelist()}
+                members = {name: archive.read(name) for name in names}
                 checksums = json.loads(members.pop(_CHECKSUMS))
                 if checksums != {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}:
                     problem = "is damaged: a checksum does not match; get a fresh copy"
@@ -225,3 +200,7 @@ def _read(path: Path) -> dict[str, bytes]:
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     return members
+
+
+def _is_margin(names: set[str]) -> bool:
+    return {_MANIFEST, _CHECKSUMS} <= names and all(n.endswith(_ARRAY) for n in names - {_MANIFEST, _CHECKSUMS})

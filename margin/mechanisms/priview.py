@@ -22,7 +22,7 @@ from ..solvers import (
     Ripple,
     Solver,
 )
-from ..synopsis import ViewSynopsis
+from ..synopses import ViewSynopsis
 from ..workload import Workload
 
 __all__ = ["PriView", "noise_error"]

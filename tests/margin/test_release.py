@@ -156,8 +156,8 @@ def test_only_simulate_takes_a_seed():
 def test_a_simulation_is_not_a_synopsis(table, domain):
     simulation = margin.simulate(table, domain=domain, budget=PureDP(1), seed=1)
     assert isinstance(simulation, Simulation) and not isinstance(simulation, ViewSynopsis)
-    other = simulation.with_reconstruction(Ladder())
-    assert isinstance(other, Simulation)
+    other = simulation.synopsis.with_reconstruction(Ladder())
+    assert isinstance(other, ViewSynopsis) and not other.provenance.private
     assert other.truth("sex").total == 500
 
 

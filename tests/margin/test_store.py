@@ -9,8 +9,10 @@ import pytest
 
 import margin
 from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation, ViewSynopsis
-from margin.solvers import Ladder, Newton, Solution, Status
-from margin.store import _CHECKSUMS, _MANIFEST, _TABLES
+from margin.solvers import Newton, Solution, Status
+from margin.store import _CHECKSUMS, _MANIFEST
+
+_TABLES = "tables.npy"
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
@@ -49,6 +51,11 @@ def changed(path, **change):
     write(path, {**contents, _MANIFEST: json.dumps(manifest).encode()})
 
 
+def repacked(path, **change):
+    synopsis = json.loads(members(path)[_MANIFEST])["synopsis"]
+    changed(path, synopsis={**synopsis, **change})
+
+
 @pytest.mark.parametrize("budget", [PureDP("0.3"), ZCDP("0.1"), margin.ApproxDP(1, "1e-9")], ids=repr)
 def test_what_is_loaded_is_what_was_saved(table, domain, budget, tmp_path):
     mechanism = PriView(views=VIEWS, reconstruction=Newton(strength=2.0))
@@ -63,10 +70,6 @@ def test_what_is_loaded_is_what_was_saved(table, domain, budget, tmp_path):
         ours, theirs = synopsis.marginal(view), loaded.marginal(view)
         assert (ours.counts == theirs.counts).all()
         assert np.array_equal(ours.variance, theirs.variance, equal_nan=True)
-
-
-def test_a_solver_can_be_chosen_on_loading(saved):
-    assert margin.load(saved, reconstruction=Ladder()).reconstruction == Ladder()
 
 
 def test_a_users_own_solver_is_not_loaded_from_a_file(table, domain, tmp_path):
@@ -84,9 +87,9 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
     assert set(contents) == {_MANIFEST, _TABLES, _CHECKSUMS}
     manifest = json.loads(contents[_MANIFEST])
     assert set(manifest) == {
-        "format", "private", "version", "domain", "spent", "charge", "mechanism", "reconstruction", "views",
-        "variances",
+        "format", "private", "version", "domain", "spent", "charge", "mechanism", "kind", "synopsis"
     }  # fmt: skip
+    assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances"}
     assert Domain(manifest["domain"]) == domain
     cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)
     assert cells.tolist() == np.concatenate([value.ravel() for value in synopsis.tables.values]).tolist()
@@ -161,11 +164,14 @@ DAMAGE = {
     "unknown field": lambda path: changed(path, rows=500),
     "private is a text": lambda path: changed(path, private="yes"),
     "bad domain": lambda path: changed(path, domain={"age": 0}),
-    "bad views": lambda path: changed(path, views=[["nobody"]]),
+    "bad views": lambda path: repacked(path, views=[["nobody"]]),
+    "unknown kind": lambda path: changed(path, kind="Synopsis"),
+    "kind is a list": lambda path: changed(path, kind=[]),
+    "synopsis is a text": lambda path: changed(path, synopsis="views"),
     "bad receipt": lambda path: changed(path, charge={"ledger": "x"}),
     "bad budget": lambda path: changed(path, spent={"kind": "pure", "epsilon": "-1"}),
-    "infinite variance": lambda path: changed(path, variances=[float("inf"), 1.0]),
-    "bad solver": lambda path: changed(path, reconstruction={"name": "Newton", "strength": -1}),
+    "infinite variance": lambda path: repacked(path, variances=[float("inf"), 1.0]),
+    "bad solver": lambda path: repacked(path, reconstruction={"name": "Newton", "strength": -1}),
     "array too short": with_array(lambda cells: cells[:-1]),
     "array of objects": with_array(lambda cells: np.array([None, 1], dtype=object)),
     "array with NaN": with_array(with_nan),
