@@ -18,13 +18,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ._bernoulli import Coins
-from ._certified import exponential, logistic, uniform_is_below
-from ._magnitudes import MagnitudeTable
 from ._numbers import exact
-from ._selection import ExponentialMechanism
 from .entropy import Entropy, SeededEntropy, SystemEntropy
 from .errors import MarginError
+from .exact.bernoulli import Coins
+from .exact.certified import exponential, logistic, uniform_is_below
+from .exact.magnitudes import MagnitudeTable
+from .exact.selection import ExponentialMechanism
 
 __all__ = [
     "DiscreteGaussian",

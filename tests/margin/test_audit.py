@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import MarginError, PriView
-from margin._black import claim_of, too_different
 from margin.audit import audit, neighbours
+from margin.audit.black import claim_of, too_different
 from margin.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from margin.domain import Domain
 from margin.entropy import SeededEntropy

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin import _magnitudes, _selection, noise
-from margin._bernoulli import Coins, _reserve
-from margin._certified import exponential, leading_bits, logistic, uniform_is_below
-from margin._magnitudes import MagnitudeTable, cumulative_bounds
+from margin import noise
 from margin.entropy import SeededEntropy
+from margin.exact import magnitudes, selection
+from margin.exact.bernoulli import Coins, _reserve
+from margin.exact.certified import exponential, leading_bits, logistic, uniform_is_below
+from margin.exact.magnitudes import MagnitudeTable, cumulative_bounds
 from margin.noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
 
 BITS = 600  # of the references
@@ -261,9 +262,9 @@ def test_cumulative_bounds_hold_for_coarse_inputs(sigma2, error, last, monkeypat
 
         return bounds
 
-    monkeypatch.setattr(_magnitudes, "exponential", coarse)
+    monkeypatch.setattr(magnitudes, "exponential", coarse)
     if last:
-        monkeypatch.setattr(_magnitudes, "isqrt", lambda n: last - 2)
+        monkeypatch.setattr(magnitudes, "isqrt", lambda n: last - 2)
     bits = 64
     low, high = cumulative_bounds(sigma2, bits)
     reference = gauss_reference(sigma2)
@@ -371,7 +372,7 @@ def test_the_exponential_of_numpy_is_as_precise_as_assumed():
 @pytest.mark.parametrize("offset", [-1, 1])
 def test_a_choice_on_the_border_of_acceptance(rate, words, offset):
     """U has the first digits of exp(-x) 2**b but for the last bit; scores whose b is at and below its largest."""
-    proposal = _selection._Proposal(rate, np.array([0, -1, -3, -12, -20]))
+    proposal = selection._Proposal(rate, np.array([0, -1, -3, -12, -20]))
     for candidate in range(1, 5):
         power = int(proposal.b[candidate])
         p = exp_reference(rate * int(proposal.gaps[candidate])) << power
@@ -386,7 +387,7 @@ def test_all_decisions_of_a_choice_may_be_exact(monkeypatch):
     mechanism = ExponentialMechanism(F(1, 7))
     scores = np.array([0, 5, -30, 12, 11, -400])
     plain = mechanism.draw(scores, 300, SeededEntropy(1))
-    monkeypatch.setattr(_selection, "_MARGIN", 2.0)
+    monkeypatch.setattr(selection, "_MARGIN", 2.0)
     assert mechanism.draw(scores, 300, SeededEntropy(1)).tolist() == plain.tolist()
 
 
@@ -394,7 +395,7 @@ def test_all_decisions_of_a_choice_may_be_exact(monkeypatch):
 @given(st.fractions(F(1, 10**12), 100), st.lists(st.integers(0, 10**9), min_size=1, max_size=30))
 def test_a_proposal_is_never_below_what_is_wanted(rate, gaps):
     """2**-b >= exp(-x), by exact bounds; and at most four times as much, but for the smallest of all."""
-    proposal = _selection._Proposal(rate, -np.array(gaps))
+    proposal = selection._Proposal(rate, -np.array(gaps))
     for gap, b in zip(proposal.gaps.tolist(), proposal.b.tolist(), strict=True):
         low, high = exponential(rate * gap)(200)
         assert low <= 1 << (200 - b)
@@ -404,7 +405,7 @@ def test_a_proposal_is_never_below_what_is_wanted(rate, gaps):
 
 def test_a_proposal_by_every_integer():
     """Each candidate owns exactly 2**(cap - b) of the integers that are drawn."""
-    proposal = _selection._Proposal(F(1), np.array([0, -1, -2, -3, -3, 0]))
+    proposal = selection._Proposal(F(1), np.array([0, -1, -2, -3, -3, 0]))
     step = 1 << (proposal.cap - int(proposal.b.max()))
     total = int(proposal.end[-1])
     drawn = [(i * step).to_bytes(8, "little") for i in range(total // step)]

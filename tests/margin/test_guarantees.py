@@ -10,7 +10,7 @@ import pytest
 
 import margin
 from margin import PureDP, account, audit, budget, ledger, noise, private, testing
-from margin._grey import Recorder
+from margin.audit.grey import Recorder
 from margin.budget import ZCDP, Neighbours
 from margin.domain import Domain
 from margin.entropy import SeededEntropy
@@ -22,7 +22,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()
 
 def test_every_method_of_private_is_in_the_table():
     methods = {
-        name for name, value in vars(private.Private).items() if inspect.isfunction(value) and not name.startswith("_")
+        name for name, value in inspect.getmembers(private.Private, inspect.isfunction) if not name.startswith("_")
     }
     assert set(re.findall(r"^\| `(\w+)` \|(?:[^|]*\|){3}$", TEXT, re.MULTILINE)) == methods
 
@@ -87,15 +87,15 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
 FLOATS = {"float", "float64", "float32", "sqrt", "mean", "astype", "rint", "divide", "true_divide"}
 
 
-@pytest.mark.parametrize(("module", "allowed"), [("_gate", set()), ("_sparse", {"astype", "float"})])
+@pytest.mark.parametrize(("module", "allowed"), [("gate", set()), ("sparse_noise", {"astype", "float"})])
 def test_no_float_meets_a_true_count(module, allowed):
-    """No division and no float where counts and noise meet; `_sparse` names them for indices and for an error only."""
-    tree = ast.parse((PACKAGE / f"{module}.py").read_text())
+    """No division and no float where counts and noise meet; `sparse_noise` has them for indices and an error only."""
+    tree = ast.parse((PACKAGE / "private" / f"{module}.py").read_text())
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert used & FLOATS <= allowed
     divided = [node for node in ast.walk(tree) if isinstance(node, ast.Div)]
-    assert len(divided) == (0 if module == "_gate" else 2), "cells / 1000 and 1 / rate, both public"
+    assert len(divided) == (0 if module == "gate" else 2), "cells / 1000 and 1 / rate, both public"
 
 
 @pytest.mark.parametrize("word", ["timing", "curator", "simulations", "memory", "floating-point", "unit of privacy"])

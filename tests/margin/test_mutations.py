@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from margin import _counts, _gate, _sparse, private
 from margin.account import Account
 from margin.audit import audit
 from margin.budget import ZCDP, Budget, Neighbours, PureDP
@@ -20,6 +19,7 @@ from margin.domain import Domain
 from margin.entropy import SeededEntropy
 from margin.errors import DataError
 from margin.noise import DiscreteGaussian, ExponentialMechanism
+from margin.private import choose, counts, gate, items, measure, sparse, sparse_noise
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 VIEWS = [["a", "b"], ["b", "c"]]
@@ -254,13 +254,13 @@ def gaussian_for_pure(patch):
 
 def each_view_gets_all(patch):
     patch.setattr(
-        private, "split_units", lambda total, shares: (total,) * (shares if isinstance(shares, int) else len(shares))
+        measure, "split_units", lambda total, shares: (total,) * (shares if isinstance(shares, int) else len(shares))
     )
     patch.setattr(Account, "charge", lambda self, units: None)
 
 
 def nothing_is_charged(patch):
-    patch.setattr(_gate.Gate, "_charge", lambda self, units: None)
+    patch.setattr(gate.Gate, "_charge", lambda self, units: None)
 
 
 def the_account_forgets(patch):
@@ -281,8 +281,8 @@ def m_instead_of_m_squared(patch):
 
 
 def half_the_spread(patch):
-    choices = _gate.Gate._choices
-    patch.setattr(_gate.Gate, "_choices", lambda self, m, a, c, spread: choices(self, m, a, c, max(1, spread // 2)))
+    choices = gate.Gate._choices
+    patch.setattr(gate.Gate, "_choices", lambda self, m, a, c, spread: choices(self, m, a, c, max(1, spread // 2)))
 
 
 def twice_the_rate(patch):
@@ -291,15 +291,15 @@ def twice_the_rate(patch):
 
 
 def gap_squared(patch):
-    patch.setattr(private, "gaps", lambda tables, public: _counts.gaps(tables, public) ** 2)
+    patch.setattr(choose, "gaps", lambda tables, public: counts.gaps(tables, public) ** 2)
 
 
 def no_truncation(patch):
-    patch.setattr(private, "truncated", lambda held, most, grain: grain * held.sum(axis=0))
+    patch.setattr(items, "truncated", lambda held, most, grain: grain * held.sum(axis=0))
 
 
 def truncation_one_too_late(patch):
-    patch.setattr(private, "truncated", lambda held, most, grain: _counts.truncated(held, most + 1, grain))
+    patch.setattr(items, "truncated", lambda held, most, grain: counts.truncated(held, most + 1, grain))
 
 
 def truncation_rounded_up(patch):
@@ -307,12 +307,12 @@ def truncation_rounded_up(patch):
         sizes = held.sum(axis=1)
         return np.where(sizes > most, -(-grain * most // np.maximum(sizes, 1)) + 1, grain) @ held
 
-    patch.setattr(private, "truncated", wrong)
+    patch.setattr(items, "truncated", wrong)
 
 
 def adding(patch, change):
-    add = _gate.Gate._add_noise
-    patch.setattr(_gate.Gate, "_add_noise", lambda self, events, tables: change(add(self, events, tables), tables))
+    add = gate.Gate._add_noise
+    patch.setattr(gate.Gate, "_add_noise", lambda self, events, tables: change(add(self, events, tables), tables))
 
 
 def noise_halved_afterwards(patch):
@@ -353,7 +353,7 @@ def one_noise_for_all_cells(patch):
 
 
 def always_the_best(patch):
-    patch.setattr(private, "peel", lambda mechanisms, scores, entropy: np.argsort(-scores)[: len(mechanisms)])
+    patch.setattr(choose, "peel", lambda mechanisms, scores, entropy: np.argsort(-scores)[: len(mechanisms)])
 
 
 def draws_with_thrice_the_rate(patch):
@@ -366,14 +366,14 @@ def draws_with_thrice_the_rate(patch):
 
 
 def tables_without_empty_rows(patch):
-    tables = _gate.Gate._tables
+    tables = gate.Gate._tables
     change = lambda table: table[table.reshape(len(table), -1).any(axis=1)]  # noqa: E731
-    patch.setattr(_gate.Gate, "_tables", lambda self, views: [change(table) for table in tables(self, views)])
+    patch.setattr(gate.Gate, "_tables", lambda self, views: [change(table) for table in tables(self, views)])
 
 
 def rows_counted_twice(patch):
-    tables = _gate.Gate._tables
-    patch.setattr(_gate.Gate, "_tables", lambda self, views: [2 * t for t in tables(self, views)])
+    tables = gate.Gate._tables
+    patch.setattr(gate.Gate, "_tables", lambda self, views: [2 * t for t in tables(self, views)])
 
 
 def entropy_that_repeats(patch):
@@ -387,18 +387,18 @@ def entropy_that_repeats(patch):
 
 
 def sparse_without_empty_cells(patch):
-    patch.setattr(_sparse, "_marks", lambda noise, cells, threshold, entropy: iter(()))
+    patch.setattr(sparse_noise, "_marks", lambda noise, cells, threshold, entropy: iter(()))
 
 
 def sparse_threshold_on_the_truth(patch):
-    large = private.noisy_large_cells
+    large = sparse.noisy_large_cells
 
     def wrong(noise, cells, true, threshold, entropy):
         found, counts = large(noise, cells, true, threshold, entropy)
         kept = np.isin(found, true[0][true[1] >= 1])
         return found[kept], counts[kept]
 
-    patch.setattr(private, "noisy_large_cells", wrong)
+    patch.setattr(sparse, "noisy_large_cells", wrong)
 
 
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from margin import noise
-from margin._geometric import Geometric, quotient, tail
-from margin._selection import peel
 from margin.entropy import SeededEntropy, SystemEntropy
 from margin.errors import MarginError
+from margin.exact.geometric import Geometric, quotient, tail
+from margin.exact.selection import peel
 from margin.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -349,7 +349,9 @@ def test_speed(sampler, seconds):
     assert best < 4 * seconds
 
 
-MODULES = ["noise", "entropy", "_bernoulli", "_certified", "_magnitudes", "_selection", "_geometric", "_sparse"]
+MODULES = ["noise", "entropy", "private/sparse_noise"] + [
+    f"exact/{module}" for module in ("bernoulli", "certified", "magnitudes", "selection", "geometric")
+]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import margin
 from margin import ZCDP, BudgetError, DataError, Domain, DomainError, Private, PureDP
-from margin._counts import truncated
-from margin._law import cost
 from margin._numbers import UNIT
-from margin._sparse import noisy_large_cells
+from margin.audit.law import cost
 from margin.budget import Neighbours
 from margin.entropy import SeededEntropy
 from margin.noise import DiscreteGaussian, DiscreteLaplace
+from margin.private.counts import truncated
+from margin.private.sparse_noise import noisy_large_cells
 from margin.source import open_source
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
@@ -396,7 +396,7 @@ def test_mechanisms_import_nothing_that_reads_data(path):
 
 def test_true_counts_and_noise_meet_as_integers():
     """In `measure`, the only arithmetic with true counts is the sum with integer draws."""
-    tree = ast.parse((PACKAGE / "_gate.py").read_text())
+    tree = ast.parse((PACKAGE / "private" / "gate.py").read_text())
     sums = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and "true" in ast.dump(node.left)]
     assert [ast.unparse(node) for node in sums] == ["true + draws.reshape(true.shape)"]
     counts = np.array([3], dtype=np.int64)

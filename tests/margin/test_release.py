@@ -158,7 +158,7 @@ def test_a_simulation_is_not_a_synopsis(table, domain):
     assert isinstance(simulation, Simulation) and not isinstance(simulation, ViewSynopsis)
     other = simulation.synopsis.with_reconstruction(Ladder())
     assert isinstance(other, ViewSynopsis) and not other.provenance.private
-    assert other.truth("sex").total == 500
+    assert simulation.truth("sex").total == 500
 
 
 def test_a_simulation_is_refused_a_ledger(table, domain):

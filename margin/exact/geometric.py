@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ._bernoulli import Coins
-from ._certified import Probability, exponential, logistic, uniform_is_below
-from .entropy import Entropy
-from .noise import _CLAMP, _from_binary, _in_blocks
+from ..entropy import Entropy
+from ..noise import _CLAMP, _from_binary, _in_blocks
+from .bernoulli import Coins
+from .certified import Probability, exponential, logistic, uniform_is_below
 
 __all__ = ["Geometric", "quotient", "tail"]
 

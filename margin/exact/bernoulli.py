@@ -6,8 +6,8 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 
-from ._certified import Probability, leading_bits, uniform_is_below
-from .entropy import Entropy
+from ..entropy import Entropy
+from .certified import Probability, leading_bits, uniform_is_below
 
 __all__ = ["Coins"]
 

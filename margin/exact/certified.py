@@ -10,7 +10,7 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 from fractions import Fraction
 from functools import partial
 
-from .entropy import Entropy
+from ..entropy import Entropy
 
 __all__ = ["Probability", "exponential", "leading_bits", "logistic", "uniform_is_below"]
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._black import claim_of, too_different
-from ._grey import Violation, observed, replayed
-from ._law import Law
-from .budget import Budget, Neighbours
-from .domain import Domain
-from .entropy import SeededEntropy
-from .errors import MarginError
-from .private import Private
-from .source import CodesSource
+from ..budget import Budget, Neighbours
+from ..domain import Domain
+from ..entropy import SeededEntropy
+from ..errors import MarginError
+from ..private import Private
+from ..source import CodesSource
+from .black import claim_of, too_different
+from .grey import Violation, observed, replayed
+from .law import Law
 
 __all__ = ["Audit", "audit", "neighbours"]
 

@@ -8,8 +8,8 @@ from math import ceil, isqrt
 import numpy as np
 import numpy.typing as npt
 
-from ._certified import exponential
-from .entropy import Entropy
+from ..entropy import Entropy
+from .certified import exponential
 
 __all__ = ["MagnitudeTable", "cumulative_bounds"]
 

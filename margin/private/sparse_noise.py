@@ -9,12 +9,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ._bernoulli import Coins
-from ._geometric import Geometric, quotient, tail
-from .domain import Domain
-from .entropy import Entropy
-from .errors import DomainError
-from .noise import DiscreteLaplace
+from ..domain import Domain
+from ..entropy import Entropy
+from ..errors import DomainError
+from ..exact.bernoulli import Coins
+from ..exact.geometric import Geometric, quotient, tail
+from ..noise import DiscreteLaplace
 
 __all__ = ["MAX_CELLS", "SparseCells", "check_threshold", "noisy_large_cells"]
 

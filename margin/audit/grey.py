@@ -17,15 +17,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._law import Law, cost
-from ._numbers import UNIT
-from .budget import Budget
-from .domain import Domain
-from .entropy import Entropy
-from .errors import MarginError
-from .event import Event
-from .private import Private
-from .source import CodesSource
+from .._numbers import UNIT
+from ..budget import Budget
+from ..domain import Domain
+from ..entropy import Entropy
+from ..errors import MarginError
+from ..event import Event
+from ..private import Private
+from ..source import CodesSource
+from .law import Law, cost
 
 __all__ = ["Reply", "Violation", "observed", "outcome", "replayed"]
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from ._conversion import epsilon_of
-from .budget import Budget, PureDP
+from .._conversion import epsilon_of
+from ..budget import Budget, PureDP
 
 __all__ = ["claim_of", "too_different"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .domain import Domain, View
-from .errors import DomainError
+from ..domain import Domain, View
+from ..errors import DomainError
 
 __all__ = ["cells_of", "digest", "gaps", "items", "nonzero_cells", "truncated", "whole"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .budget import Budget, PureDP
-from .event import Event
-from .noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from ..budget import Budget, PureDP
+from ..event import Event
+from ..noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
 
 __all__ = ["Law", "cost"]
 

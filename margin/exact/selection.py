@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ._certified import exponential, uniform_is_below
-from .entropy import Entropy
-from .errors import MarginError
+from ..entropy import Entropy
+from ..errors import MarginError
+from .certified import exponential, uniform_is_below
 
 __all__ = ["ExponentialMechanism"]
 

@@ -8,24 +8,27 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ._numbers import Number, exact, shown
-from .account import Account
-from .budget import Budget
-from .counting import count
-from .domain import Domain, View
-from .entropy import Entropy
-from .errors import BudgetError, DomainError
-from .event import Event
-from .ledger import Ledger, Token
-from .noise import ExponentialMechanism
-from .source import Source
+from .._numbers import Number, exact, shown
+from ..account import Account
+from ..budget import Budget
+from ..counting import count
+from ..domain import Domain, View
+from ..entropy import Entropy
+from ..errors import BudgetError, DomainError
+from ..event import Event
+from ..ledger import Ledger, Token
+from ..noise import ExponentialMechanism
+from ..source import Source
 
-__all__ = ["Chargeable", "Gate"]
+__all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
 
 log = logging.getLogger("margin")
 
 Integers = npt.NDArray[np.int64]
 T = TypeVar("T")
+
+LARGEST_WEIGHT = 1 << 20
+"""The most that a weight, a multiplier or the L1 sensitivity of counts in small units may be."""
 
 
 class Chargeable(Protocol):
