@@ -17,6 +17,7 @@ from .minimax import MinimaxLP
 from .mirror_descent import MirrorDescent
 from .newton import Newton
 from .nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
+from .population import Population, Rows
 from .problem import Problem, Solution, Solver, Status
 from .projection_qp import ProjectionQP
 from .tables import Tables
@@ -38,11 +39,13 @@ __all__ = [
     "MirrorDescent",
     "Newton",
     "NonNegativity",
+    "Population",
     "Problem",
     "ProjectionQP",
     "Reconstruction",
     "ResidualConsistency",
     "Ripple",
+    "Rows",
     "Simplex",
     "Solution",
     "Solutions",
