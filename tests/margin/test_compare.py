@@ -1,0 +1,89 @@
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import margin
+from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload
+from margin.compare import compare
+from margin.plot import plot_error, plot_marginal
+
+GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
+NARROW = PriView(views=[["age", "sex"]])
+BROKEN = PriView(views=[["nobody"]])
+
+
+@pytest.fixture
+def compared(table, domain):
+    mechanisms = {"broken": BROKEN, "narrow": NARROW, "good": GOOD}
+    workload = Workload.of(domain, [["age", "region"], ["sex"], ["children"]])
+    return compare(table, domain=domain, budget=PureDP(5), mechanisms=mechanisms, workload=workload, runs=2)
+
+
+def test_the_best_comes_first_and_what_failed_last(compared):
+    assert [row.name for row in compared.rows] == ["good", "narrow", "broken"] and compared.best == "good"
+    good, narrow, broken = compared.rows
+    assert len(good.errors) == 6 and good.error < narrow.error
+    assert good.percentile(0.5) <= good.percentile(0.95)
+    assert "nobody" in broken.problem and math.isnan(broken.error) and not broken.errors
+    assert good.release_seconds > 0 and good.answer_seconds > 0
+
+
+def test_the_errors_are_those_of_simulations(table, domain, compared):
+    errors = []
+    for run in range(2):
+        simulation = margin.simulate(table, domain=domain, budget=PureDP(5), mechanism=GOOD, seed=run)
+        for view in compared.views:
+            truth = simulation.truth(view)
+            errors.append(np.linalg.norm(simulation.marginal(view).counts - truth.counts) / truth.total)
+    assert compared.rows[0].errors == pytest.approx(errors)
+
+
+def test_it_is_marked_as_not_private(compared):
+    assert "not private" in str(compared) and "good answers best" in str(compared)
+    assert compared.to_json()["private"] is False
+    json.dumps(compared.to_json(), allow_nan=False)
+
+
+def test_large_workloads_are_drawn_from(table, domain):
+    views = [["age"], ["sex"]] * 300
+    found = compare(table, domain=domain, budget=PureDP(1), mechanisms={"a": NARROW}, workload=views, runs=1)
+    assert len(found.views) == 200
+
+
+@pytest.mark.parametrize("wrong", [{"mechanisms": {}}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}])
+def test_bad_arguments_are_typed_errors(table, domain, wrong):
+    with pytest.raises(DomainError):
+        compare(
+            table, **{"domain": domain, "budget": PureDP(1), "mechanisms": {"a": NARROW}, "workload": [["sex"]]} | wrong
+        )
+
+
+def test_nothing_works_is_said(table, domain):
+    found = compare(table, domain=domain, budget=PureDP(1), mechanisms={"a": BROKEN}, workload=[["sex"]])
+    assert found.best is None and "none of these worked" in str(found)
+    with pytest.raises(DomainError, match="nothing to draw"):
+        found.plot()
+
+
+def test_the_pictures(compared, table, domain):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert len(compared.plot().axes[0].get_yticklabels()) == 2
+    synopsis = margin.release(table, domain=domain, budget=PureDP(5), mechanism=GOOD)
+    bars = plot_marginal(synopsis.marginal(["sex", "age"]))
+    labels = [", ".join(map(str, pair)) for pair in itertools.product(domain["sex"].labels, domain["age"].labels)]
+    assert [label.get_text() for label in bars.get_yticklabels()] == labels
+    assert len(bars.patches) == 6 and len(bars.collections[0].get_segments()) == 6
+    heat = plot_marginal(synopsis.marginal(["age", "region"]))
+    assert (np.asarray(heat.images[0].get_array()) == synopsis.marginal(["age", "region"]).counts).all()
+    error = plot_error(synopsis, sizes=(1, 2))
+    assert [label.get_text() for label in error.get_xticklabels()] == ["1", "2"]
+
+
+def test_what_is_too_large_to_draw_is_refused():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    domain = Domain({"a": 4, "b": 4, "c": 5})
+    with pytest.raises(DomainError, match="too large to draw"):
+        plot_marginal(Marginal(domain, np.ones((4, 4, 5)), np.ones((4, 4, 5))))

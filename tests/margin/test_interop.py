@@ -1,0 +1,149 @@
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import margin
+from margin import DataError, Domain, DomainError, FileError, Marginal, PriView, PureDP
+from margin.estimate import from_measurements
+from margin.interop import to_arrow, to_json, to_mbi, to_pandas, to_polars, to_xarray
+
+VIEWS = [["age", "sex"], ["region", "sex", "children"]]
+
+
+@pytest.fixture
+def synopsis(table, domain):
+    return margin.release(table, domain=domain, budget=PureDP(2), mechanism=PriView(views=VIEWS))
+
+
+@pytest.fixture
+def marginal(synopsis):
+    return synopsis.marginal(["sex", "age"])
+
+
+def test_arrow_and_polars_have_a_row_a_cell(marginal):
+    arrow = to_arrow(marginal)
+    assert arrow.column_names == ["sex", "age", "count", "noise_sd"] and arrow.num_rows == marginal.counts.size
+    assert arrow["count"].to_pylist() == marginal.counts.ravel().tolist()
+    assert arrow["noise_sd"].to_pylist() == pytest.approx(np.sqrt(marginal.variance.ravel()))
+    series = to_pandas(marginal)
+    keys = list(zip(arrow["sex"].to_pylist(), arrow["age"].to_pylist(), strict=True))
+    assert series.loc[keys].tolist() == arrow["count"].to_pylist()
+    pytest.importorskip("polars", reason="polars is not installed")
+    assert to_polars(marginal).to_dict(as_series=False) == arrow.to_pydict()
+
+
+def test_xarray_selects_by_category(marginal):
+    pytest.importorskip("xarray", reason="xarray is not installed")
+    made = to_xarray(marginal)
+    label = marginal.domain["age"].labels[1]
+    assert made["count"].sel(age=label).values == pytest.approx(marginal.counts[:, 1])
+    assert made["noise_sd"].dims == ("sex", "age")
+
+
+def test_json_is_json(marginal):
+    made = json.loads(to_json(marginal))
+    assert list(made["attributes"]) == ["sex", "age"] and made["counts"] == marginal.counts.tolist()
+    unknown = Marginal(marginal.domain, marginal.counts, np.full(marginal.counts.shape, math.nan))
+    assert json.loads(to_json(unknown))["noise_sd"] is None
+    assert to_arrow(unknown)["noise_sd"].null_count == unknown.counts.size
+
+
+def test_categories_of_several_types_become_texts():
+    domain = Domain({"a": {"values": [1, "x"]}})
+    assert to_arrow(Marginal(domain, np.ones(2), np.ones(2)))["a"].to_pylist() == ["1", "x"]
+
+
+def test_what_was_measured_elsewhere_answers_like_a_release(table, domain):
+    """The same noisy tables, by way of triples and of marginals: the same answers."""
+
+    class Kept:
+        def run(self, private, workload):
+            self.measured = private.measure(VIEWS)
+            return margin.ViewSynopsis.of(private.domain, self.measured, reconstruction=margin.solvers.Newton())
+
+    kept = Kept()
+    margin.release(table, domain=domain, budget=PureDP(2), mechanism=kept)
+    triples = [(m.attributes, m.counts, math.sqrt(m.variance.flat[0])) for m in kept.measured]
+    flat = [(view, np.ravel(counts), deviation) for view, counts, deviation in triples]
+    made = [from_measurements(given, domain=domain) for given in (triples, kept.measured, flat)]
+    for view in (["sex"], ["age", "region"], ["children", "sex"]):
+        first, *others = [synopsis.marginal(view) for synopsis in made]
+        for other in others:
+            assert other.counts == pytest.approx(first.counts, rel=1e-9, abs=1e-9)
+        assert first.counts.min() >= 0 and first.total == pytest.approx(made[0].tables.total)
+
+
+def test_a_set_measured_twice_counts_for_both(domain):
+    rough = (["sex"], [100.0, 300.0], 10.0)
+    fine = (["sex"], [200.0, 200.0], 1.0)
+    counts = from_measurements([rough, fine], domain=domain).marginal(["sex"]).counts
+    assert counts == pytest.approx([200 - 100 / 101, 200 + 100 / 101])
+
+
+def test_the_publishers_guarantee_goes_with_the_file(domain, tmp_path):
+    given = [(["sex"], [100.0, 300.0], 10.0)]
+    with pytest.raises(FileError, match="release"):
+        from_measurements(given, domain=domain).save(tmp_path / "x.margin")
+    from_measurements(given, domain=domain, guarantee=PureDP("0.1")).save(tmp_path / "x.margin")
+    loaded = margin.load(tmp_path / "x.margin")
+    assert loaded.spent == PureDP("0.1") and loaded.provenance.mechanism == {"name": "from_measurements"}
+
+
+BAD = {
+    "none": ([], DomainError, "at least one"),
+    "unknown attribute": ([(["nobody"], [1.0], 1.0)], DomainError, "nobody"),
+    "shape": ([(["sex"], [1.0, 2.0, 3.0], 1.0)], DataError, "shape"),
+    "NaN": ([(["sex"], [1.0, math.nan], 1.0)], DataError, "finite"),
+    "no deviation": ([(["sex"], [1.0, 2.0], 0.0)], DataError, "positive"),
+    "infinite deviation": ([(["sex"], [1.0, 2.0], math.inf)], DataError, "positive"),
+    "text": ([(["sex"], ["a", "b"], 1.0)], DataError, "numbers"),
+    "pair": ([(["sex"], [1.0, 2.0])], DataError, "measurement is"),
+    "number": ([7], DataError, "measurement is"),
+}
+
+
+@pytest.mark.parametrize(("given", "error", "words"), BAD.values(), ids=BAD)
+def test_bad_measurements_are_typed_errors(domain, given, error, words):
+    with pytest.raises(error, match=words):
+        from_measurements(given, domain=domain)
+
+
+def test_a_marginal_of_several_variances_is_refused(domain):
+    uneven = Marginal(domain.restrict(["sex"]), np.ones(2), np.array([1.0, 2.0]))
+    with pytest.raises(DataError, match="one variance"):
+        from_measurements([uneven], domain=domain)
+
+
+@pytest.fixture(scope="module")
+def mbi():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("mbi", reason="mbi is not installed")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_mbi_reads_what_we_export_and_we_read_it_back(mbi, synopsis):
+    domain, measurements = to_mbi(synopsis)
+    assert domain.shape == synopsis.domain.sizes
+    model = mbi.estimation.MirrorDescent().estimate(domain, measurements)
+    for view in (["sex"], ["age", "sex"], ["region", "children"]):
+        theirs = np.asarray(model.project(tuple(view)).datavector()).reshape(synopsis.domain.shape(view))
+        ours = synopsis.marginal(view).counts
+        assert np.abs(theirs - ours).max() < 0.01 * ours.sum()
+    again = from_measurements(measurements, domain=synopsis.domain)
+    for view in VIEWS:
+        assert again.marginal(view).counts == pytest.approx(synopsis.marginal(view).counts, rel=1e-3, abs=0.5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_measurement_of_something_else_is_refused(domain):
+    class Weighted:
+        clique, noisy_measurement, stddev = ("sex",), np.ones(2), 1.0
+        query = object()
+
+    with pytest.raises(DataError, match="whole marginals"):
+        from_measurements([Weighted()], domain=domain)
