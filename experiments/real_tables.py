@@ -14,7 +14,7 @@ from margin.designs import covering_design
 from ._tables import Study, adult, clicks, error, kosarak, msnbc, queries, uniform_error
 
 
-def run(smoke: bool) -> str:
+def run(smoke: bool, out: Path) -> str:
     """A line a table and budget."""
     studies = [clicks(16, 2_000)] if smoke else [s for s in (kosarak(), msnbc(), adult(), clicks(64, 200_000)) if s]
     lines = [f"{'table':<12}{'eps':>6}{'views':>7}{'L2/N':>10}{'uniform':>10}{'release s':>11}{'ms a query':>12}"]

@@ -1,14 +1,11 @@
 """Every solver on the same reconstruction problems: time, steps, residual, objective, error, failures.
 
-Results go to the folder that MARGIN_RESULTS names, or ./results/solvers: results.csv, results.md and, with matplotlib,
-plots. A run that was broken off goes on where it stopped; a smoke run starts afresh in a temporary folder. Times are
-process time of one thread, per query, without what a first call loads.
+Results go to the folder of the run: results.csv, results.md and, with matplotlib, plots. A run that was broken off goes
+on where it stopped. Times are process time of one thread, per query, without what a first call loads.
 """
 
 import itertools
-import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,17 +28,26 @@ from margin.solvers import (
     MirrorDescent,
     Newton,
     Problem,
+    Solver,
     Status,
-    Tables,
     TrustExact,
 )
 
 from ._solver_report import append, markdown, plots, read
 from ._tables import Study, adult, clicks, kosarak, queries
 
+
+class _OneByOne:
+    """A solver that is given single problems only, never a batch."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solve = solver.solve
+
+
 SOLVERS: dict[str, Any] = {
     "Newton": Newton(bars=False, threads=1),
     "Newton with bars": Newton(threads=1),
+    "Newton one by one": _OneByOne(Newton(bars=False)),
     "TrustExact": TrustExact(),
     "LBFGS": LBFGS(),
     "ClarabelDirect": ClarabelDirect(),
@@ -63,14 +69,12 @@ _PATIENCE = 10.0
 """Seconds: a solver gets this long at each size, and goes no further once a query took it longer."""
 
 
-def run(smoke: bool) -> str:
+def run(smoke: bool, out: Path) -> str:
     """The table of all results, and where they were written."""
     if smoke:
-        with tempfile.TemporaryDirectory() as folder:
-            return _run(Path(folder), [(clicks(12, 2_000), 6)], sizes=(4,), count=2, epsilons=("1",))
+        return _run(out, [(clicks(12, 2_000), 6)], sizes=(4,), count=2, epsilons=("1",))
     studies = [(study, 8) for study in (clicks(32, 100_000), kosarak(), adult()) if study is not None]
-    folder = Path(os.environ.get("MARGIN_RESULTS", "results/solvers"))
-    return _run(folder, studies, sizes=(4, 6, 8, 10, 12), count=100, epsilons=("1", "0.1"))
+    return _run(out, studies, sizes=(4, 6, 8, 10, 12), count=100, epsilons=("1", "0.1"))
 
 
 def _run(
@@ -133,7 +137,7 @@ def _rows(
             simulation = margin.simulate(
                 study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=PriView(views=views), seed=0
             )
-        problems, truths = _problems(simulation, float(epsilon), asked)
+        problems, truths = _problems(simulation, asked)
         for solver, head in missing.items():
             if solver in too_slow:
                 continue
@@ -143,19 +147,9 @@ def _rows(
             yield row
 
 
-def _problems(
-    simulation: margin.Simulation, epsilon: float, asked: list[tuple[str, ...]]
-) -> tuple[list[Problem], list[Any]]:
+def _problems(simulation: margin.Simulation, asked: list[tuple[str, ...]]) -> tuple[list[Problem], list[Any]]:
     """The problems of the queries that no view covers, and the true tables, axes in the order of the domain."""
-    domain = simulation.domain
-    views = [(view, domain.axes(view.attributes)) for view in simulation.synopsis.views]
-    tables = Tables(
-        sizes=domain.sizes,
-        views=tuple(tuple(sorted(axes)) for _, axes in views),
-        values=tuple(view.counts.transpose(np.argsort(axes)) for view, axes in views),
-        # Each view gets an equal share of epsilon, and Laplace noise of scale one over the share.
-        variances=(2 * (len(views) / epsilon) ** 2,) * len(views),
-    )
+    domain, tables = simulation.domain, simulation.synopsis.tables
     axes = [tuple(sorted(domain.axes(view))) for view in asked]
     axes = [some for some in axes if tables.covering(some) is None]
     names = [tuple(domain.attributes[axis] for axis in some) for some in axes]
@@ -168,11 +162,10 @@ def _measure(solver: Any, problems: list[Problem], truths: list[Any]) -> dict[st
     if not problems:
         return _summary([], [], 0.0)
     if isinstance(solver, Newton) and len({problem.shape for problem in problems}) == 1:
-        batch = Batch.pack(problems)
-        for _ in range(2):  # the first time loads the compiled loops
-            started = time.process_time()
-            solutions = solver.solve(batch)
-            seconds = time.process_time() - started
+        solver.solve(Batch.pack(problems[:1] * 2_000))  # so much work that the compiled loops are loaded
+        started = time.process_time()
+        solutions = solver.solve(Batch.pack(problems))
+        seconds = time.process_time() - started
         return _summary(list(solutions), truths, seconds)
     solver.solve(problems[0])
     started, answers = time.process_time(), []

@@ -1,9 +1,8 @@
 """`Marginal`: a table of counts over a view, with the variance of the noise in each."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,36 +12,58 @@ from .errors import DomainError
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
 __all__ = ["Marginal"]
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
 class Marginal:
-    """Counts of rows by the attributes of a view.
+    """Counts of rows by the attributes of a view; read only.
 
-    Attributes
+    Parameters
     ----------
     domain
-        The attributes, in the order of the axes.
+        The attributes, in the order of the axes; or, with `attributes`, any domain that has these.
     counts
         One axis an attribute, float array of shape ``domain.sizes``. Noisy counts need not be whole.
     variance
         The variance of the *noise part* of each count's error, of the same shape: zero for true counts, NaN where it is
         not known. What a reconstruction assumes of the data beyond the published views is not in it, nor is the gain
         from non-negativity.
+    attributes
+        The names of the axes; None takes those of `domain`.
     """
 
-    domain: Domain
+    # There may be hundreds of thousands of these: what can be made when asked for is not kept.
+    __slots__ = ("_whole", "attributes", "counts", "variance")
+
+    _whole: Domain
+    attributes: View
     counts: Floats
     variance: Floats
 
+    def __init__(self, domain: Domain, counts: Floats, variance: Floats, *, attributes: View | None = None) -> None:
+        put = object.__setattr__
+        put(self, "_whole", domain)
+        put(self, "attributes", domain.attributes if attributes is None else attributes)
+        put(self, "counts", counts)
+        put(self, "variance", variance)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a marginal is read only; make another to change its {name}")
+
+    def __reduce__(self) -> tuple[type["Marginal"], tuple[Domain, Floats, Floats]]:
+        return Marginal, (self.domain, self.counts, self.variance)
+
+    def __repr__(self) -> str:
+        return f"Marginal(domain={self.domain!r}, counts={self.counts!r}, variance={self.variance!r})"
+
     @property
-    def attributes(self) -> View:
-        """The names of the axes."""
-        return self.domain.attributes
+    def domain(self) -> Domain:
+        """The attributes, in the order of the axes."""
+        return self._whole.restrict(self.attributes, checked=True)
 
     @property
     def total(self) -> float:
@@ -91,9 +112,36 @@ class Marginal:
 
     def to_pandas(self) -> "pandas.Series[float]":
         """The counts as a series named "count", indexed by the categories of the attributes."""
-        import pandas
+        from .interop import to_pandas
 
-        levels = [attribute.labels for attribute in self.domain.values()]
-        index = pandas.MultiIndex.from_product(levels, names=self.attributes)
-        flat = index if len(levels) > 1 else index.get_level_values(0)
-        return pandas.Series(self.counts.ravel(), index=flat, name="count")
+        return to_pandas(self)
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table`, one row a cell; see `margin.interop.to_arrow`."""
+        from .interop import to_arrow
+
+        return to_arrow(self)
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame`, one row a cell; see `margin.interop.to_polars`."""
+        from .interop import to_polars
+
+        return to_polars(self)
+
+    def to_xarray(self) -> Any:
+        """An `xarray.Dataset`; see `margin.interop.to_xarray`."""
+        from .interop import to_xarray
+
+        return to_xarray(self)
+
+    def to_json(self) -> str:
+        """JSON with categories, counts and the noise's deviations; see `margin.interop.to_json`."""
+        from .interop import to_json
+
+        return to_json(self)
+
+    def plot(self, *, level: float = 0.95, axes: "Axes | None" = None) -> "Axes":
+        """A picture, with the intervals of this level; see `margin.plot.plot_marginal`."""
+        from .plot import plot_marginal
+
+        return plot_marginal(self, level=level, axes=axes)

@@ -133,13 +133,14 @@ class Transform:
         """
         if self._binary:
             return index[:, None] ^ index, None
-        place, factor = np.zeros((len(index),) * 2, dtype=np.int64), np.ones((len(index),) * 2)
-        for size, digit in zip(self.shape, np.unravel_index(index, self.shape), strict=True):
-            low, high = np.minimum.outer(digit, digit), np.maximum.outer(digit, digit)
-            square = (size - 1 + low) * (low > 0) if size > 2 else 0
-            place = place * self.width(size) + np.where(low == high, square, np.where(low > 0, low, high))
-            level = np.sqrt(size / np.maximum(high * (high + 1.0), 1.0))
-            factor *= np.where((low > 0) & (low < high), level, 1.0)
+        half = len(self.shape) // 2
+        digits = np.unravel_index(index, self.shape)
+        # The first axes repeat the same few functions in many coefficients, and so do the last: two small tables.
+        place, factor = _looked_up(self.shape[:half], digits[:half], len(index))
+        last_place, last_factor = _looked_up(self.shape[half:], digits[half:], len(index))
+        place *= math.prod(map(self.width, self.shape[half:]))
+        place += last_place
+        factor *= last_factor
         return place, factor
 
     @staticmethod
@@ -189,6 +190,23 @@ def _operator(block: list[int], axis_matrix: Callable[[int], Floats], running: C
     for size in block:
         matrix = np.kron(matrix, axis_matrix(size)).astype(np.float64)
     return _Product(matrix)
+
+
+def _looked_up(shape: tuple[int, ...], digits: tuple[Integers, ...], count: int) -> tuple[Integers, Floats]:
+    """`Transform.products` of functions given by their digits on some axes, by way of the distinct ones."""
+    number = np.zeros(count, dtype=np.int64)
+    for size, digit in zip(shape, digits, strict=True):
+        number = number * size + digit
+    _, first, same = np.unique(number, return_index=True, return_inverse=True)
+    place, factor = np.zeros((len(first),) * 2, dtype=np.int64), np.ones((len(first),) * 2)
+    for size, every in zip(shape, digits, strict=True):
+        digit = every[first]
+        low, high = np.minimum.outer(digit, digit), np.maximum.outer(digit, digit)
+        square = (size - 1 + low) * (low > 0) if size > 2 else 0
+        place = place * Transform.width(size) + np.where(low == high, square, np.where(low > 0, low, high))
+        level = np.sqrt(size / np.maximum(high * (high + 1.0), 1.0))
+        factor *= np.where((low > 0) & (low < high), level, 1.0)
+    return place[same].take(same, axis=1), factor[same].take(same, axis=1)
 
 
 class _Product:

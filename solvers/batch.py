@@ -11,15 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .basis import Floats, Integers, transform
-from .problem import Problem, Solution, Status
+from .problem import Problem, Solution, Status, require_small
 from .tables import Axes, Tables
 
 _CHUNK = 1 << 18
 """How many entries the arrays may have that are made for some queries at a time: they then stay in the cache."""
-
-
-_LARGEST = 1 << 24
-"""How many cells a table may have; checked before anything of that size is made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +48,7 @@ class Batch:
     total_variance: Floats
 
     def __post_init__(self) -> None:
+        require_small(self.shape)
         entries, count = len(self.index), len(self.total)
         if not (len(self.target) == len(self.variance) == entries and len(self.total_variance) == count):
             raise ValueError("index, target and variance must be equally long, and total and total_variance")
@@ -69,10 +66,14 @@ class Batch:
             raise ValueError("target must be finite, and variance finite and >= 0")
         if not (np.isfinite(self.total).all() and (self.total > 0).all()):
             raise ValueError("total must be positive and finite")
+        if not (np.isfinite(self.total_variance).all() and (self.total_variance >= 0).all()):
+            raise ValueError("total_variance must be finite and >= 0")
 
     @classmethod
     def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
         """What consistent tables of positive total say about many marginals, each on ascending axes; shape (n, k)."""
+        if not tables.total > 0:
+            raise ValueError(f"the tables' total ({tables.total}) must be positive")
         asked = np.asarray(axes, dtype=np.int64)
         if asked.ndim != 2 or not len(asked):
             raise ValueError("axes must have shape (n, k), one marginal a row, n > 0")
@@ -82,10 +83,7 @@ class Batch:
         if (shapes != shapes[0]).any():
             raise ValueError("all marginals of a batch must have the same shape")
         shape = tuple(shapes[0].tolist())
-        if math.prod(shape) > _LARGEST:
-            raise ValueError(
-                f"a table of {math.prod(shape)} cells is too large; at most {_LARGEST} can be reconstructed"
-            )
+        require_small(shape)
         rows = max(1, _CHUNK // max(len(tables.views), math.prod(shape)))
         parts = [_gather(tables, asked[start : start + rows], shape) for start in range(0, len(asked), rows)]
         counts, index, target, variance, total_variance = map(np.concatenate, zip(*parts, strict=True))
@@ -144,6 +142,9 @@ class Batch:
         return math.prod(self.shape)
 
 
+_GOOD = np.array([status.ok for status in Status])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Solutions:
     """The solutions of a batch, each attribute as in `Solution` with a first axis of length n.
@@ -191,8 +192,7 @@ class Solutions:
     @property
     def failures(self) -> list[int]:
         """The positions of the problems that were not solved."""
-        good = [place for place, status in enumerate(Status) if status.ok]
-        return np.flatnonzero(~np.isin(self.statuses, good)).tolist()
+        return np.flatnonzero(~_GOOD[self.statuses]).tolist()
 
     @classmethod
     def stack(cls, solutions: Sequence[Solution]) -> "Solutions":

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from .basis import Floats, Integers, transform
@@ -108,6 +109,47 @@ class Components:
         """The precision of each distinct coefficient's best linear estimate, shape (m,)."""
         return self._precision
 
+    @cached_property
+    def packed(self) -> tuple[Integers, Integers, Integers, NDArray[np.bool_], int]:
+        """The views for compiled loops: their bounds, those of their axes, the axes' sizes, which views are binary, and
+        the most cells of one."""
+        shapes = [basis.shape for basis, where in self._groups for _ in range(where.start, where.stop, basis.cells)]
+        sizes = np.array([size for shape in shapes for size in shape], dtype=np.int64)
+        bounds, axes = (
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            for lengths in ([math.prod(shape) for shape in shapes], [len(shape) for shape in shapes])
+        )
+        binary = np.array([bool(shape) and set(shape) == {2} for shape in shapes])
+        return bounds, axes, sizes, binary, int(np.diff(bounds).max())
+
+    def goals(self, weight: Floats, observed: Floats) -> tuple[Any, Any, Any]:
+        """For compiled loops, where each distinct coefficient is drawn to one that was observed, shapes (m,).
+
+        The loops' functions have mean square one, hence the root of the number of cells in the factors.
+
+        Returns
+        -------
+        alone
+            For each entry that no other holds, its weight, and that times what it should be; else zeros; shapes (n,).
+        shared
+            Of the other coefficients the bounds of their entries, these, and factors into the mean and out of it.
+        goal
+            Their weights and what was observed.
+        """
+        cells = np.repeat(np.diff(self.packed[0]), np.diff(self.packed[0]))
+        root = np.sqrt(cells)
+        holders = np.bincount(self._shared)
+        several = (holders > 1) | np.isinf(weight)
+        out = 1 / (self._spread * root)
+        pull = np.where(several, 0.0, weight)[self._shared]
+        pulled = (np.where(several, 0.0, weight) * observed)[self._shared] * out
+        places = np.flatnonzero(several[self._shared])
+        places = places[np.argsort(self._shared[places], kind="stable")]
+        numbers = self._shared[places]
+        into = (self._weight * self._spread * root)[places] / self._precision[numbers]
+        bounds = np.concatenate([[0], np.cumsum(holders[several])])
+        return (pull, pulled), (bounds, places, into, out[places]), (weight[several], observed[several])
+
     def tables(self, shared: Floats) -> Tables:
         """The consistent tables that have these distinct coefficients."""
         return self.with_cells(self.synthesise(shared))
@@ -133,21 +175,22 @@ def _spread(shape: tuple[int, ...]) -> Floats:
 
 
 def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
-    """The places of a view's axes, those of few categories first."""
-    return tuple(sorted(range(len(view)), key=lambda place: (sizes[view[place]], view[place])))
+    """The places of a view's axes, those of many categories first."""
+    return tuple(sorted(range(len(view)), key=lambda place: (-sizes[view[place]], view[place])))
 
 
 @lru_cache(maxsize=16)
 def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> tuple[Integers, tuple[Axes, ...], _Grouping, Integers]:
     """The order of the views, that of each one's axes, the runs of equal shape, and each cell's distinct coefficient.
 
-    Axes go by size, so that as many views as possible have equal shapes and are transformed together.
+    Axes go by size, so that as many views as possible have equal shapes and are transformed together; large ones
+    first, which is faster.
     Coefficients are numbered axis by axis: one that varies last on axis a, with function c, is known by the number of
     its part before a and by c. So equal products get equal numbers in every view, without hashing.
     """
-    order = sorted(range(len(sizes)), key=lambda axis: (sizes[axis], axis))
+    order = sorted(range(len(sizes)), key=lambda axis: (-sizes[axis], axis))
     turns = tuple(_by_size(sizes, view) for view in views)
-    shapes = [tuple(sorted(sizes[axis] for axis in view)) for view in views]
+    shapes = [tuple(sorted((sizes[axis] for axis in view), reverse=True)) for view in views]
     rows = sorted(range(len(views)), key=shapes.__getitem__)
     groups: list[tuple[tuple[int, ...], slice]] = []
     start = 0

@@ -15,6 +15,9 @@ from .problem import Problem, Solution, Status
 _EXACT_MISS = 1e-5
 """How far a moment may miss an exact target."""
 
+REUSE = 0.05
+"""When a step makes the gradient this small a part of what it was, the factor of the Hessian serves again."""
+
 _FLOOR = 1e-10
 """The least ridge: keeps the dual strictly convex where constraints are exact or sit on the boundary."""
 
@@ -117,6 +120,7 @@ class Dual:
         # turn.
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
+        self._solve_last: Callable[[Floats], Floats]
 
     def value(self, theta: Floats) -> float:
         weights, top = self._weights(theta)
@@ -151,15 +155,30 @@ class Dual:
         """The map from right-hand sides to solutions of Hessian x solution = right, both of shape (m, ...)."""
         if not len(self.ridge):
             return lambda right: right
-        # Straight from LAPACK: on small matrices the checks of the usual interface take longer than the work.
-        factor, failed = scipy.linalg.lapack.dpotrf(self.hessian(distribution).T, lower=True, clean=False)
-        if failed:
-            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+        factor = self._factor(distribution)
         return lambda right: np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=True)[0])
 
-    def direction(self, distribution: Floats, gradient: Floats) -> Floats:
-        """The solution of Hessian x direction = gradient."""
-        return self.solver(distribution)(gradient)
+    def inverse(self, distribution: Floats) -> Floats:
+        """The inverse of the Hessian, shape (m, m)."""
+        if not len(self.ridge):
+            return np.zeros((0, 0))
+        half = np.tril(scipy.linalg.lapack.dpotri(self._factor(distribution), lower=True)[0])
+        return np.asarray(half + np.tril(half, -1).T)
+
+    def _factor(self, distribution: Floats) -> Floats:
+        """The lower triangular factor of the Hessian; what stands above it is of no meaning."""
+        # Straight from LAPACK: on small matrices the checks of the usual interface take longer than the work.
+        hessian = self.hessian(distribution).T
+        factor, failed = scipy.linalg.lapack.dpotrf(hessian, lower=True, clean=False, overwrite_a=True)
+        if failed:
+            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+        return np.asarray(factor)
+
+    def direction(self, distribution: Floats, gradient: Floats, *, again: bool) -> Floats:
+        """The solution of Hessian x direction = gradient; `again` with the Hessian of the call before."""
+        if not again:
+            self._solve_last = self.solver(distribution)
+        return self._solve_last(gradient)
 
     def _weights(self, theta: Floats) -> tuple[Floats, float]:
         """The exponentials of the logits less the largest, and that."""
@@ -177,24 +196,24 @@ class Dual:
         a sum over pairs of functions, hence one transform of the weights of their products.
         """
         problem, basis = self.problem, transform(self.problem.shape)
-        solve = self.solver(distribution)
-        spread = solve(np.diag(np.sqrt(problem.variance)))
-        matrix, mean = spread @ spread.T, self.moments(distribution)
+        inverse, mean = self.inverse(distribution), self.moments(distribution)
+        spread = inverse * np.sqrt(problem.variance)
+        matrix = spread @ spread.T
         place, factor = _products(problem.shape, problem.index.tobytes())
         width = math.prod(basis.width(size) for size in problem.shape)
         scaled = matrix if factor is None else factor * matrix
         weights = np.bincount(place.ravel(), scaled.ravel(), width).astype(np.float64)
-        linear = problem.functions(matrix @ mean)
-        quadratic = np.maximum(basis.narrow(weights) - 2 * linear + mean @ matrix @ mean, 0.0)
-        tilt = solve(problem.target)
-        by_total = 1 + tilt @ mean - problem.functions(tilt)
+        pulled, tilt = matrix @ mean, inverse @ problem.target
+        linear, tilted = problem.functions(np.stack([pulled, tilt]))
+        quadratic = np.maximum(basis.narrow(weights) - 2 * linear + mean @ pulled, 0.0)
+        by_total = 1 + tilt @ mean - tilted
         return np.asarray(distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2))
 
 
 class LargeDual(Dual):
     """The same without matrices, for problems whose Hessian is too large to write down."""
 
-    def direction(self, distribution: Floats, gradient: Floats) -> Floats:
+    def direction(self, distribution: Floats, gradient: Floats, *, again: bool) -> Floats:
         """As above, but by conjugate gradients to an error of a tenth, or less as the gradient falls: that keeps
         Newton's convergence fast without wasted work."""
         return self._solve(distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0))))
@@ -247,6 +266,11 @@ def independent(shape: tuple[int, ...], index: Integers, target: Floats) -> Floa
     """
     theta = np.zeros(len(index))
     component = transform(shape).component[index]
+    if max(shape, default=2) <= 2:
+        single = transform(shape).order[index] == 1
+        moment = target[single]
+        theta[single] = 0.5 * np.log(np.maximum((1 + moment) / 2, 1e-6) / np.maximum((1 - moment) / 2, 1e-6))
+        return theta
     for axis, size in enumerate(shape):
         rows = np.flatnonzero(component == 1 << axis).reshape(-1, size - 1) if size > 1 else np.empty((0, 0), np.int64)
         if len(rows):

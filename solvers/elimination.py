@@ -41,13 +41,30 @@ def factor(matrix: Floats, size: int, right: Floats) -> bool:
             for column in range(upper.size):
                 upper[column] -= a * i[column] + b * j[column] + c * k[column] + d * m[column]
                 lower[column] -= e * i[column] + f * j[column] + g * k[column] + h * m[column]
+    _back(matrix, size, right)
+    return True
+
+
+@compiled
+def again(matrix: Floats, size: int, right: Floats) -> None:
+    """Solve for another right-hand side with the matrix that `factor` left, in place."""
+    for row in range(size):
+        share = right[row] / matrix[row, row]
+        source, target = matrix[row, row + 1 : size], right[row + 1 : size]
+        for column in range(target.size):
+            target[column] -= share * source[column]
+    _back(matrix, size, right)
+
+
+@compiled
+def _back(matrix: Floats, size: int, right: Floats) -> None:
+    """Substitute backwards."""
     for row in range(size - 1, -1, -1):
         total = right[row]
         coefficients, known = matrix[row, row + 1 : size], right[row + 1 : size]
         for column in range(known.size):
             total -= coefficients[column] * known[column]
         right[row] = total / matrix[row, row]
-    return True
 
 
 @compiled

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from .basis import Floats, Integers
-from .elimination import factor, inverse_times
+from .dual import REUSE
+from .elimination import again, factor, inverse_times
 from .loops import compiled, exponentials, extended, means, narrowed, sums
 
 
@@ -133,7 +134,7 @@ def _solve(
     sizes, binary = shape
     spare, scale, trial_cells, trial, direction, gradient, matrix, first, second = work
     size = index.size
-    value = _evaluate(theta, index, target, ridge, shape, cells, (spare, scale))
+    value, before = _evaluate(theta, index, target, ridge, shape, cells, (spare, scale)), 0.0
     for step in range(limit + 1):
         average[:] = cells
         means(average, spare, sizes, binary)
@@ -147,11 +148,15 @@ def _solve(
             return 0, step, value, residual
         if step == limit:
             break
-        table = average if binary else extended(cells, sizes, first, second)
-        _hessian(table, index, ridge, shape, pairs, matrix)
         direction[:size] = gradient[:size]
-        if not factor(matrix, size, direction):
-            return 2, step, value, residual
+        if worst <= REUSE * before:
+            again(matrix, size, direction)
+        else:
+            table = average if binary else extended(cells, sizes, first, second)
+            _hessian(table, index, ridge, shape, pairs, matrix)
+            if not factor(matrix, size, direction):
+                return 2, step, value, residual
+        before = worst
         decrease = 0.0
         for row in range(size):
             decrease += gradient[row] * direction[row]

@@ -85,10 +85,11 @@ class Ladder(OneByOne):
                 constraints.append(projected == marginal.ravel())
         programme = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.entr(table))), constraints)
         status, iterations = run(programme, self.solver, None, accurate=False)
-        if status is not Status.OPTIMAL or table.value is None:
-            return status, None, iterations
-        cells = np.maximum(table.value, 0.0)
-        return status, cells / cells.sum(), iterations
+        return (
+            status,
+            np.asarray(table.value) if status is Status.OPTIMAL and table.value is not None else None,
+            iterations,
+        )
 
 
 def projection(shape: tuple[int, ...], places: tuple[int, ...]) -> Any:

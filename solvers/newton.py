@@ -1,10 +1,7 @@
 """`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as its ridge."""
 
 import math
-import os
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -12,12 +9,9 @@ import numpy as np
 
 from .basis import Floats
 from .batch import Batch, Solutions
-from .dual import Dual, LargeDual, Penalised, contradicts, is_large, pairwise, reached
+from .dual import REUSE, Dual, LargeDual, Penalised, contradicts, is_large, pairwise, reached
 from .problem import Problem, Solution, Status
-from .threads import single_thread
-
-_PATIENCE = 1.0
-"""Seconds of numpy's work for which the compiled loops are loaded, or compiled if this is the first time ever."""
+from .threads import compiled_loops, in_parts, processors, single_thread
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +67,8 @@ class Newton(Penalised):
         """The table of a problem, or the tables of a batch."""
         if isinstance(problem, Problem):
             return self._one(problem)
-        unknowns = int(np.diff(problem.offsets).max(initial=0))
-        kernels = None if is_large(problem.shape, unknowns) else _kernels(_numpy_seconds(problem))
+        unknowns = int((problem.offsets[1:] - problem.offsets[:-1]).max(initial=0))
+        kernels = None if is_large(problem.shape, unknowns) else compiled_loops("kernels", _numpy_seconds(problem))
         if kernels is None:
             return Solutions.stack([self._one(one) for one in problem])
         return self._many(problem, kernels)
@@ -88,7 +82,8 @@ class Newton(Penalised):
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
     def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
-        value = dual.value(theta)
+        """Damped Newton steps from a start; the minimum and how many they were."""
+        value, before = dual.value(theta), 0.0
         for step in range(self.iterations + 1):
             distribution = dual.distribution(theta)
             gradient = dual.gradient(theta, distribution)
@@ -96,7 +91,9 @@ class Newton(Penalised):
                 return theta, step
             if step == self.iterations:
                 break
-            direction = dual.direction(distribution, gradient)
+            largest = float(np.abs(gradient).max())
+            direction = dual.direction(distribution, gradient, again=largest <= REUSE * before)
+            before = largest
             decrease = float(gradient @ direction)
             length = 1.0
             while True:
@@ -126,10 +123,8 @@ class Newton(Penalised):
             (self.tolerance, self.iterations, self.bars),
             (tables, variances, status, steps, values, residuals),
         )
-        threads = min(self.threads or _processors(), count)
-        bounds = np.linspace(0, count, 1 + (threads if threads == 1 else min(count, 16 * threads)), dtype=np.int64)
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda start, stop: kernels.solve_range(start, stop, *arguments), bounds[:-1], bounds[1:]))
+        threads = min(self.threads or processors(), count)
+        in_parts(count, threads, lambda start, stop: kernels.solve_range(start, stop, *arguments))
         statuses = _STATUSES[status]
         for row in np.unique(np.searchsorted(batch.offsets, np.flatnonzero(batch.variance == 0), side="right") - 1):
             if statuses[row] == _STATUSES[0] and contradicts(batch[row], tables[row] / batch.total[row]):
@@ -156,20 +151,3 @@ def _numpy_seconds(batch: Batch) -> float:
     """Roughly how long numpy would take."""
     unknowns = np.diff(batch.offsets).astype(np.float64)
     return float((5e-4 + 5e-7 * unknowns**2).sum())
-
-
-def _kernels(seconds: float) -> Any:
-    """The module of compiled loops, or None when it is not installed or would not pay."""
-    name = f"{__package__}.kernels"
-    if name not in sys.modules and seconds < _PATIENCE:
-        return None
-    try:
-        from . import kernels
-    except ImportError:
-        return None
-    return kernels
-
-
-def _processors() -> int:
-    """The number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

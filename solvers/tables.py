@@ -48,6 +48,8 @@ class Tables:
                 raise ValueError(f"view {view} must be ascending axes below {len(self.sizes)}")
             if value.shape != tuple(self.sizes[axis] for axis in view):
                 raise ValueError(f"the table of view {view} has shape {value.shape}")
+            if not np.isfinite(value).all():
+                raise ValueError(f"the table of view {view} must be finite")
             if not (variance > 0 and math.isfinite(variance)):
                 raise ValueError(f"the variance of view {view} must be positive and finite, not {variance}")
 
@@ -106,7 +108,7 @@ class Tables:
         holders = np.flatnonzero(self.member[:, list(axes)].all(axis=1))
         return min(map(int, holders), key=lambda row: self.values[row].size, default=None)
 
-    def covered(self, asked: Sequence[Axes]) -> NDArray[np.bool_]:
+    def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
         """Which sets of axes, all of one size, lie within a view, shape (n,)."""
         axes = np.array(asked, dtype=np.int64).reshape(len(asked), -1)
         found = np.zeros(len(axes), dtype=np.bool_)
@@ -166,17 +168,23 @@ class Tables:
         return precision, np.minimum(view, len(self.views) - 1)
 
     def variance(self, axes: Axes) -> float:
-        """The variance of each cell of the best linear estimate of a covered marginal.
+        """The variance of each cell of the best linear estimate of a covered marginal; see `covered_variances`."""
+        return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
+
+    def covered_variances(self, asked: Integers) -> Floats:
+        """The variance of each cell of the best linear estimates of covered marginals of one shape, (n, k) to (n,).
 
         A marginal on B is the sum over the subsets S of B of its components, so a cell's variance is the sum over S of
         prod_{a in S} (n_a - 1) / precision_S, divided by the square of the number of cells of B.
         """
-        functions = np.ones(1)
-        for axis in reversed(axes):
+        functions, cells = np.ones(1), 1
+        for axis in reversed(asked[0].tolist()):
             functions = np.outer(functions, [1.0, self.sizes[axis] - 1.0]).ravel()
+            cells *= self.sizes[axis]
         held = functions > 0
-        cells = math.prod(self.sizes[axis] for axis in axes)
-        return float((functions[held] / self.component_precision(axes)[held]).sum() / cells**2)
+        step = max(1, (1 << 22) // max(len(self.views), len(functions)))  # at most so many numbers at a time
+        parts = [self.holders(asked[start : start + step])[0] for start in range(0, len(asked), step)]
+        return np.asarray((functions[held] / np.concatenate(parts)[:, held]).sum(axis=1) / cells**2)
 
 
 def _moments(table: Floats) -> Floats:

@@ -3,22 +3,25 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..describe import describe
 from ..domain import Domain, View
 from ..errors import DomainError, SolverError
 from ..marginal import Floats, Marginal
-from ..solvers import Ladder, Newton, Reconstruction, Solver, Tables, coverage_error
+from ..solvers import Ladder, Newton, Population, Reconstruction, Rows, Solver, Tables, coverage_error
 from ..synopsis import Packed, Provenance, Synopsis
 from ..workload import Workload
 
 __all__ = ["ViewSynopsis"]
+
+Integers = NDArray[np.int64]
 
 _MAX_CELLS = 1 << 24
 
@@ -75,10 +78,12 @@ class ViewSynopsis(Synopsis):
     @property
     def views(self) -> tuple[Marginal, ...]:
         """The consistent tables of the views; their variance is that of the best linear estimate."""
-        return tuple(
-            self._marginal(names, table, np.full(table.shape, self.tables.variance(axes)))
-            for names, axes, table in zip(self.names, self.tables.views, self.tables.values, strict=True)
-        )
+        views = []
+        for names, axes, table in zip(self.names, self.tables.views, self.tables.values, strict=True):
+            counts = table.transpose(np.argsort(np.argsort(self.domain.axes(names))))
+            variance = np.full(counts.shape, self.tables.variance(axes))
+            views.append(Marginal(self.domain, counts, variance, attributes=names))
+        return tuple(views)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The marginals of any views of the domain, in their order.
@@ -92,25 +97,44 @@ class ViewSynopsis(Synopsis):
         SolverError
             When the reconstruction fails; its text says what to change.
         """
+        answers: list[Marginal | None] = [None] * len(views := self._checked(workload))
+        for places, given in self._by_shape(views):
+            axes = np.sort(given, axis=1)
+            turned = (axes != given).any(axis=1)
+            counts: list[Floats] = [_NOTHING] * len(places)
+            variances = counts.copy()
+            covered = self.tables.covered(axes)
+            self._read(np.flatnonzero(covered), axes, counts, variances)
+            self._reconstruct(np.flatnonzero(~covered), axes, counts, variances)
+            for row in np.flatnonzero(turned).tolist():
+                order = np.argsort(np.argsort(given[row]))
+                counts[row], variances[row] = counts[row].transpose(order), variances[row].transpose(order)
+            for place, table, variance in zip(places, counts, variances, strict=True):
+                answers[place] = Marginal(self.domain, table, variance, attributes=views[place])
+        return [answer for answer in answers if answer is not None]
+
+    def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
+        """The views of a workload; one that was made for this domain need not be checked again."""
+        if isinstance(workload, Workload) and all(map(self.domain.position.keys().__ge__, map(set, workload.views))):
+            return workload.views
+        return Workload.of(self.domain, workload).views
+
+    def _by_shape(self, views: Sequence[View]) -> Iterator[tuple[list[int], Integers]]:
+        """The places of views whose tables have one shape, and the axes that each names, shape (n, k)."""
         position = self.domain.position
-        asked = [
-            (names, tuple(sorted(position[name] for name in names))) for names in Workload.of(self.domain, workload)
-        ]
-        shapes: dict[tuple[int, ...], list[int]] = {}
-        for place, (_, axes) in enumerate(asked):
-            shapes.setdefault(tuple(self.domain.sizes[axis] for axis in axes), []).append(place)
-        answers: dict[int, Marginal] = {}
-        for shape, places in shapes.items():
-            covered = self.tables.covered([asked[place][1] for place in places])
-            for place in itertools.compress(places, covered):
-                answers[place] = self._read(*asked[place])
-            uncovered = list(itertools.compress(places, ~covered))
-            step = self._at_once(shape) if uncovered else 1
-            for start in range(0, len(uncovered), step):
-                some = uncovered[start : start + step]
-                answered = self._reconstruct(shape, [asked[place] for place in some])
-                answers.update(zip(some, answered, strict=True))
-        return [answers[place] for place in range(len(asked))]
+        sizes = np.array(self.domain.sizes)
+        lengths: dict[int, list[int]] = {}
+        for place, view in enumerate(views):
+            lengths.setdefault(len(view), []).append(place)
+        for length, places in lengths.items():
+            names = itertools.chain.from_iterable(map(views.__getitem__, places))
+            given = np.fromiter(map(position.__getitem__, names), np.int64).reshape(-1, length)
+            if len(set(self.domain.sizes)) == 1:
+                yield places, given
+                continue
+            _, group = np.unique(sizes[np.sort(given, axis=1)], axis=0, return_inverse=True)
+            for rows in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
+                yield [places[row] for row in rows.tolist()], given[rows]
 
     def coverage_error(self, view: Iterable[str]) -> float:
         """An *estimate* of the error of a marginal apart from noise: the root mean square over its cells, in counts.
@@ -123,6 +147,39 @@ class ViewSynopsis(Synopsis):
         if self.tables.total <= 0:
             return math.nan
         return coverage_error(self.tables, self.reconstruction, axes)
+
+    def population(self, n: int, *, seed: int = 0) -> Rows:
+        """Synthetic rows, and how far their tables are from the views': see `margin.solvers.Population`.
+
+        Every row is of declared categories. Their number may be any; the views' tables are scaled to it.
+
+        Parameters
+        ----------
+        n
+            How many rows.
+        seed
+            The same seed gives the same rows. This is post-processing: it has no part in the guarantee.
+
+        Raises
+        ------
+        DomainError
+            When n is not a whole number from 1 to 10**8, or the noisy number of rows is not positive.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**8:
+            raise DomainError(f"n ({n}) must be a whole number from 1 to 10**8")
+        if self.tables.total <= 0:
+            raise DomainError("the noise hid all rows: there is nothing to make records of")
+        return Population().fit(self.tables, n, seed=seed)
+
+    def records(self, n: int) -> NDArray[np.int64]:
+        """See `Synopsis.records`; `population` tells how well they fit."""
+        return self.population(n).codes.astype(np.int64)
+
+    def to_mbi(self) -> tuple[Any, list[Any]]:
+        """The views for mbi 2.0; see `margin.interop.to_mbi`."""
+        from ..interop import to_mbi
+
+        return to_mbi(self)
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
@@ -161,48 +218,53 @@ class ViewSynopsis(Synopsis):
         solver = _solver(packed.fields["reconstruction"])
         return cls(domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance)
 
-    def _read(self, names: View, axes: tuple[int, ...]) -> Marginal:
-        """A marginal that a view covers."""
-        row = self.tables.covering(axes)
-        assert row is not None
-        counts = self.tables.project(row, axes)
-        return self._marginal(names, counts, np.full(counts.shape, self.tables.variance(axes)))
+    def _read(self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]) -> None:
+        """Fill in the marginals that a view covers, given by their rows among axes of one shape."""
+        known = self.tables.covered_variances(axes[rows]) if len(rows) else ()
+        for row, variance in zip(rows.tolist(), known, strict=True):
+            own = tuple(axes[row].tolist())
+            view = self.tables.covering(own)
+            assert view is not None
+            counts[row] = self.tables.project(view, own)
+            variances[row] = np.full(counts[row].shape, variance)
 
-    def _at_once(self, shape: tuple[int, ...]) -> int:
-        """How many marginals of a shape are reconstructed together."""
-        cells = math.prod(shape)
-        if cells > _MAX_CELLS:
-            raise DomainError(
-                f"the marginal has {cells} cells; at most {_MAX_CELLS} can be reconstructed: ask for fewer attributes"
-            )
-        return max(1, _MAX_CELLS // cells)
-
-    def _reconstruct(self, shape: tuple[int, ...], asked: list[tuple[View, tuple[int, ...]]]) -> list[Marginal]:
-        """Marginals of one shape, each given by its attributes and its ascending axes."""
+    def _reconstruct(self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]) -> None:
+        """Fill in marginals of one shape that no view covers."""
+        if not len(rows):
+            return
+        shape = tuple(self.domain.sizes[axis] for axis in axes[rows[0]].tolist())
+        step = _at_once(shape)
         if self.tables.total <= 0:
-            return [self._marginal(names, np.zeros(shape), np.full(shape, np.nan)) for names, _ in asked]
-        solutions = self._reconstruction.solve([axes for _, axes in asked])
-        for place in solutions.failures:
-            names, status = ", ".join(asked[place][0]), solutions[place].status
-            raise SolverError(f"the marginal on {names} could not be reconstructed: {status.value}")
-        variances = np.full_like(solutions.table, np.nan) if solutions.variance is None else solutions.variance
-        return [
-            self._marginal(names, table, variance)
-            for (names, _), table, variance in zip(asked, solutions.table, variances, strict=True)
-        ]
+            for row in rows.tolist():
+                counts[row], variances[row] = np.zeros(shape), np.full(shape, np.nan)
+            return
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            solutions = self._reconstruction.solve(axes[some])
+            for place in solutions.failures:
+                names = ", ".join(self.domain.attributes[axis] for axis in axes[some[place]].tolist())
+                status = solutions[place].status.value
+                raise SolverError(f"the marginal on {names} could not be reconstructed: {status}")
+            unknown = np.full_like(solutions.table, np.nan) if solutions.variance is None else solutions.variance
+            for row, table, variance in zip(some.tolist(), solutions.table, unknown, strict=True):
+                counts[row], variances[row] = table, variance
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
         return Reconstruction(self.tables, self.reconstruction)
 
-    def _marginal(self, names: View, counts: Floats, variance: Floats) -> Marginal:
-        """Arrays with axes in the order of the domain as a marginal with axes in the order of the names."""
-        position = self.domain.position
-        axes = [position[name] for name in names]
-        if axes != sorted(axes):
-            order = np.argsort(np.argsort(axes))
-            counts, variance = counts.transpose(order), variance.transpose(order)
-        return Marginal(self.domain.restrict(names, checked=True), counts, variance)
+
+_NOTHING = np.empty(0)
+
+
+def _at_once(shape: tuple[int, ...]) -> int:
+    """How many marginals of a shape are reconstructed together."""
+    cells = math.prod(shape)
+    if cells > _MAX_CELLS:
+        raise DomainError(
+            f"the marginal has {cells} cells; at most {_MAX_CELLS} can be reconstructed: ask for fewer attributes"
+        )
+    return max(1, _MAX_CELLS // cells)
 
 
 _SOLVERS: Mapping[str, type[Newton] | type[Ladder]] = {"Newton": Newton, "Ladder": Ladder}

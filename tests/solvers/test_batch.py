@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from cases import random_tables, seeds, tables_of
 from hypothesis import given, settings
 
 from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Status, Tables
-from margin.solvers import newton as newton_module
+from margin.solvers import threads as threads_module
 from margin.solvers.testing import examples
 
 
@@ -67,6 +68,13 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
         Problem.of(tables, tuple(range(50)))
 
 
+@pytest.mark.parametrize("mean", [0.0, -3.0])
+def test_tables_of_no_positive_total_are_refused(mean):
+    tables = tables_of(np.full((2, 2, 2), mean), [(0, 1), (1, 2)])
+    with pytest.raises(ValueError, match="positive"):
+        Batch.of(tables, [(0, 2)])
+
+
 def test_packing_keeps_the_problems():
     tables = consistent(3, sizes=(2, 3, 2, 3), count=5)
     problems = [Problem.of(tables, axes) for axes in ((0, 1), (0, 3), (2, 3))]
@@ -103,6 +111,8 @@ GOOD = {
         ({"target": np.array([0.0, np.nan, 0.0])}, "finite"),
         ({"variance": np.array([0.0, -1.0, 0.0])}, ">= 0"),
         ({"total": np.array([1.0, -1.0])}, "total"),
+        ({"total_variance": np.array([1.0, -1.0])}, "total_variance"),
+        ({"shape": (2,) * 50}, str(2**50)),
     ],
 )
 def test_malformed_batches_are_refused(change, says):
@@ -157,15 +167,23 @@ def test_compiled_exponentials_are_right_to_rounding(kernels):
 
 
 def test_a_small_call_never_loads_the_compiler(monkeypatch):
-    monkeypatch.delitem(newton_module.sys.modules, "margin.solvers.kernels", raising=False)
+    monkeypatch.delitem(sys.modules, "margin.solvers.kernels", raising=False)
     tables = consistent(1, sizes=(2,) * 6, count=6)
     Newton().solve(Batch.of(tables, list(itertools.combinations(range(6), 3))))
-    assert "margin.solvers.kernels" not in newton_module.sys.modules
+    assert "margin.solvers.kernels" not in sys.modules
+
+
+def test_a_single_problem_uses_the_compiled_loops_that_are_there(kernels, monkeypatch):
+    called = []
+    monkeypatch.setattr(kernels, "solve_range", lambda *arguments: called.append(arguments))
+    batch = Batch.of(consistent(1, sizes=(2,) * 6, count=6), [(0, 1, 2, 3)])
+    Newton().solve(batch)
+    assert len(called) == 1
 
 
 def test_without_numba_numpy_does_it_all(monkeypatch):
-    monkeypatch.setattr(newton_module, "_PATIENCE", 0.0)
-    monkeypatch.setitem(newton_module.sys.modules, "margin.solvers.kernels", None)
+    monkeypatch.setattr(threads_module, "PATIENCE", 0.0)
+    monkeypatch.setitem(sys.modules, "margin.solvers.kernels", None)
     tables = consistent(1, sizes=(2,) * 6, count=6)
     assert len(Newton().solve(Batch.of(tables, [(0, 1, 2), (3, 4, 5)]))) == 2
 

@@ -4,7 +4,16 @@ from cases import disagreement, random_tables, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.solvers import Clip, JointProjection, ProjectionQP, ResidualConsistency, Ripple, Simplex, Tables
+from margin.solvers import (
+    Clip,
+    JointProjection,
+    ProjectionQP,
+    ResidualConsistency,
+    Ripple,
+    Simplex,
+    Tables,
+    nonnegativity,
+)
 from margin.solvers.basis import transform
 from margin.solvers.consistency import Components
 
@@ -121,6 +130,22 @@ def test_joint_projection_solves_its_programme(decay, seed):
     best.solve(solver="CLARABEL")
     for cell, value in zip(cells, result.values, strict=True):
         assert cell.value == pytest.approx(value.ravel(), abs=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(2,) * 6, (2, 3, 4, 2, 5), (1, 4, 3, 1), (70, 2, 3)], ids=str)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
+    """With views that share everything, something and nothing, and any division among threads."""
+    loops = pytest.importorskip("margin.solvers.projection_loops")
+    tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
+    found = []
+    for module in (None, loops):
+        monkeypatch.setattr(nonnegativity, "compiled_loops", lambda name, seconds, module=module: module)
+        monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
+        monkeypatch.setattr(nonnegativity, "_WORTH_THREADS", 0)
+        found.append(JointProjection()(tables))
+    for one, other in zip(*(some.values for some in found), strict=True):
+        assert other == pytest.approx(one, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,44 @@ def test_garbage_of_a_back_end_is_a_failure(garbage):
     assert solution.status is Status.FAILED and np.isnan(solution.table).all()
 
 
+CVXPY = [Cone(), LeastSquares(), MinimaxLP(solver="CLARABEL"), Ladder()]
+
+
+@pytest.mark.parametrize("solver", CVXPY, ids=repr)
+@pytest.mark.parametrize("value", [None, np.nan, 7.0], ids=["nothing", "NaN", "garbage"])
+def test_a_back_end_that_claims_success_is_not_trusted(solver, value, monkeypatch):
+    """It returns at once, says that it is optimal, and leaves nothing or anything in the variables."""
+    cvxpy = pytest.importorskip("cvxpy")
+
+    def solve(self, **options):
+        for variable in self.variables():
+            if value is not None:
+                variable.save_value(np.full(variable.shape, value))
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", solve)
+    monkeypatch.setattr(cvxpy.Problem, "status", "optimal")
+    solution = solver.solve(examples()["mixed pairs"])
+    if isinstance(solver, Ladder) and value is None:  # its last rung is the uniform table
+        assert solution.status is Status.RELAXED
+    else:
+        assert solution.status is Status.FAILED and np.isnan(solution.table).all()
+
+
+@pytest.mark.parametrize("solver", CVXPY, ids=repr)
+def test_a_back_end_that_breaks_down_is_a_status(solver, monkeypatch):
+    cvxpy = pytest.importorskip("cvxpy")
+
+    def solve(self, **options):
+        raise cvxpy.error.SolverError("it broke down")
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", solve)
+    solution = solver.solve(examples()["mixed pairs"])
+    if isinstance(solver, Ladder):
+        assert solution.status is Status.RELAXED
+    else:
+        assert solution.status is Status.FAILED and np.isnan(solution.table).all()
+
+
 class Uniform:
     """A user's solver that claims too much."""
 

@@ -20,6 +20,7 @@ GOOD = {"sizes": (2, 3), "views": ((0, 1),), "values": (np.ones((2, 3)),), "vari
         ({"views": ((0, 0),)}, "ascending"),
         ({"views": ((0, 2),)}, "below 2"),
         ({"values": (np.ones((3, 2)),)}, "shape"),
+        ({"values": (np.full((2, 3), np.nan),)}, "finite"),
         ({"variances": (0.0,)}, "positive"),
         ({"variances": (math.nan,)}, "positive"),
         ({"variances": (math.inf,)}, "finite"),
