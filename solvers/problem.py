@@ -18,16 +18,32 @@ class Status(enum.Enum):
 
     OPTIMAL = "solved to the stated tolerance"
     RELAXED = "the constraints contradict each other; solved after relaxing them by `Solution.relaxation`"
+    UNPROVEN = (
+        "an answer that may not be the best: the method proves nothing; more steps or an exact solver may do better"
+    )
     ITERATION_LIMIT = "the iteration limit was reached before the tolerance; raise `iterations` or `tolerance`"
     TIME_LIMIT = "the time limit was reached before the tolerance; raise the limit or ask for fewer attributes"
-    INFEASIBLE = "no table meets the constraints; use a solver that relaxes them, such as `Newton` or `Ladder`"
+    INFEASIBLE = "nothing meets the constraints; drop some, or use a solver that relaxes them (`Newton`, `Ladder`)"
     MISSING = "the back-end is not installed; install it or choose another"
     FAILED = "no answer was found; the problem may be badly scaled: try another solver"
 
     @property
     def ok(self) -> bool:
         """Whether the solution is an answer."""
-        return self in (Status.OPTIMAL, Status.RELAXED)
+        return self in (Status.OPTIMAL, Status.RELAXED, Status.UNPROVEN)
+
+
+_LARGEST = 1 << 24
+"""How many cells a table may have."""
+
+
+def require_small(shape: tuple[int, ...]) -> None:
+    """Refuse tables that are too large to reconstruct, before anything of that size is made."""
+    if math.prod(shape) > _LARGEST:
+        raise ValueError(
+            f"a table of {math.prod(shape)} cells is too large; at most {_LARGEST} can be reconstructed: "
+            "ask for fewer attributes"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +73,7 @@ class Problem:
     Raises
     ------
     ValueError
-        When the arrays do not fit the shape, or a number is not finite or out of range.
+        When the table is too large, the arrays do not fit the shape, or a number is not finite or out of range.
     """
 
     shape: tuple[int, ...]
@@ -69,6 +85,7 @@ class Problem:
     marginals: tuple[tuple[Axes, Floats], ...] | None = None
 
     def __post_init__(self) -> None:
+        require_small(self.shape)
         if not len(self.index) == len(self.target) == len(self.variance):
             raise ValueError("index, target and variance must be equally long")
         if len(self.index) and not (self.index.min() >= 1 and self.index.max() < self.cells):
@@ -79,6 +96,8 @@ class Problem:
             raise ValueError("target must be finite, and variance finite and >= 0")
         if not (self.total > 0 and math.isfinite(self.total)):
             raise ValueError(f"total ({self.total}) must be positive and finite")
+        if not (self.total_variance >= 0 and math.isfinite(self.total_variance)):
+            raise ValueError(f"total_variance ({self.total_variance}) must be finite and >= 0")
 
     @classmethod
     def of(cls, tables: Tables, axes: Axes) -> "Problem":
@@ -141,7 +160,7 @@ class Problem:
         What a back-end returns is not trusted: cells that are not finite, clearly negative, or of another sum make the
         status `FAILED`, and a solution without cells has a table of NaN.
         """
-        if distribution is not None and not (
+        if distribution is None or not (
             distribution.size == self.cells
             and np.isfinite(distribution).all()
             and distribution.min() > -1e-4

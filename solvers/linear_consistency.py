@@ -1,0 +1,80 @@
+"""Consistency by linear programming: `AbsoluteConsistency` and `MaximumConsistency`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+from scipy import sparse
+
+from .basis import Floats
+from .ladder import projection
+from .tables import Tables
+
+MOST_CELLS = 1 << 14
+"""The most cells of the whole array for which the linear programmes here are made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbsoluteConsistency:
+    """The consistent tables whose cells differ least in sum from the given ones, in units of their deviations.
+
+    Ding et al., SIGMOD 2011, section 5 (the L1 norm). Consistent tables are the marginals of one array, which may be
+    negative: it is what the linear programme looks for. There can be many solutions.
+    """
+
+    def __call__(self, tables: Tables) -> Tables:
+        """ValueError when the array has more than `MOST_CELLS` cells, or the programme cannot be solved."""
+        rows, targets = _scaled(tables)
+        count, cells = rows.shape
+        excess = sparse.identity(count)
+        cost = np.concatenate([np.zeros(cells), np.ones(2 * count)])
+        found = _solve(cost, equal=sparse.hstack([rows, excess, -excess]), right=targets, free=cells)
+        return _tables(tables, found[:cells])
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaximumConsistency:
+    """The consistent tables whose largest difference of a cell from the given ones is least, in units of deviations.
+
+    Ding et al., SIGMOD 2011, section 5 (the max norm). See `AbsoluteConsistency`.
+    """
+
+    def __call__(self, tables: Tables) -> Tables:
+        """ValueError when the array has more than `MOST_CELLS` cells, or the programme cannot be solved."""
+        rows, targets = _scaled(tables)
+        count, cells = rows.shape
+        column = sparse.csr_array(-np.ones((count, 1)))
+        cost = np.append(np.zeros(cells), 1.0)
+        below = sparse.vstack([sparse.hstack([rows, column]), sparse.hstack([-rows, column])])
+        found = _solve(cost, below=below, bound=np.concatenate([targets, -targets]), free=cells)
+        return _tables(tables, found[:cells])
+
+
+def _scaled(tables: Tables) -> tuple[Any, Floats]:
+    """The matrix from the array's cells to those of all tables, and these, each over its deviation."""
+    cells = int(np.prod(tables.sizes, dtype=object))
+    if cells > MOST_CELLS:
+        raise ValueError(f"the array has {cells} cells; linear programmes are made for at most {MOST_CELLS}")
+    scales = [variance**-0.5 for variance in tables.variances]
+    rows = [scale * projection(tables.sizes, view) for scale, view in zip(scales, tables.views, strict=True)]
+    targets = [scale * value.ravel() for scale, value in zip(scales, tables.values, strict=True)]
+    return sparse.vstack(rows).tocsr(), np.concatenate(targets)
+
+
+def _solve(
+    cost: Floats, *, free: int, equal: Any = None, right: Any = None, below: Any = None, bound: Any = None
+) -> Floats:
+    """The minimum over variables of which the first `free` have any sign."""
+    bounds = [(None, None)] * free + [(0, None)] * (len(cost) - free)
+    optimize: Any = scipy.optimize  # its types do not know sparse matrices
+    found = optimize.linprog(cost, A_ub=below, b_ub=bound, A_eq=equal, b_eq=right, bounds=bounds, method="highs")
+    if found.x is None:
+        raise ValueError(f"the linear programme was not solved ({found.message})")
+    return np.asarray(found.x, np.float64)
+
+
+def _tables(tables: Tables, array: Floats) -> Tables:
+    whole = array.reshape(tables.sizes)
+    axes = range(len(tables.sizes))
+    return tables.with_values([whole.sum(axis=tuple(a for a in axes if a not in view)) for view in tables.views])
