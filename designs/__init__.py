@@ -2,27 +2,40 @@
 
 `covering_design` covers the t-subsets of equal points by blocks of k points; `covering_views`
 does the same for attributes of any sizes by tables of bounded size; `choose_views` picks among
-such covers by `expected_error`.
+such covers by `expected_error`; `select_views` searches for the views and shares that answer given
+marginals best, and `allocate_budget` finds the shares of given views.
 """
 
 if __name__ != "margin.designs":
     raise ImportError("import margin.designs, not designs")
 
-from .bounds import schonheim_bound
+from .bounds import de_caen_bound, schonheim_bound
 from .covering import covering_design
 from .design import Design
-from .error import expected_error
+from .error import expected_error, least_squares_error
 from .geometry import affine_geometry, inversive_plane, projective_geometry
+from .known import Known, best_known
+from .select import select_views
+from .shares import ViewPlan, allocate_budget
+from .transversal import transversal_design
 from .views import choose_views, covering_views
 
 __all__ = [
     "Design",
+    "Known",
+    "ViewPlan",
     "affine_geometry",
+    "allocate_budget",
+    "best_known",
     "choose_views",
     "covering_design",
     "covering_views",
+    "de_caen_bound",
     "expected_error",
     "inversive_plane",
+    "least_squares_error",
     "projective_geometry",
     "schonheim_bound",
+    "select_views",
+    "transversal_design",
 ]

@@ -2,13 +2,14 @@
 
 from math import comb
 
-from .cyclic import anneal
+from .groups import Group
 from .reduction import drop_redundant
+from .search import anneal
 from .subsets import Block
 
 LARGEST_TABLE = 10**6  # entries of the table of orbits
 LARGEST_COUNT = 20_000  # t-subsets
-LOOK_UPS = 6_000_000  # a unit of effort, about a second
+LOOK_UPS = 30_000_000  # a unit of effort, about a second
 FIRST = 20_000  # moves of a trial in the first round, doubled in each later one
 MOST_FIXED = 8  # points outside the cycles of the group
 EXTRA = 2  # how many points the annealed design may have too many
@@ -34,19 +35,15 @@ def smaller_by_annealing(
         for starters, order, extra in trials:
             if left <= 0 or starters * order >= below:
                 continue
-            found, spent = anneal(
-                v + extra,
-                k,
-                t,
-                order=order,
-                starters=starters,
-                moves=min(moves, left),
-                seed=seed + moves,
+            group = Group(v=v + extra, order=order)
+            uncovered, found, spent = anneal(
+                group, k, t, widths=[1] * starters, moves=min(moves, left), seed=seed + moves
             )
             left -= max(1, spent)
-            if found is not None:
-                blocks = drop_redundant([tuple(p for p in b if p < v) for b in found], v, t)
-                best, below = (blocks, order), len(blocks)
+            if not uncovered:
+                blocks = [tuple(p for p in block if p < v) for block in group.expand(found)]
+                best = drop_redundant(blocks, v, t), order
+                below = len(best[0])
         moves *= 2
     return best
 
@@ -56,7 +53,7 @@ def _trials(v: int, k: int, t: int, above: int, below: int) -> list[tuple[int, i
     trials = [
         (size // order, order, extra)
         for extra in range(EXTRA + 1)
-        if (v + extra) ** t <= LARGEST_TABLE and comb(v + extra, t) <= LARGEST_COUNT
+        if t <= 4 and (v + extra) ** t <= LARGEST_TABLE and comb(v + extra, t) <= LARGEST_COUNT
         for size in range(above, below)
         for order in range(1, min(size, v + extra) + 1)
         if size % order == 0 and (v + extra) % order <= MOST_FIXED

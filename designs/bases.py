@@ -35,10 +35,10 @@ def _all_bases(most: int, k: int, t: int) -> Iterator[Base]:
             points, width = (q ** (m + 1) - 1) // (q - 1), (q**t - 1) // (q - 1)
             if q**m > most:
                 break
-            flats = q ** (m - t + 1) * _subspace_count(m, t - 1, q)
+            flats = q ** (m - t + 1) * subspace_count(m, t - 1, q)
             yield q**m, q ** (t - 1), flats, partial(_affine, m, q, t - 1)
             if points <= most:
-                yield points, width, _subspace_count(m + 1, t, q), partial(_projective, m, q, t - 1)
+                yield points, width, subspace_count(m + 1, t, q), partial(_projective, m, q, t - 1)
         if t == 3 and q * q + 1 <= most:
             yield q * q + 1, q + 1, q * (q * q + 1), partial(_inversive, q)
     for m, tries in LINEAR_TRIES.items():
@@ -64,7 +64,7 @@ _projective = cache(projective_geometry)
 _inversive = cache(inversive_plane)
 
 
-def _subspace_count(n: int, r: int, q: int) -> int:
+def subspace_count(n: int, r: int, q: int) -> int:
     """The number of r-subspaces of GF(q)**n, a Gaussian binomial coefficient."""
     above = below = 1
     for i in range(r):

@@ -1,5 +1,7 @@
 """Lower bounds on the size of a covering design."""
 
+from math import comb
+
 from .checks import check_parameters
 
 
@@ -40,3 +42,24 @@ def schonheim_bound(v: int, k: int, t: int) -> int:
     for i in reversed(range(t)):
         bound = -(-(v - i) * bound // (k - i))
     return bound
+
+
+def de_caen_bound(v: int, k: int, t: int) -> int:
+    """Another least number of blocks of a (v, k, t) covering design, sometimes above Schonheim's.
+
+    The ceiling of ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``: the bound on Turan numbers, for
+    the complements of the blocks. See `schonheim_bound` for the parameters.
+
+    References
+    ----------
+    D. de Caen, Extension of a theorem of Moon and Moser on complete subgraphs, Ars Combin. 16 (1983), 5-10.
+
+    Examples
+    --------
+    >>> de_caen_bound(9, 5, 4), schonheim_bound(9, 5, 4)
+    (27, 26)
+    """
+    check_parameters(v, k, t)
+    if k >= v:
+        return 1
+    return -(-(t + 1) * (v - t) * comb(v, t) // ((k + 1) * (v - k) * comb(k, t)))

@@ -3,19 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import inf, prod
+from numbers import Real
 
-from .checks import check_ints
+from .attributes import Domain, Sets, checked_sizes, numbered
 from .subsets import Block, members_within
 
 Weights = Mapping[Block, float]
 
 
 def expected_error(
-    sizes: Sequence[int],
-    views: Sequence[Sequence[int]],
+    domain: Domain,
+    views: Sets,
     shares: Sequence[float],
     *,
-    workload: Sequence[Sequence[int]],
+    workload: Sets,
+    weights: Sequence[float] | None = None,
     power: int,
 ) -> float:
     """The summed expected squared error of all cells of all marginals of a workload.
@@ -29,7 +31,7 @@ def expected_error(
 
         sum over A of  kappa_A / sum over views i that hold A of 1 / (c_i s_i**2)
         kappa_A = prod over j in A of (n_j - 1) * sum over B in the workload that hold A
-                  of 1 / prod over j in B of n_j
+                  of w_B / prod over j in B of n_j
 
     where A runs over all subsets of the marginals, the empty set included. It holds because the
     contrasts of order A, an orthogonal part of each table, are measured by every view that holds
@@ -37,14 +39,17 @@ def expected_error(
 
     Parameters
     ----------
-    sizes : sequence of int, length d
-        Number of values n_j of each attribute.
-    views : sequence of sequences of int
+    domain : sequence of int, length d, or an object with `attributes` and `sizes`
+        Number of values n_j of each attribute. Where it has names, sets are given by name.
+    views : sequence of sets
         Attributes of each view.
     shares : sequence of float, one for each view
         More than 0; they are divided by their sum.
-    workload : sequence of sequences of int
+    workload : sequence of sets
         Attributes of each marginal to be answered.
+    weights : sequence of float, one for each marginal, optional
+        What its squared error counts; when not given, the `weights` of the workload, if it has
+        some, or 1.
     power : int
         1 or 2: how fast the variance falls as the share grows.
 
@@ -56,7 +61,8 @@ def expected_error(
     Raises
     ------
     ValueError
-        If an attribute is unknown or repeated, a share is not positive, or power is not 1 or 2.
+        If an attribute is unknown or repeated, a share or weight is not a finite number > 0, or
+        power is not 1 or 2.
 
     Examples
     --------
@@ -70,52 +76,74 @@ def expected_error(
     >>> expected_error([2, 2], [(0,), (1,)], [0.5, 0.5], workload=[(0,)], power=1)
     3.0
     """
-    check_ints("sizes", sizes, 1)
-    checked_views = checked_sets("views", views, len(sizes))
-    checked_workload = checked_sets("workload", workload, len(sizes))
     check_power(power)
-    if len(shares) != len(views):
-        raise ValueError(f"shares has length {len(shares)}: give one for each of {len(views)} views")
-    for i, share in enumerate(shares):
-        if not 0 < share < inf:
-            raise ValueError(f"shares[{i}] ({share}) must be a finite number > 0: drop the view")
+    checked_numbers("shares", shares, len(views), "view")
     total = sum(shares)
-    precisions = [
-        (share / total) ** power / _cells(sizes, view) for share, view in zip(shares, checked_views, strict=True)
-    ]
-    return weighted_error(contrast_weights(sizes, checked_workload), checked_views, precisions)
+    variances = [(share / total) ** -power for share in shares]
+    return least_squares_error(domain, views, variances, workload=workload, weights=weights)
 
 
-def contrast_weights(sizes: Sequence[int], workload: Iterable[Block]) -> dict[Block, float]:
+def least_squares_error(
+    domain: Domain,
+    views: Sets,
+    variances: Sequence[float],
+    *,
+    workload: Sets,
+    weights: Sequence[float] | None = None,
+) -> float:
+    """`expected_error` for views whose cells have these variances, one for each view.
+
+    >>> least_squares_error([3], [(0,)], [4.0], workload=[(0,)])
+    12.0
+    """
+    sizes = checked_sizes(domain)
+    checked_views = numbered("views", views, domain)
+    marginals = numbered("workload", workload, domain)
+    checked_numbers("variances", variances, len(views), "view")
+    precisions = [1 / (_cells(sizes, view) * s) for view, s in zip(checked_views, variances, strict=True)]
+    kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
+    return weighted_error(kappa, checked_views, precisions)
+
+
+def marginal_weights(workload: Sets, weights: Sequence[float] | None) -> list[float]:
+    """The weight of each marginal: those given, or those of the workload itself, or 1."""
+    given = getattr(workload, "weights", None) if weights is None else weights
+    if given is None:
+        return [1.0] * len(workload)
+    checked_numbers("weights", given, len(workload), "marginal")
+    return [float(weight) for weight in given]
+
+
+def contrast_weights(sizes: Sequence[int], workload: Iterable[Block], weights: Iterable[float]) -> dict[Block, float]:
     """kappa_A for every subset A of every marginal of the workload."""
-    weights: dict[Block, float] = {}
-    for marginal in workload:
-        share = 1 / _cells(sizes, marginal)
+    kappa: dict[Block, float] = {}
+    for marginal, weight in zip(workload, weights, strict=True):
+        share = weight / _cells(sizes, marginal)
         for order in range(len(marginal) + 1):
             for subset in combinations(marginal, order):
-                weights[subset] = weights.get(subset, 0.0) + share
-    return {a: w * prod(sizes[j] - 1 for j in a) for a, w in weights.items()}
+                kappa[subset] = kappa.get(subset, 0.0) + share
+    return {a: w * prod(sizes[j] - 1 for j in a) for a, w in kappa.items()}
 
 
-def weighted_error(weights: Weights, views: Sequence[Block], precisions: Sequence[float]) -> float:
+def weighted_error(kappa: Weights, views: Sequence[Block], precisions: Sequence[float]) -> float:
     """The sum over A of kappa_A / theta_A, theta_A summing the precisions of the views that hold A.
 
     Parameters
     ----------
-    weights : mapping
+    kappa : mapping
         kappa_A by ascending A.
     views : sequence of ascending tuples
     precisions : sequence of float
         1 / (c_i s_i**2) of each view.
     """
-    theta = dict.fromkeys(weights, 0.0)
-    orders = range(max(map(len, weights), default=0) + 1)
+    theta = dict.fromkeys(kappa, 0.0)
+    orders = range(max(map(len, kappa), default=0) + 1)
     for view, precision in zip(views, precisions, strict=True):
         for a in members_within(view, theta, orders):
             theta[a] += precision
-    if any(w > 0 and not theta[a] for a, w in weights.items()):
+    if any(w > 0 and not theta[a] for a, w in kappa.items()):
         return inf
-    return sum(w / theta[a] for a, w in weights.items() if w > 0)
+    return sum(w / theta[a] for a, w in kappa.items() if w > 0)
 
 
 def check_power(power: int) -> None:
@@ -124,17 +152,13 @@ def check_power(power: int) -> None:
         raise ValueError(f"power ({power!r}) must be 1 or 2")
 
 
-def checked_sets(name: str, sets: Sequence[Sequence[int]], d: int) -> list[Block]:
-    """The sets as ascending tuples; ValueError unless they hold distinct ints of ``range(d)``."""
-    checked: list[Block] = []
-    for i, members in enumerate(sets):
-        check_ints(f"{name}[{i}]", members, 0)
-        if any(j >= d for j in members):
-            raise ValueError(f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only")
-        if len(set(members)) < len(members):
-            raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")
-        checked.append(tuple(sorted(members)))
-    return checked
+def checked_numbers(name: str, numbers: Sequence[float], count: int, what: str) -> None:
+    """Raise ValueError unless there are `count` finite numbers > 0."""
+    if len(numbers) != count:
+        raise ValueError(f"{name} has length {len(numbers)}: give one for each of {count} {what}s")
+    for i, number in enumerate(numbers):
+        if isinstance(number, bool) or not isinstance(number, Real) or not 0 < float(number) < inf:
+            raise ValueError(f"{name}[{i}] ({number!r}) must be a finite number > 0: drop the {what}")
 
 
 def _cells(sizes: Sequence[int], view: Block) -> int:

@@ -46,10 +46,15 @@ def induce(base: Design, v: int, k: int, cover: Cover, rng: np.random.Generator)
     """
     costs = _costs(base, v, k, cover)
     copies = _copies(base, v, costs, schonheim_bound(v, k, base.t), rng)
+    return expanded(base.blocks, copies.tolist(), v, k, cover)
+
+
+def expanded(base: Sequence[Block], copies: Sequence[int], v: int, k: int, cover: Cover) -> list[Block] | None:
+    """The blocks when each base point stands for so many points; None when some come to hold far more than k."""
     ends = np.cumsum(copies).tolist()
-    spans = [range(end - n, end) for end, n in zip(ends, copies.tolist(), strict=True)]
+    spans = [range(end - n, end) for end, n in zip(ends, copies, strict=True)]
     blocks: set[Block] = set()
-    for base_block in base.blocks:
+    for base_block in base:
         points = [p for b in base_block for p in spans[b]]
         if len(points) > k * TOO_WIDE or len(points) >= v:
             return None

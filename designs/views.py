@@ -6,9 +6,10 @@ from math import comb, prod
 
 import numpy as np
 
+from .attributes import checked_sets
 from .checks import check_int, check_ints
 from .covering import covering_design, too_many
-from .error import check_power, checked_sets, contrast_weights, weighted_error
+from .error import check_power, contrast_weights, weighted_error
 from .greedy import greedy_cover, wanted_sets
 from .reduction import needed
 from .subsets import Block, members_within
@@ -65,7 +66,7 @@ def covering_views(
     """
     _check(sizes, t, sets, seed)
     check_int("max_cells", max_cells, 1)
-    return _views(sizes, max_cells, t, sets, seed, effort=1)
+    return _views(sizes, max_cells, t, sets, seed)
 
 
 def choose_views(
@@ -115,15 +116,20 @@ def choose_views(
     if not limits:
         raise ValueError("limits is empty: give at least one number of cells")
     workload = _wanted(sizes, t, sets)
-    weights = contrast_weights(sizes, workload)
+    weights = contrast_weights(sizes, workload, [1.0] * len(workload))
 
     def error(views: Sequence[Block]) -> float:
         precisions = [len(views) ** -power / prod(sizes[j] for j in view) for view in views]
         return weighted_error(weights, views, precisions)
 
-    rough = {limit: _views(sizes, limit, t, sets, seed, effort=0) for limit in limits}
+    rough = {limit: _views(sizes, limit, t, sets, seed) for limit in limits}
     limit = min(rough, key=lambda limit: error(rough[limit]))
-    return min(rough[limit], _views(sizes, limit, t, sets, seed, effort=1), key=error)
+    return min(rough[limit], _views(sizes, limit, t, sets, seed), key=error)
+
+
+def covers(sizes: Sequence[int], max_cells: int, sets: Sequence[Block], *, seed: int) -> tuple[Block, ...]:
+    """`covering_views` of given sets without its checks, quickly."""
+    return _views(sizes, max_cells, 1, sets, seed)
 
 
 def _check(sizes: Sequence[int], t: int, sets: Sequence[Sequence[int]] | None, seed: int) -> None:
@@ -155,7 +161,6 @@ def _views(
     t: int,
     sets: Sequence[Sequence[int]] | None,
     seed: int,
-    effort: int,
 ) -> tuple[Block, ...]:
     """Everything in one view where it fits; else the sets that are too large, and a cover of the rest."""
     named = range(len(sizes)) if sets is None else sorted({j for members in sets for j in members})
@@ -164,12 +169,12 @@ def _views(
     wanted = sorted(set(_wanted(sizes, t, sets)))
     large = [members for members in wanted if prod(sizes[j] for j in members) > max_cells]
     others = sorted(set(wanted) - set(large) - _inside(large, wanted))
-    views = large + _fitting_views(sizes, max_cells, others, list(named), seed, effort)
+    views = large + _fitting_views(sizes, max_cells, others, list(named), seed)
     return tuple(sorted(_without_unneeded(views, wanted)))
 
 
 def _fitting_views(
-    sizes: Sequence[int], max_cells: int, wanted: list[Block], named: list[int], seed: int, effort: int
+    sizes: Sequence[int], max_cells: int, wanted: list[Block], named: list[int], seed: int
 ) -> list[Block]:
     """Views within the limit, found among the attributes of more than one value and then extended."""
     single = [j for j in named if sizes[j] == 1]
@@ -179,17 +184,17 @@ def _fitting_views(
     most = sorted(reduced - _inside(reduced, reduced))
     if not any(most):
         return [tuple(single)]
-    inner = _cover([sizes[j] for j in wide], max_cells, most, seed, effort)
+    inner = _cover([sizes[j] for j in wide], max_cells, most, seed)
     return [tuple(sorted([wide[i] for i in view] + single)) for view in inner]
 
 
-def _cover(sizes: list[int], max_cells: int, wanted: list[Block], seed: int, effort: int) -> list[Block]:
+def _cover(sizes: list[int], max_cells: int, wanted: list[Block], seed: int) -> list[Block]:
     """The fewest views, from a covering design where all sizes are equal, or greedily."""
     d, t = len(sizes), max(map(len, wanted))
     k = sum(sizes[0] ** i <= max_cells for i in range(1, d + 1))
     candidates = []
     if len(set(sizes)) == 1 and k >= t and not too_many(d, t):
-        blocks = covering_design(d, k, t, seed=seed, effort=effort).blocks
+        blocks = covering_design(d, k, t, seed=seed).blocks
         candidates.append(_without_unneeded(list(blocks), wanted))
     if not candidates or len(wanted) < comb(d, t):
         candidates.append(_greedy_views(sizes, max_cells, wanted, seed))

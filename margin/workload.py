@@ -1,8 +1,10 @@
-"""`Workload`: the views that are to be answered."""
+"""`Workload`: the views that are to be answered, and how much each matters."""
 
 import itertools
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 from .domain import Domain, View
 from .errors import DomainError
@@ -12,25 +14,61 @@ __all__ = ["Workload"]
 
 @dataclass(frozen=True)
 class Workload:
-    """Views of a domain that matter, in order; made by `of` or `all_kway`, which check them."""
+    """Views of a domain that matter, in order, each with a weight; made by `of` or `all_kway`, which check them.
+
+    Attributes
+    ----------
+    views
+        The views, in order.
+    weights
+        How much the squared error of a cell of each view counts, > 0; 1 for each when not given.
+    """
 
     views: tuple[View, ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        weights = self.weights or (1.0,) * len(self.views)
+        object.__setattr__(self, "weights", _checked(weights, self.views))
 
     @classmethod
-    def of(cls, domain: Domain, views: "Workload | Iterable[Iterable[str]]") -> "Workload":
+    def of(
+        cls,
+        domain: Domain,
+        views: "Workload | Mapping[View, float] | Iterable[Iterable[str]]",
+        weights: Sequence[float] | None = None,
+    ) -> "Workload":
         """A workload of some views.
+
+        Parameters
+        ----------
+        domain
+            What the views are of.
+        views
+            Lists of attribute names; or a mapping from such tuples to weights; or a workload, whose weights it keeps.
+        weights
+            One for each view, in place of those that come with `views`.
 
         Raises
         ------
         DomainError
-            When there is no view, or one is not of the domain.
+            When there is no view, one is not of the domain, or weights are not as many finite numbers > 0 as views.
+
+        Examples
+        --------
+        >>> Workload.of(Domain({"a": 2, "b": 2}), [["a", "b"], ["a"]], weights=[1, 3]).weights
+        (1.0, 3.0)
         """
         if isinstance(views, str | bytes) or not isinstance(views, Iterable):
             raise DomainError("a workload is a list of views, each a list of attribute names")
+        if weights is None and isinstance(views, Workload):
+            weights = views.weights
+        elif weights is None and isinstance(views, Mapping):
+            weights = tuple(views.values())
         checked = tuple(domain.view(view) for view in views)
         if not checked:
             raise DomainError("a workload needs at least one view")
-        return cls(checked)
+        return cls(checked) if weights is None else cls(checked, _checked(weights, checked))
 
     @classmethod
     def all_kway(cls, domain: Domain, k: int) -> "Workload":
@@ -55,3 +93,18 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.views)
+
+
+def _checked(weights: object, views: Sequence[View]) -> tuple[float, ...]:
+    if isinstance(weights, str | bytes) or not isinstance(weights, Iterable):
+        raise DomainError("weights must be a list of numbers, one for each view")
+    given = tuple(weights)
+    if len(given) != len(views):
+        raise DomainError(f"{len(given)} weights are given for {len(views)} views; give one for each")
+    for view, weight in zip(views, given, strict=True):
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
+            raise DomainError(
+                f"the weight of view {', '.join(view)} ({weight!r}) must be a finite number > 0; leave out a view "
+                "that does not matter"
+            )
+    return tuple(map(float, given))

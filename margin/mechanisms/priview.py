@@ -1,14 +1,13 @@
 """`PriView`: a few overlapping views, made consistent and non-negative, from which any marginal is reconstructed."""
 
-import itertools
 import logging
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..budget import PureDP
-from ..designs import choose_views
-from ..domain import View
+from ..budget import Budget
+from ..designs import least_squares_error
+from ..domain import Domain, View
 from ..errors import DomainError
 from ..private import Private
 from ..solvers import (
@@ -24,8 +23,10 @@ from ..solvers import (
 )
 from ..synopses import ViewSynopsis
 from ..workload import Workload
+from ._asked import asked
+from ._selection import BestViews, PairCover, Selection
 
-__all__ = ["PriView", "noise_error"]
+__all__ = ["BestViews", "PairCover", "PriView", "Selection", "noise_error"]
 
 log = logging.getLogger("margin")
 
@@ -37,8 +38,11 @@ class PriView:
     Parameters
     ----------
     views
-        The views to measure, as lists of attribute names. None chooses views that cover every pair of attributes (or
-        every pair within a view of the workload), from the sizes of the attributes alone.
+        The views to measure, as lists of attribute names. None chooses them by `selection`.
+    shares
+        What part of the budget each of `views` gets, in proportion; equal parts when None.
+    selection
+        Chooses views and shares where none are given, from the sizes of the attributes and the workload alone.
     consistency
         Makes the noisy views agree.
     nonnegativity
@@ -46,8 +50,8 @@ class PriView:
     reconstruction
         Answers what no view covers.
 
-    All noise comes from one call of `Private.measure`, which spends the whole budget in equal parts on the views;
-    everything after it is post-processing.
+    All noise comes from one call of `Private.measure`, which spends the whole budget on the views; everything after it
+    is post-processing.
 
     Examples
     --------
@@ -56,27 +60,40 @@ class PriView:
     """
 
     views: Sequence[Iterable[str]] | None = None
+    shares: Sequence[float] | None = None
+    selection: Selection = BestViews()
     consistency: Consistency = ResidualConsistency()
     nonnegativity: NonNegativity | None = JointProjection()
     reconstruction: Solver = Newton()
 
     def __post_init__(self) -> None:
         if self.views is None:
+            if self.shares is not None:
+                raise DomainError("shares are given without views: give one for each of the views, or neither")
             return
         if not _is_list(self.views) or not all(map(_is_list, self.views)):
             raise DomainError("views must be a list of views, each a list of attribute names")
         object.__setattr__(self, "views", tuple(tuple(view) for view in self.views))
         if not self.views:
             raise DomainError("views must hold at least one view, or be None")
+        if self.shares is not None:
+            object.__setattr__(self, "shares", _checked(self.shares, len(self.views)))
 
     @classmethod
     def paper(cls, *, views: Sequence[Iterable[str]] | None = None) -> "PriView":
         """The method as published: lattice consistency, ripple, and maximum entropy with relaxed constraints."""
-        return cls(views=views, consistency=LatticeConsistency(), nonnegativity=Ripple(), reconstruction=Ladder())
+        return cls(
+            views=views,
+            selection=PairCover(),
+            consistency=LatticeConsistency(),
+            nonnegativity=Ripple(),
+            reconstruction=Ladder(),
+        )
 
     def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
         """Choose views, measure them, make them consistent and non-negative."""
-        measured = private.measure(self._chosen(private, workload))
+        views, shares = self._chosen(private.domain, workload, private.budget)
+        measured = private.measure(views, shares=shares)
         synopsis = ViewSynopsis.of(private.domain, measured, reconstruction=self.reconstruction)
         log.info("making the views consistent")
         tables = self.consistency(synopsis.tables)
@@ -86,23 +103,64 @@ class PriView:
                 tables = self.consistency(tables)
         return synopsis.with_tables(tables)
 
-    def _chosen(self, private: Private, workload: Workload | None) -> Sequence[View]:
-        domain = private.domain
+    def expected_error(
+        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+    ) -> float:
+        """The expected squared error over all cells of all marginals of the workload, times their weights.
+
+        That of the least-squares estimate from the noisy views, which consistency gives: see
+        `designs.least_squares_error`. Non-negativity is not accounted for.
+
+        Raises
+        ------
+        DomainError
+            When the views do not hold every view of the workload: what they do not hold is estimated without a closed
+            form of the error.
+        """
+        asked_for = asked(domain, workload)
+        views, shares = self._chosen(domain, None if workload is None else asked_for, budget)
+        charges = budget.split(len(views) if shares is None else shares)
+        l1, l2_squared = budget.sensitivity()
+        variances = [budget.noise(charge, l1=l1, l2_squared=l2_squared).variance for charge in charges]
+        error = least_squares_error(
+            domain.sizes,
+            [domain.axes(view) for view in views],
+            variances,
+            workload=[domain.axes(view) for view in asked_for],
+            weights=asked_for.weights,
+        )
+        if math.isinf(error):
+            raise DomainError("the views do not hold every view of the workload: their error has no closed form")
+        return error
+
+    def planned(self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget) -> "PriView":
+        """This mechanism with the views and shares that it would choose, written out."""
+        checked = None if workload is None else Workload.of(domain, workload)
+        views, shares = self._chosen(domain, checked, budget)
+        return replace(self, views=views, shares=shares)
+
+    def _chosen(
+        self, domain: Domain, workload: "Workload | Iterable[Iterable[str]] | None", budget: Budget
+    ) -> tuple[list[View], Sequence[float] | None]:
+        """The views to measure and their shares, equal when None."""
         if self.views is not None:
-            return [domain.view(view) for view in self.views]
+            return [domain.view(view) for view in self.views], self.shares
         log.info("choosing views")
-        # A cell's noise variance falls with the square of a share of epsilon, but in proportion to a share of rho.
-        power = 2 if isinstance(private.budget, PureDP) else 1
-        sets = None
-        if workload is not None:
-            parts = (itertools.combinations(sorted(domain.axes(view)), min(2, len(view))) for view in workload)
-            sets = sorted(set(itertools.chain.from_iterable(parts)))
-        chosen = choose_views(domain.sizes, t=2, sets=sets, power=power)
-        return [tuple(domain.attributes[axis] for axis in view) for view in chosen]
+        return self.selection.plan(domain, None if workload is None else Workload.of(domain, workload), budget)
 
 
 def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
+
+
+def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
+    given = tuple(shares) if _is_list(shares) else ()
+    if len(given) != count:
+        raise DomainError(f"{len(given)} shares are given for {count} views; give one for each")
+    for share in given:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < math.inf:
+            raise DomainError(f"each share ({share!r}) must be a finite number > 0; leave out a view that gets nothing")
+    return given
 
 
 def noise_error(*, attributes: int, block: int, views: int, rows: float, epsilon: float) -> float:

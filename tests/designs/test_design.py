@@ -3,9 +3,19 @@ import itertools
 import numpy as np
 import pytest
 
-from margin.designs import Design, affine_geometry, inversive_plane, projective_geometry, schonheim_bound
+from margin.designs import (
+    Design,
+    affine_geometry,
+    inversive_plane,
+    projective_geometry,
+    schonheim_bound,
+    transversal_design,
+)
+from margin.designs.arcs import maximal_arc
 from margin.designs.linear import linear_cover
+from margin.designs.spherical import spherical_geometry
 from margin.designs.transversal import transversal_cover
+from margin.designs.witt import witt_design
 
 FANO = ((0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5))
 
@@ -16,12 +26,12 @@ def missed(design):
     return [one for one in itertools.combinations(range(design.v), design.t) if one not in held]
 
 
-def transversal(v, k, q, *, infinity):
+def transversal(v, k, q, *, shared):
     def whole(n):
         return [tuple(range(n))]
 
-    blocks = transversal_cover(v, k, q, whole, infinity=infinity)
-    return Design(v=v, k=max(k, q + infinity), t=2, blocks=tuple(sorted(blocks)), provenance="transversal")
+    blocks = transversal_cover(v, k, q, whole, shared=shared)
+    return Design(v=v, k=max(k, q + shared), t=2, blocks=tuple(sorted(blocks)), provenance="transversal")
 
 
 CONSTRUCTIONS = {
@@ -44,12 +54,22 @@ CONSTRUCTIONS = {
     "circles of order 4": (lambda: inversive_plane(4), (17, 5, 3, 68)),
     "circles of order 7": (lambda: inversive_plane(7), (50, 8, 3, 350)),
     "circles of order 9": (lambda: inversive_plane(9), (82, 10, 3, 738)),
+    "lines of an arc in PG(2, 16)": (lambda: maximal_arc(16, 8), (120, 8, 2, 255)),
+    "lines of an arc in PG(2, 8)": (lambda: maximal_arc(8, 4), (28, 4, 2, 63)),
+    "lines of a hyperoval": (lambda: maximal_arc(4, 2), (6, 2, 2, 15)),
+    "circles in three dimensions": (lambda: spherical_geometry(3, 3), (28, 4, 3, 819)),
+    "circles of order 4 again": (lambda: spherical_geometry(4, 2), (17, 5, 3, 68)),
+    "Witt design of 24 points": (lambda: witt_design(24), (24, 8, 5, 759)),
+    "Witt design of 23 points": (lambda: witt_design(23), (23, 7, 4, 253)),
+    "Witt design of 22 points": (lambda: witt_design(22), (22, 6, 3, 77)),
+    "transversal design": (lambda: transversal_design(4, 5), (20, 4, 1, 25)),
     "subspaces of GF(2)**4": (lambda: linear_cover(4, 3, 2, tries=10), (16, 8, 2, 6)),
     "subspaces of GF(2)**5": (lambda: linear_cover(5, 3, 3, tries=10), (32, 8, 3, 108)),
-    "transversal of order 3": (lambda: transversal(12, 4, 3, infinity=False), (12, 4, 2, 13)),
-    "transversal of order 7, truncated": (lambda: transversal(53, 8, 7, infinity=False), (53, 8, 2, 57)),
-    "transversal of order 7, closed": (lambda: transversal(57, 8, 7, infinity=True), (57, 8, 2, 57)),
-    "transversal of order 5, truncated and closed": (lambda: transversal(17, 4, 5, infinity=True), (17, 6, 2, 29)),
+    "transversal of order 3": (lambda: transversal(12, 4, 3, shared=0), (12, 4, 2, 13)),
+    "transversal of order 7, truncated": (lambda: transversal(53, 8, 7, shared=0), (53, 8, 2, 57)),
+    "transversal of order 7, closed": (lambda: transversal(57, 8, 7, shared=1), (57, 8, 2, 57)),
+    "transversal of order 5, truncated and closed": (lambda: transversal(17, 4, 5, shared=1), (17, 6, 2, 29)),
+    "transversal of order 4, three points shared": (lambda: transversal(15, 3, 4, shared=3), (15, 7, 2, 19)),
 }
 
 

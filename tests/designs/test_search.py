@@ -10,10 +10,13 @@ from hypothesis import strategies as st
 from margin.designs import affine_geometry
 from margin.designs.annealing import smaller_by_annealing
 from margin.designs.bases import near_designs
-from margin.designs.cyclic import anneal, expand, orbits
 from margin.designs.greedy import greedy_cover, wanted_sets, wanted_subsets
+from margin.designs.groups import Group, orbits
 from margin.designs.induced import induce
+from margin.designs.offline import kept, main
 from margin.designs.reduction import drop_redundant, fill
+from margin.designs.search import anneal
+from margin.designs.shipped import Copies, Shipped, read, read_copies
 from margin.designs.subsets import coverage, ranks, subsets, unranked
 
 
@@ -85,30 +88,68 @@ def test_induced_designs_cover(v, k, t):
     assert found >= 3
 
 
-@pytest.mark.parametrize(("v", "t", "order"), [(7, 2, 7), (8, 2, 3), (11, 3, 5), (9, 3, 1)])
-def test_orbits_are_those_of_the_group(v, t, order):
-    table, sizes = orbits(v, t, order)
+@pytest.mark.parametrize(
+    ("v", "t", "order", "multiplier"),
+    [(7, 2, 7, 1), (8, 2, 3, 1), (11, 3, 5, 4), (9, 3, 1, 1), (14, 2, 7, 2), (8, 4, 7, 2)],
+)
+def test_orbits_are_those_of_the_group(v, t, order, multiplier):
+    group = Group(v=v, order=order, multiplier=multiplier)
+    table, sizes = orbits(group, t)
+    table = table.reshape((v,) * t)
     for one in itertools.combinations(range(v), t):
-        orbit = expand([one], v, order)
+        orbit = group.expand([one])
         assert sizes[table[one]] == len(orbit)
         assert {int(table[image]) for other in orbit for image in itertools.permutations(other)} == {table[one]}
 
 
 @pytest.mark.parametrize(
-    ("v", "k", "t", "order", "starters"), [(7, 3, 2, 7, 1), (13, 4, 2, 13, 1), (24, 8, 2, 6, 2), (10, 4, 3, 10, 3)]
+    ("v", "k", "t", "order", "widths"),
+    [
+        (7, 3, 2, 7, [1]),
+        (13, 4, 2, 13, [1]),
+        (24, 8, 2, 6, [1, 1]),
+        (24, 8, 2, 12, [2, 2]),
+        (10, 4, 3, 10, [1] * 3),
+        (10, 5, 4, 10, [1] * 6),
+    ],
 )
-def test_annealing_finds_known_designs(v, k, t, order, starters):
+def test_annealing_finds_known_designs(v, k, t, order, widths):
+    group = Group(v=v, order=order)
     for seed in range(5):
-        blocks, moves = anneal(v, k, t, order=order, starters=starters, moves=40_000, seed=seed)
-        if blocks is not None:
+        uncovered, starters, moves = anneal(group, k, t, widths=widths, moves=40_000, seed=seed)
+        if not uncovered:
             break
-    assert blocks is not None
-    assert 0 <= moves < 40_000
-    assert len(blocks) <= order * starters
+    assert 0 < moves < 40_000
+    blocks = group.expand(starters)
+    assert len(blocks) <= sum(order // width for width in widths)
     assert missed(blocks, v, t) == []
 
 
+def test_annealing_says_what_it_left_uncovered():
+    uncovered, starters, moves = anneal(Group(v=7, order=1), 3, 2, widths=[1] * 6, moves=500, seed=0)
+    assert moves == 500
+    assert uncovered == len(missed(Group(v=7, order=1).expand(starters), 7, 2)) > 0
+
+
 def test_annealing_gives_up_on_what_cannot_be():
-    assert anneal(7, 3, 2, order=1, starters=6, moves=500, seed=0) == (None, 500)
     assert smaller_by_annealing(7, 3, 2, above=7, below=7, effort=1, seed=0) is None
     assert smaller_by_annealing(7, 3, 2, above=4, below=7, effort=0, seed=0) is None
+
+
+def test_shipped_lines_are_read_as_they_were_written():
+    group = Group(v=9, order=4, multiplier=3)
+    design = Shipped(group=group, k=3, t=2, size=14, starters=((0, 1, 8), (2, 5, 7)), loose=((0, 8),))
+    assert read(design.line()) == design
+    copies = Copies(v=12, k=4, t=2, size=20, words="P 2 3 1", numbers=(0, 1, 11))
+    assert read_copies(copies.line()) == copies
+
+
+def test_the_long_search_writes_designs_that_cover(tmp_path):
+    file = tmp_path / "found.txt"
+    main([str(file), "--t", "3", "--k", "5", "6", "--v", "17", "22", "--moves", "3e6", "--seed", "1"])
+    lines = file.read_text().splitlines() if file.exists() else []
+    for design in map(read, lines):
+        assert missed(design.blocks, design.group.v, 3) == []
+        assert len(design.blocks) == design.size
+    assert kept([*lines, *lines]) == kept(lines)
+    assert len(kept(lines)) == len({tuple(line.split()[:3]) for line in lines})

@@ -1,0 +1,124 @@
+"""The long search whose finds are shipped.
+
+``python -m margin.designs.offline FILE --t 2 --v 20 50 --k 5 12 --moves 1e9`` anneals random groups and numbers of
+starter blocks for the cells of the table that are above the best known size, and appends what it finds to FILE, a line
+each. `kept` of these lines and those of ``starters.txt`` is the next ``starters.txt``.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from math import comb, gcd
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from .greedy import greedy_cover, wanted_sets
+from .groups import Group
+from .known import best_known
+from .search import anneal
+from .shipped import Shipped, read
+from .subsets import Block, coverage, unranked
+from .table import MOST_POINTS, WIDEST, table
+
+MOST_FIXED = 6
+MOST_STARTERS = 60
+MOVES = 4000  # for each point of a starter block, in the first round; then twice as many in each
+MISSES = 6  # times the t-subsets of a block: more uncovered ones are not covered by loose blocks
+
+Cell = tuple[int, int, int]
+
+
+def search(cells: Iterable[Cell], moves: int, seed: int) -> Iterator[Shipped]:
+    """Designs smaller than those of the table, as they are found, until so many moves are made."""
+    random = Random(seed)
+    sizes = {(v, k, t): int(table().sizes[t, k, v]) for v, k, t in cells}
+    scale = 1
+    while moves > 0 and (todo := [cell for cell in sizes if sizes[cell] > _goal(cell)]):
+        for cell in todo:
+            found, made = _trial(cell, sizes[cell], scale, random)
+            moves -= made
+            if found is not None and found.size < sizes[cell]:
+                sizes[cell] = found.size
+                yield found
+        scale *= 2
+
+
+def kept(lines: Iterable[str]) -> list[str]:
+    """The lines of the smallest design of each cell, in order."""
+    best: dict[Cell, Shipped] = {}
+    for design in map(read, lines):
+        cell = (design.group.v, design.k, design.t)
+        if cell not in best or design.size < best[cell].size:
+            best[cell] = design
+    return [best[cell].line() for cell in sorted(best)]
+
+
+def _goal(cell: Cell) -> int:
+    known = best_known(*cell)
+    return 0 if known is None else known.size
+
+
+def _trial(cell: Cell, above: int, scale: int, random: Random) -> tuple[Shipped | None, int]:
+    """One annealing towards fewer than `above` blocks under a random group; and the moves it took."""
+    v, k, t = cell
+    group = _random_group(v, random)
+    maps = len(group.factors()) * group.order
+    size = random.randint(max(1, _goal(cell)), above - 1)
+    full, rest = divmod(size, maps)
+    divisors = [w for w in range(2, min(k, group.order) + 1) if group.order % w == 0] if group.multiplier == 1 else []
+    widths = [1] * full
+    while short := [w for w in divisors if group.order // w <= rest]:
+        widths.append(random.choice(short))
+        rest -= group.order // widths[-1]
+    if not 0 < len(widths) <= MOST_STARTERS:
+        return None, 1
+    moves = MOVES * len(widths) * k * scale
+    uncovered, starters, made = anneal(group, k, t, widths=widths, moves=moves, seed=random.getrandbits(30))
+    if uncovered > MISSES * comb(k, t):
+        return None, made
+    blocks = group.expand(starters)
+    loose = tuple(_remedy(blocks, cell))
+    return (
+        Shipped(group=group, k=k, t=t, size=len({*blocks, *loose}), starters=tuple(starters), loose=loose),
+        made,
+    )
+
+
+def _random_group(v: int, random: Random) -> Group:
+    order = random.choice([n for n in range(1, v + 1) if v % n <= MOST_FIXED])
+    multipliers = [m for m in range(2, order) if gcd(m, order) == 1]
+    multiplier = random.choice(multipliers) if multipliers and random.random() < 0.3 else 1
+    return Group(v=v, order=order, multiplier=multiplier)
+
+
+def _remedy(blocks: list[Block], cell: Cell) -> list[Block]:
+    """Blocks that cover what others leave uncovered."""
+    v, k, t = cell
+    left = np.flatnonzero(coverage(blocks, v, t) == 0)
+    if not len(left):
+        return []
+    sets: list[Block] = [tuple(row) for row in unranked(left, t, v).tolist()]
+    fits = lambda block: np.full(v, len(block) < k)  # noqa: E731
+    return greedy_cover(wanted_sets(sets, v), fits, np.ones(v), np.random.default_rng(0))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Search, and append what is found to a file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--t", type=int, default=2)
+    parser.add_argument("--k", type=int, nargs=2, default=(5, WIDEST))
+    parser.add_argument("--v", type=int, nargs=2, default=(6, MOST_POINTS))
+    parser.add_argument("--moves", type=float, default=1e9)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args(arguments)
+    ks, vs = range(asked.k[0], asked.k[1] + 1), range(asked.v[0], asked.v[1] + 1)
+    cells = [(v, k, asked.t) for k in ks for v in vs if asked.t < k < v]
+    for design in search(cells, int(asked.moves), asked.seed):
+        with asked.file.open("a", encoding="ascii") as file:
+            file.write(design.line() + "\n")
+
+
+if __name__ == "__main__":
+    main()
