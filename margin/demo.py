@@ -11,7 +11,6 @@ from .datasets import people, people_domain
 from .domain import View
 from .marginal import Marginal
 from .release import release
-from .source import open_source
 
 __all__ = ["demo"]
 
@@ -27,7 +26,7 @@ def demo(path: Path, epsilon: str = "1") -> str:
     synopsis.save(path)
     asked = {k: _some_views(domain.attributes, k) for k in (2, 3, 4)}
     views = [*_SHOWN, *itertools.chain.from_iterable(asked.values())]
-    truths = dict(zip(views, count(domain, views, open_source(table).batches(domain)), strict=True))
+    truths = dict(zip(views, count(table, domain, views), strict=True))
     errors = {
         k: np.mean([_distance(synopsis.marginal(view), truths[view]) for view in some]) for k, some in asked.items()
     }

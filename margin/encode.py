@@ -5,7 +5,7 @@ cells, is dropped by `quietly`.
 """
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
@@ -16,7 +16,18 @@ from .attribute import UNSEEN, Attribute
 from .domain import Domain
 from .errors import DataError
 
-__all__ = ["ROWS", "Batch", "Codes", "Encoder", "check_type", "code_type", "encode_batches", "locate", "quietly"]
+__all__ = [
+    "ROWS",
+    "Batch",
+    "Codes",
+    "Encoder",
+    "check_type",
+    "code_type",
+    "encode_batches",
+    "locate",
+    "not_provided",
+    "quietly",
+]
 
 Codes = NDArray[np.unsignedinteger[Any]]
 Mask = NDArray[np.bool_]
@@ -42,15 +53,15 @@ def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) 
     raise DataError(text)
 
 
-def locate(names: Sequence[object], domain: Domain, where: str) -> dict[str, int]:
-    """The position of each attribute's column among the names of a table's columns.
+def locate(names: Sequence[object], wanted: Iterable[str], where: str) -> dict[str, int]:
+    """The position of each wanted column among the names of a table's columns.
 
     A name counts when it is equal, or else when it is equal without surrounding white space.
 
     Raises
     ------
     DataError
-        Names the attribute that has no column, or more than one.
+        Names what has no column, or more than one.
     """
     places: dict[str, list[int]] = {}
     stripped: dict[str, list[int]] = {}
@@ -58,11 +69,11 @@ def locate(names: Sequence[object], domain: Domain, where: str) -> dict[str, int
         places.setdefault(name, []).append(place)
         stripped.setdefault(name.strip(), []).append(place)
     found = {}
-    for name in domain:
+    for name in wanted:
         candidates = places.get(name) or stripped.get(name.strip()) or []
         if len(candidates) != 1:
             problem = "more than one column" if candidates else "no column"
-            raise DataError(f"{where} has {problem} named {name!r}; the domain declares it, so there must be one")
+            raise DataError(f"{where} has {problem} named {name!r}; there must be just one, since it was declared")
         found[name] = candidates[0]
     return found
 
@@ -102,6 +113,15 @@ def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterato
         for columns in batches:
             pairs = zip(encoders, columns, strict=True)
             yield {encoder.name: encoder.encode(column) for encoder, column in pairs}
+
+
+def not_provided(name: str, *, missing: bool) -> DataError:
+    """What to raise for a value, or a missing one, that an attribute does not provide for."""
+    if missing:
+        return DataError(f"column {name!r} holds nulls or empty cells; declare missing=... for that attribute")
+    return DataError(
+        f"column {name!r} holds a value that its attribute does not provide for; declare other=... or widen it"
+    )
 
 
 class Encoder:
@@ -216,13 +236,9 @@ class Encoder:
         return code
 
     def _need(self, code: int, *, missing: bool) -> int:
-        if code != UNSEEN:
-            return code
-        if missing:
-            raise DataError(f"column {self.name!r} holds nulls or empty cells; declare missing=... for that attribute")
-        raise DataError(
-            f"column {self.name!r} holds a value that its attribute does not provide for; declare other=... or widen it"
-        )
+        if code == UNSEEN:
+            raise not_provided(self.name, missing=missing)
+        return code
 
     def _exact_as_floats(self) -> bool:
         return all(float(edge) == edge for edge in self.attribute.bins or ())

@@ -1,4 +1,4 @@
-"""CSV, TSV and Parquet files as sources, read through an embedded DuckDB, a bounded number of rows at a time."""
+"""CSV, TSV, Parquet and JSON files as sources, read through an embedded DuckDB, a bounded number of rows at a time."""
 
 import csv
 import glob
@@ -16,9 +16,9 @@ from .domain import Domain
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .errors import DataError
 
-__all__ = ["SUFFIXES", "FileSource", "connect"]
+__all__ = ["SUFFIXES", "FileSource", "connect", "stream"]
 
-SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
 """The endings of the names of files that can be read."""
 
 _HEAD = 1 << 21
@@ -28,16 +28,20 @@ _LINE = re.compile(r"[\w ]+: CSV Error on Line: (\d+)")
 
 @dataclass(frozen=True)
 class FileSource:
-    """The rows of one CSV, TSV or Parquet file, read anew in every pass; the memory it takes does not grow with them.
+    """The rows of one CSV, TSV, Parquet or JSON file, read anew in every pass; the memory it takes does not grow with
+    them.
 
     CSV is read strictly: UTF-8 (a byte order mark is passed over), a header, as many cells in every row, quotes closed,
     line ends all alike. The delimiter of a .csv is the one of comma, semicolon, tab and bar under which the header
-    names most attributes. All cells are texts; an empty one is a null, and "" in quotes the empty text.
+    names most attributes. All cells are texts; an empty one is a null, and "" in quotes the empty text. JSON is a
+    record a line, or one array of records; a key that a record lacks is a null, but the first records must name it.
 
     Parameters
     ----------
     path
         Ends in one of `SUFFIXES`, in any case.
+    shown
+        What messages call the file, when not by its path.
 
     Raises
     ------
@@ -46,6 +50,7 @@ class FileSource:
     """
 
     path: Path
+    shown: str = ""
 
     def __post_init__(self) -> None:
         if not self._lower.endswith(SUFFIXES):
@@ -53,11 +58,28 @@ class FileSource:
 
     def check(self, domain: Domain) -> None:
         """Refuse a file that is not there, is not what its name says, or lacks a declared column; no row is judged."""
-        self._layout(domain)
+        self.kinds(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, at most `ROWS` rows at a time, in the order of the file."""
-        return encode_batches(self._columns(domain), domain)
+        return encode_batches(self.columns(domain.attributes), domain)
+
+    def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
+        """See `Tabular.columns`."""
+        fields, places = self._layout(names)
+        if self._is_compressed:
+            quietly(self._read_through, f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short")
+        with closing(connect()) as connection:
+            text = f"SELECT {', '.join(f'c{place}' for place in places)} FROM {self.query(fields)}"
+            reader = quietly(lambda: stream(connection.sql(text)), self.failed)
+            while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
+                arrays = batch.columns
+                yield arrays if self._is_parquet else list(map(self._texts, names, arrays))
+
+    def kinds(self, names: Sequence[str]) -> list[Any]:
+        """The Arrow types of these columns, None where the file states none; DataError when one cannot be read."""
+        fields, places = self._layout(names)
+        return [fields[place].kind for place in places]
 
     def query(self, fields: Sequence["Field"]) -> str:
         """DuckDB's SQL text that reads the file, with columns c0, c1, ... for its fields, whatever they are called."""
@@ -65,6 +87,10 @@ class FileSource:
         if self._is_parquet:
             listed = ", ".join(f"c{at}" for at in range(len(fields)))
             return f"read_parquet({place}, hive_partitioning = false) AS rows({listed})"
+        if self._is_json:
+            columns = ", ".join(f"{_quoted(field.name)}: 'VARCHAR'" for field in fields)
+            renamed = ", ".join(f"{_identifier(field.name)} AS c{at}" for at, field in enumerate(fields))
+            return f"(SELECT {renamed} FROM read_json({place}, columns = {{{columns}}}, hive_partitioning = false))"
         columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(fields)))
         options = {
             "columns": f"{{{columns}}}",
@@ -94,6 +120,8 @@ class FileSource:
             raise DataError(f"{self._shown} {problem}")
         if self._is_parquet:
             return self._parquet_fields()
+        if self._is_json:
+            return self._json_fields(declared)
         delimiters = "\t" if self._lower.endswith((".tsv", ".tsv.gz")) else _DELIMITERS
         head = self._head()
         readings = {delimiter: _first_row(head, delimiter) for delimiter in delimiters}
@@ -109,6 +137,10 @@ class FileSource:
         where = f" (line {line[1]})" if line else ""
         if self._is_parquet:
             return f"{self._shown} cannot be read: it is damaged or takes too much memory"
+        if self._is_json:
+            return (
+                f"{self._shown} is not well-formed: it must be UTF-8 and hold a record a line, or an array of records"
+            )
         return (
             f"{self._shown} is not well-formed{where}: it must be UTF-8, with as many cells in every row as in the "
             f"header, quotes closed and line ends all alike"
@@ -120,36 +152,28 @@ class FileSource:
 
     @property
     def _shown(self) -> str:
-        return f"data file {str(self.path)!r}"
+        return f"data file {self.shown or str(self.path)!r}"
 
     @property
     def _is_parquet(self) -> bool:
         return self._lower.endswith((".parquet", ".pq"))
 
     @property
+    def _is_json(self) -> bool:
+        return self._lower.endswith((".json", ".jsonl", ".ndjson"))
+
+    @property
     def _is_compressed(self) -> bool:
         return self._lower.endswith(".gz")
 
-    def _layout(self, domain: Domain) -> tuple[list["Field"], list[int]]:
-        """The file's fields and the places of the declared columns, which are of types that can be read."""
-        fields = self.fields(domain.attributes)
-        places = locate([field.name for field in fields], domain, self._shown)
+    def _layout(self, names: Sequence[str]) -> tuple[list["Field"], list[int]]:
+        """The file's fields and the places of the wanted columns, which are of types that can be read."""
+        fields = self.fields(names)
+        places = locate([field.name for field in fields], names, self._shown)
         for name, place in places.items():
             if fields[place].kind is not None:
                 check_type(name, fields[place].kind)
         return fields, list(places.values())
-
-    def _columns(self, domain: Domain) -> Generator[Sequence[Any]]:
-        """Batches of the declared columns, in the order of the domain."""
-        fields, places = self._layout(domain)
-        if self._is_compressed:
-            quietly(self._read_through, f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short")
-        with closing(connect()) as connection:
-            text = f"SELECT {', '.join(f'c{place}' for place in places)} FROM {self.query(fields)}"
-            reader = quietly(lambda: _reader(connection.sql(text)), self.failed)
-            while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
-                columns = batch.columns
-                yield columns if self._is_parquet else list(map(self._texts, domain, columns))
 
     def _read_through(self) -> None:
         """Let the checksum of a compressed file be checked, which DuckDB does not do."""
@@ -172,6 +196,16 @@ class FileSource:
         wrong = f"{self._shown} is not what its name says: it cannot be read as Parquet"
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
         return [Field(field.name, kind=field.type) for field in schema]
+
+    def _json_fields(self, declared: Collection[str]) -> list["Field"]:
+        """The keys of the first records; without records, any key will do."""
+        text = f"SELECT * FROM read_json({_quoted(glob.escape(str(self.path.absolute())))}, hive_partitioning = false)"
+        with closing(connect()) as connection:
+            relation = quietly(lambda: connection.sql(text), self.failed)
+            names = relation.columns
+            if names == ["json"] and not quietly(lambda: relation.limit(1).fetchall(), self.failed):
+                names = list(declared)
+        return [Field(name) for name in names]
 
     def _head(self) -> str:
         """The beginning of a file of text."""
@@ -198,17 +232,17 @@ class Field:
     kind: Any = None
 
 
-def connect() -> Any:
+def connect(memory_limit: str = "1GB") -> Any:
     """A DuckDB of its own, in memory: it takes little of it, prints, writes and downloads nothing."""
     import duckdb
 
-    limits = {"memory_limit": "1GB", "temp_directory": "", "autoinstall_known_extensions": "false"}
+    limits = {"memory_limit": memory_limit, "temp_directory": "", "autoinstall_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config={**limits, "autoload_known_extensions": "false"})
     connection.execute("SET enable_progress_bar = false")
     return connection
 
 
-def _reader(relation: Any) -> Any:
+def stream(relation: Any) -> Any:
     """An Arrow reader of a DuckDB relation, under its name in DuckDB 2 or else its older one."""
     read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_arrow_reader
     return read(ROWS)
@@ -220,6 +254,10 @@ def _first_row(head: str, delimiter: str) -> list[str]:
         return next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter, strict=True), [])
     except csv.Error:
         return []
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _quoted(text: str) -> str:

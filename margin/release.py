@@ -1,14 +1,15 @@
 """`release` and `simulate`: from a table to a synopsis."""
 
+import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
 from ._version import __version__
-from .budget import ZCDP, ApproxDP, Budget, PureDP
+from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .counting import count
 from .describe import describe
 from .domain import Domain
@@ -20,6 +21,7 @@ from .private import Chargeable, Private
 from .source import Source, open_source
 from .synopses import ViewSynopsis
 from .synopsis import Provenance, Synopsis
+from .units import bound
 from .workload import Workload
 
 __all__ = ["Mechanism", "Simulation", "release", "simulate"]
@@ -44,6 +46,8 @@ def release(
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
 ) -> ViewSynopsis: ...
 
 
@@ -56,6 +60,8 @@ def release(
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
 ) -> S: ...
 
 
@@ -67,14 +73,17 @@ def release(
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
 ) -> Synopsis:
     """A differentially private synopsis of a table.
 
     Parameters
     ----------
     data
-        A path of a CSV or Parquet file, a data frame that speaks Arrow, a mapping of columns, a `Source`, or an integer
-        array of codes of shape (rows, attributes). One row is what the guarantee protects.
+        A path of a CSV, Parquet or JSON file, of a folder of these or a pattern that fits some; a query (`Sql`); a data
+        frame that speaks Arrow, or Spark's; a mapping of columns; a `Source`; or an integer array of codes of shape
+        (rows, attributes). One row is what the guarantee protects, or all rows of a unit.
     domain
         What the table may hold, declared: a `Domain`, what makes one, or the path of its JSON file. Other columns are
         ignored.
@@ -86,6 +95,13 @@ def release(
         The views that matter, if not all alike.
     ledger
         What the budget is charged to before anything is drawn: `Ledger(path).dataset(name)`.
+    unit
+        The column that says whose a row is. All rows of a person are then protected, however many the table holds:
+        those beyond `max_rows` are not counted, whatever their order (see `units.BoundedSource` for which, and for the
+        proof). No column needs to be declared for it.
+    max_rows
+        How many rows of a unit are counted at most. The budget's `rows_per_person` becomes this number, and must be
+        equal if it is not 1; `max_rows` is the budget's number when not given.
 
     Returns
     -------
@@ -95,9 +111,12 @@ def release(
     Raises
     ------
     MarginError
-        When an argument is malformed or the data does not fit the domain; nothing has then been charged.
+        When an argument is malformed or the data does not fit the domain. Nothing has then been charged, unless the
+        message says so: a source that fails when it is read for a second time fails too late.
+    KeyboardInterrupt
+        Its text says whether the budget has been charged.
     """
-    synopsis, _ = _run(data, domain, budget, mechanism, workload, ledger, SystemEntropy())
+    synopsis, _ = _run(data, domain, budget, mechanism, workload, ledger, unit, max_rows, SystemEntropy())
     return synopsis
 
 
@@ -110,6 +129,8 @@ def simulate(
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
     seed: int,
 ) -> "Simulation[ViewSynopsis]": ...
 
@@ -123,6 +144,8 @@ def simulate(
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
     seed: int,
 ) -> "Simulation[S]": ...
 
@@ -135,15 +158,18 @@ def simulate(
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
     ledger: Chargeable | None = None,
+    unit: str | None = None,
+    max_rows: int | None = None,
     seed: int,
 ) -> Any:
     """What `release` would give, with noise that follows from a seed: for experiments, never to be published.
 
-    The arguments are those of `release`; a ledger is refused, since nothing is released.
+    The arguments are those of `release`; a ledger is refused, since nothing is released. The truth beside it is that of
+    all rows, also of those that `max_rows` leaves out.
     """
     if ledger is not None:
         raise BudgetError("a simulation releases nothing and must not be entered in a ledger; leave ledger out")
-    return Simulation(*_run(data, domain, budget, mechanism, workload, None, SeededEntropy(seed)))
+    return Simulation(*_run(data, domain, budget, mechanism, workload, None, unit, max_rows, SeededEntropy(seed)))
 
 
 class Simulation(Generic[S]):
@@ -196,7 +222,7 @@ class Simulation(Generic[S]):
         if self._source is None:
             raise DomainError("a simulation that was loaded from a file does not hold the truth; simulate again")
         views = Workload.of(self.domain, workload).views
-        tables = count(self.domain, views, self._source.batches(self.domain))
+        tables = count(self._source, self.domain, views)
         return [
             Marginal(self.domain.restrict(view), table.astype(np.float64), np.zeros(table.shape))
             for view, table in zip(views, tables, strict=True)
@@ -210,6 +236,8 @@ def _run(
     mechanism: Mechanism[Synopsis] | None,
     workload: Iterable[Iterable[str]] | None,
     ledger: Chargeable | None,
+    unit: str | None,
+    max_rows: int | None,
     entropy: Entropy,
 ) -> tuple[Synopsis, Source]:
     """The path of a release: everything is checked before the data is opened, and charged before anything is drawn."""
@@ -220,15 +248,52 @@ def _run(
     chosen = PriView() if mechanism is None else mechanism
     if isinstance(chosen, type) or not callable(getattr(chosen, "run", None)):
         raise MarginError(f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}")
+    budget = _for_units(budget, unit, max_rows)
     source = open_source(data)
-    source.check(declared)
-    private = Private(source, domain=declared, budget=budget, entropy=entropy, ledger=ledger)
-    synopsis = chosen.run(private, asked)
+    rows = source if unit is None else bound(source, unit, budget.rows_per_person, entropy.take(16))
+    rows.check(declared)
+    private = Private(rows, domain=declared, budget=budget, entropy=entropy, ledger=ledger)
+    with _told(private):
+        synopsis = chosen.run(private, asked)
     provenance = Provenance(
         mechanism=describe(chosen),
-        spent=budget,
+        spent=private.spent,
         private=entropy.private,
         version=__version__,
         token=private.token,
     )
     return dataclasses.replace(synopsis, provenance=provenance), source
+
+
+def _for_units(budget: Budget, unit: str | None, max_rows: int | None) -> Budget:
+    """The budget that protects all rows of a unit."""
+    if unit is None:
+        if max_rows is not None:
+            raise BudgetError("max_rows bounds the rows of a unit: name its column with unit=")
+        return budget
+    if not isinstance(unit, str) or not unit:
+        raise DomainError(f"unit must be the name of a column, not {unit!r}")
+    if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
+        raise BudgetError("unit= needs neighbours=ADD_REMOVE_ROW: with units, the number of rows is not public")
+    if max_rows is None:
+        return budget
+    if budget.rows_per_person not in (1, max_rows):
+        raise BudgetError(
+            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) must be equal; "
+            f"leave one out"
+        )
+    return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
+
+
+@contextlib.contextmanager
+def _told(private: Private) -> Iterator[None]:
+    """What stops a release says whether the budget is gone."""
+    try:
+        yield
+    except MarginError as error:
+        if not private.events:
+            raise
+        raise type(error)(f"{error}; the budget had been charged before") from None
+    except KeyboardInterrupt:
+        charged = "the budget had been charged" if private.events else "nothing was drawn, so nothing should be charged"
+        raise KeyboardInterrupt(f"interrupted; {charged}") from None

@@ -8,7 +8,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,12 +17,22 @@ from .domain import Domain
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .errors import DataError
 from .files import SUFFIXES, FileSource
+from .folders import FilesSource, open_path
 
-__all__ = ["CodesSource", "ColumnsSource", "FileSource", "FrameSource", "Source", "open_source"]
+__all__ = [
+    "CodesSource",
+    "ColumnsSource",
+    "FileSource",
+    "FilesSource",
+    "FrameSource",
+    "Source",
+    "Tabular",
+    "open_source",
+]
 
 _ACCEPTED = (
-    f"the path of a file ending in {', '.join(SUFFIXES)}; a data frame (pandas, polars, pyarrow, DuckDB relation); "
-    f"a dict of columns; a two-dimensional numpy array of integer codes; or a Source"
+    f"the path of a file ending in {', '.join(SUFFIXES)}, or of a folder of such; a data frame (pandas, polars, "
+    f"pyarrow, DuckDB relation, Spark); a dict of columns; a two-dimensional numpy array of integer codes; or a Source"
 )
 
 
@@ -50,15 +59,25 @@ class Source(Protocol):
         """
 
 
+@runtime_checkable
+class Tabular(Source, Protocol):
+    """A source with named columns, of which any can be read: what a bound on the rows of a person needs."""
+
+    def columns(self, names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        """Read all rows: batches of at most `ROWS` rows, one Arrow array a name, in the order of the names."""
+
+
 def open_source(data: object) -> Source:
     """A source of the rows of `data`; a source is returned as it is.
 
     Parameters
     ----------
     data
-        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet or .pq; any data frame that speaks Arrow (pandas,
-        polars, pyarrow, a DuckDB relation); a dict from names to columns of equal length; an integer array of codes,
-        shape (rows, attributes), with the columns in the order of the domain; or a `Source`.
+        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .json, .jsonl or .ndjson, a pattern of such paths
+        (`"visits/*.parquet"`), or a folder of such files, in which folders called `name=value` give a column; any data
+        frame that speaks Arrow (pandas, polars, pyarrow, a DuckDB relation); a Spark data frame; a dict from names to
+        columns of equal length; an integer array of codes, shape (rows, attributes), with the columns in the order of
+        the domain; or a `Source`, such as `Sql`.
 
     Raises
     ------
@@ -72,7 +91,7 @@ def open_source(data: object) -> Source:
     [[1, 0, 1]]
     """
     if isinstance(data, str | os.PathLike):
-        return FileSource(Path(data))
+        return open_path(data)
     if isinstance(data, np.ndarray):
         return CodesSource(data)
     if isinstance(data, Mapping):
@@ -80,8 +99,16 @@ def open_source(data: object) -> Source:
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return ColumnsSource(data)
+    if type(data).__module__.startswith("pyspark.sql."):
+        from .spark import SparkSource
+
+        return SparkSource(data)
     if hasattr(data, "__arrow_c_stream__"):
         return FrameSource(data)
+    if callable(getattr(data, "tocsr", None)):
+        from .packed import SparseSource
+
+        return SparseSource(data)
     if isinstance(data, Source):
         return data
     if callable(getattr(data, "collect", None)):
@@ -111,27 +138,22 @@ class FrameSource:
         empty = getattr(self._data, "limit", None)  # spares a relation the query
         data = quietly(lambda: empty(0), _unreadable) if callable(empty) else self._data
         with _stream(data) as reader:
-            self._places(reader.schema, domain)
+            self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, at most `ROWS` rows at a time."""
-        return encode_batches(self._columns(domain), domain)
+        return encode_batches(self.columns(domain.attributes), domain)
 
     def table(self) -> Any:
         """All columns as an Arrow table."""
         with _stream(self._data) as reader:
             return quietly(reader.read_all, _unreadable)
 
-    def _places(self, schema: Any, domain: Domain) -> list[int]:
-        places = locate(schema.names, domain, "the data frame")
-        for name, place in places.items():
-            check_type(name, schema.field(place).type)
-        return list(places.values())
-
-    def _columns(self, domain: Domain) -> Generator[Sequence[Any]]:
+    def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
+        """See `Tabular.columns`."""
         rows = 0
         with _stream(self._data) as reader:
-            places = self._places(reader.schema, domain)
+            places = self._places(reader.schema, names)
             while (batch := quietly(lambda: next(reader, None), _unreadable)) is not None:
                 rows += batch.num_rows
                 for start in range(0, batch.num_rows, ROWS):
@@ -139,6 +161,12 @@ class FrameSource:
         if self._rows not in (None, rows):
             raise DataError("the data frame gave other rows when it was read again; pass a table that stays as it is")
         self._rows = rows
+
+    def _places(self, schema: Any, names: Sequence[str]) -> list[int]:
+        places = locate(schema.names, names, "the data frame")
+        for name, place in places.items():
+            check_type(name, schema.field(place).type)
+        return list(places.values())
 
 
 class ColumnsSource:
@@ -152,11 +180,18 @@ class ColumnsSource:
 
     def check(self, domain: Domain) -> None:
         """Refuse a table in which a declared column is missing, repeated, or not as long as the others."""
-        self._declared(domain)
+        self._declared(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, at most `ROWS` rows at a time."""
-        return encode_batches(self._columns(domain), domain)
+        return encode_batches(self.columns(domain.attributes), domain)
+
+    def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
+        """See `Tabular.columns`."""
+        declared = self._declared(names)
+        for start in range(0, len(declared[0]), ROWS):
+            slices = (getattr(column, "iloc", column)[start : start + ROWS] for column in declared)
+            yield list(map(_arrow, names, slices))
 
     def table(self) -> Any:
         """All columns as an Arrow table."""
@@ -170,25 +205,19 @@ class ColumnsSource:
         arrays = list(map(_arrow, names, columns))
         return quietly(lambda: pa.Table.from_arrays(arrays, names), "the columns must be equally long")
 
-    def _declared(self, domain: Domain) -> list[Any]:
-        """The declared columns, in the order of the domain."""
+    def _declared(self, names: Sequence[str]) -> list[Any]:
+        """The columns of these names, in this order."""
         if isinstance(self._data, Mapping):
-            places = locate(list(self._data), domain, "the table")
+            places = locate(list(self._data), names, "the table")
             columns = list(self._data.values())
             declared = [_checked_column(name, columns[place]) for name, place in places.items()]
         else:
-            places = locate(list(self._data.columns), domain, "the data frame")
+            places = locate(list(self._data.columns), names, "the data frame")
             declared = [self._data.iloc[:, place] for place in places.values()]
-        for name, column in zip(domain, declared, strict=True):
+        for name, column in zip(names, declared, strict=True):
             if len(column) != len(declared[0]):
-                raise DataError(f"column {name!r} is not as long as column {domain.attributes[0]!r}")
+                raise DataError(f"column {name!r} is not as long as column {names[0]!r}")
         return declared
-
-    def _columns(self, domain: Domain) -> Generator[Sequence[Any]]:
-        declared = self._declared(domain)
-        for start in range(0, len(declared[0]), ROWS):
-            slices = (getattr(column, "iloc", column)[start : start + ROWS] for column in declared)
-            yield list(map(_arrow, domain, slices))
 
 
 class CodesSource:
@@ -215,13 +244,13 @@ class CodesSource:
         self.check(domain)
         for start in range(0, len(self._codes), ROWS):
             block = self._codes[start : start + ROWS]
-            batch = {}
-            for place, (name, attribute) in enumerate(domain.items()):
-                codes = block[:, place]
-                if codes.min() < 0 or codes.max() >= attribute.size:
+            lowest, highest = block.min(axis=0), block.max(axis=0)
+            for name, attribute, low, high in zip(domain, domain.values(), lowest, highest, strict=True):
+                if low < 0 or high >= attribute.size:
                     raise DataError(f"column {name!r} holds a code that is not one of 0 ... {attribute.size - 1}")
-                batch[name] = codes.astype(code_type(attribute))
-            yield batch
+            columns = np.ascontiguousarray(block.T)  # at once: column by column, each cache line is fetched many times
+            pairs = zip(domain.items(), columns, strict=True)
+            yield {name: column.astype(code_type(attribute), copy=False) for (name, attribute), column in pairs}
 
 
 def _stream(data: Any) -> Any:

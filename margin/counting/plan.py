@@ -1,25 +1,32 @@
-"""Exact counts of many views in one pass over the rows, in memory, with numpy only."""
+"""Exact counts of many views in one pass over the rows: the same integers whatever counts them."""
 
-import math
+import importlib.util
+import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Domain, View
 from ..errors import DataError, DomainError
+from .blocks import Blocks, Kernel
 
-__all__ = ["MAX_CELLS", "CountPlan", "count"]
+__all__ = ["MAX_CELLS", "CountPlan", "Counts", "count"]
 
 MAX_CELLS = 2**27
 """The most cells that the table of one view may have."""
 
 _BLOCK = 65_536
+# Rows times views: a tenth of a second in numpy, less than it takes to load the loops; and when they have been loaded.
+_WORTH_COMPILING, _WORTH_USING = 1 << 25, 1 << 21
 
 
 class CountPlan:
     """The tables of some views of a domain: made empty, filled batch by batch, added up across workers.
+
+    Small tables are counted by numpy. When there is work enough, compiled loops take over, where numba is installed.
 
     Parameters
     ----------
@@ -27,6 +34,8 @@ class CountPlan:
         The attributes and their sizes.
     views
         The views to count.
+    threads
+        How many threads may count; all processors when not given. A worker beside others takes one.
 
     Raises
     ------
@@ -42,7 +51,7 @@ class CountPlan:
            [1, 0]])
     """
 
-    def __init__(self, domain: Domain, views: Iterable[Iterable[str]]) -> None:
+    def __init__(self, domain: Domain, views: Iterable[Iterable[str]], *, threads: int | None = None) -> None:
         self.domain = domain
         self.views: tuple[View, ...] = tuple(map(domain.view, views))
         for view in self.views:
@@ -51,10 +60,14 @@ class CountPlan:
         used = {name for view in self.views for name in view}
         self._used = [name for name in domain if name in used]
         self._counts = [np.zeros(domain.cells(view), np.int64) for view in self.views]
+        self._threads = threads
+        self._work = 0
+        self._kernel: Kernel = Blocks(domain, self.views, self._counts)
 
     @property
     def tables(self) -> tuple[NDArray[np.int64], ...]:
         """The counts so far, one table a view, one axis an attribute in the view's order; not to be written to."""
+        self._kernel.flush()
         tables = []
         for view, counts in zip(self.views, self._counts, strict=True):
             table = counts.reshape(self.domain.shape(view))
@@ -76,13 +89,14 @@ class CountPlan:
             When a column is missing or not of that form, or a code is not one of its attribute's. Nothing is added.
         """
         columns = {name: self._checked(name, batch) for name in self._used}
-        rows = {len(column) for column in columns.values()}
-        if len(rows) > 1:
+        lengths = {len(column) for column in columns.values()}
+        if len(lengths) > 1:
             raise DataError("the columns of a batch must be equally long")
-        for start in range(0, max(rows, default=0), _BLOCK):
-            block = _Block({name: column[start : start + _BLOCK] for name, column in columns.items()})
-            for view, counts in zip(self.views, self._counts, strict=True):
-                _add(block.cells(view, self.domain.shape(view)), counts)
+        rows = max(lengths, default=0)
+        self._expect(rows * len(self.views))
+        for start in range(0, rows, _BLOCK):
+            block = {name: column[start : start + _BLOCK] for name, column in columns.items()}
+            self._kernel.add(block, min(_BLOCK, rows - start))
 
     def merge(self, other: "CountPlan") -> None:
         """Add the counts of another plan for the same views of the same domain.
@@ -94,8 +108,29 @@ class CountPlan:
         """
         if (self.domain, self.views) != (other.domain, other.views):
             raise DomainError("only plans for the same views of the same domain can be merged")
-        for mine, theirs in zip(self._counts, other._counts, strict=True):
-            mine += theirs
+        for mine, theirs in zip(self._counts, other.tables, strict=True):
+            mine += theirs.ravel()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: the counts, not the threads."""
+        self._kernel.flush()
+        return {name: value for name, value in vars(self).items() if name != "_kernel"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._counts = [counts.copy() for counts in self._counts]
+        self._kernel = Blocks(self.domain, self.views, self._counts)
+
+    def _expect(self, work: int) -> None:
+        """Let compiled loops take over once there is work enough."""
+        self._work += work
+        enough = _WORTH_USING if f"{__package__}.compiled" in sys.modules else _WORTH_COMPILING
+        if self._work <= enough or not isinstance(self._kernel, Blocks) or not _has_numba():
+            return
+        from .compiled import Compiled, processors
+
+        threads = processors() if self._threads is None else self._threads
+        self._kernel = Compiled(self.domain, self.views, self._counts, threads=threads)
 
     def _checked(self, name: str, batch: Mapping[str, NDArray[np.integer[Any]]]) -> NDArray[np.integer[Any]]:
         if name not in batch:
@@ -103,54 +138,55 @@ class CountPlan:
         column = np.asarray(batch[name])
         if column.ndim != 1 or column.dtype.kind not in "iu":
             raise DataError(f"the codes of attribute {name!r} must be integers in one dimension")
-        if column.size and (column.max() >= self.domain[name].size or column.min() < 0):
+        too_low = column.dtype.kind == "i" and column.size and column.min() < 0
+        if too_low or (column.size and column.max() >= self.domain[name].size):
             raise DataError(f"a code of attribute {name!r} is not one of 0 ... {self.domain[name].size - 1}")
         return column
 
 
-class _Block:
-    """Some rows, with each column converted once to each type that an index needs."""
-
-    def __init__(self, columns: Mapping[str, NDArray[np.integer[Any]]]) -> None:
-        self._columns = columns
-        self._rows = len(next(iter(columns.values())))
-        self._converted: dict[tuple[str, np.dtype[Any]], NDArray[Any]] = {}
-
-    def cells(self, view: View, shape: tuple[int, ...]) -> NDArray[Any]:
-        """The cell of each row, shape (rows,), in the smallest unsigned type that holds them all; Horner's rule."""
-        dtype = np.min_scalar_type(math.prod(shape) - 1)
-        cells: NDArray[Any] | None = None
-        for name, size in zip(view, shape, strict=True):
-            if size == 1:
-                continue
-            column = self._column(name, dtype)
-            if cells is None:
-                cells = column.copy()
-            else:
-                np.multiply(cells, size, out=cells)
-                np.add(cells, column, out=cells)
-        return np.zeros(self._rows, dtype) if cells is None else cells
-
-    def _column(self, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
-        key = name, dtype
-        if key not in self._converted:
-            self._converted[key] = np.ascontiguousarray(self._columns[name], dtype)
-        return self._converted[key]
+@cache
+def _has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
-def _add(cells: NDArray[Any], counts: NDArray[np.int64]) -> None:
-    """Add one to the count of each cell that a row is in; a table larger than the block is not swept for it."""
-    if counts.size > cells.size:
-        np.add.at(counts, cells.astype(np.intp), 1)
-    else:
-        counts += np.bincount(cells, minlength=counts.size)
+@runtime_checkable
+class Counts(Protocol):
+    """A source that counts where its rows are, on a cluster."""
+
+    def count_views(self, domain: Domain, views: Iterable[Iterable[str]], /) -> list[NDArray[np.int64]]:
+        """The tables of some views, exactly as a `CountPlan` over all `batches` would give them."""
 
 
-def count(
-    domain: Domain, views: Iterable[Iterable[str]], batches: Iterable[Mapping[str, NDArray[Any]]]
-) -> tuple[NDArray[np.int64], ...]:
-    """The tables of some views over all batches of a table, as a `CountPlan` of its own gives them."""
+def count(source: object, domain: Domain, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
+    """The true tables of some views, in one pass over the rows, wherever these are. Not private.
+
+    Parameters
+    ----------
+    source
+        What `release` accepts as data: a path, a data frame, an array of codes, a `Source`.
+    domain
+        What the table may hold.
+    views
+        The views to count.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        One table of int64 a view, one axis an attribute in the view's order; not to be written to.
+
+    Raises
+    ------
+    DomainError
+        When a view is not one of the domain, or has more than `MAX_CELLS` cells.
+    DataError
+        When the data does not fit the domain or cannot be read. Names the source or the attribute, never a value.
+    """
+    from ..source import open_source  # a source counts nothing, but a cluster's counts where its rows are
+
     plan = CountPlan(domain, views)
-    for batch in batches:
+    opened = open_source(source)
+    if isinstance(opened, Counts):
+        return opened.count_views(domain, plan.views)
+    for batch in opened.batches(domain):
         plan.accumulate(batch)
-    return plan.tables
+    return list(plan.tables)

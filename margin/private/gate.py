@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -10,14 +11,15 @@ import numpy.typing as npt
 
 from .._numbers import Number, exact, shown
 from ..account import Account
-from ..budget import Budget
+from ..budget import ApproxDP, Budget, certified
 from ..counting import count
 from ..domain import Domain, View
 from ..entropy import Entropy
 from ..errors import BudgetError, DomainError
-from ..event import Event
+from ..event import Event, pure_epsilon
 from ..ledger import Ledger, Token
 from ..noise import ExponentialMechanism
+from ..rounds import Rounds
 from ..source import Source
 
 __all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
@@ -55,6 +57,8 @@ class Gate:
         self._events: list[Event] = []
         self._token: Token | None = None
         self._counted: dict[View, Integers] = {}
+        self._counted_queries: dict[str, tuple[Integers, int]] = {}
+        self._certified: tuple[Rounds, Fraction] | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -62,16 +66,36 @@ class Gate:
         return tuple(self._events)
 
     @property
+    def spent(self) -> Budget:
+        """The guarantee of what has been done, for whoever adds up: the budget, or what it has been certified as."""
+        return certified(self.budget) if self._certified is not None else self.budget
+
+    @property
     def token(self) -> Token | None:
         """What the ledger gave for the charge, once it has been charged."""
         return self._token
 
     def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
-        """Charge for the events, note them, and draw. `true` is what the draw will hide, for an audit to look at."""
-        self._charge(sum(event.units for event in events))
+        """Charge for the events, note them, and draw. `true` is what the draw will hide, for an audit to look at.
+
+        Events of no units have been charged with an earlier one.
+        """
+        self._check_certified(events)
+        if units := sum(event.units for event in events):
+            self._charge(units)
+            log.info("drawing noise")
         self._events += events
-        log.info("drawing noise")
         return draw()
+
+    def _check_certified(self, events: Sequence[Event]) -> None:
+        """Where rounds were certified, all else must be purely private, within the rest of epsilon."""
+        if self._certified is None:
+            return
+        assert isinstance(self.budget, ApproxDP)
+        rounds, epsilon = self._certified
+        others = pure_epsilon(event for event in (*self._events, *events) if event.rounds is not rounds)
+        if others is None or epsilon + others > self.budget.epsilon:
+            raise BudgetError("what certified rounds leave of epsilon pays for less, and for pure privacy only")
 
     def _charge(self, units: int) -> None:
         """The ledger with all of the budget the first time, then the account."""
@@ -138,6 +162,6 @@ class Gate:
         new = list(dict.fromkeys(view for view in views if view not in self._counted))
         if new:
             log.info("counting the views")
-            tables = count(self.domain, new, self._source.batches(self.domain))
+            tables = count(self._source, self.domain, new)
             self._counted.update(zip(new, tables, strict=True))
         return [self._counted[view] for view in views]

@@ -1,5 +1,8 @@
 """Counts are exact, whatever the views, the types and the batches."""
 
+import pickle
+import subprocess
+import sys
 from collections import Counter
 from itertools import pairwise, product
 
@@ -8,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.counting import CountPlan, plan
+from margin.counting import CountPlan, compiled, count, plan
 from margin.domain import Domain
 from margin.errors import DataError, DomainError
 
@@ -31,6 +34,108 @@ def problems(draw):
     rows = draw(st.sampled_from([0, 1, 2, 50, 300]))
     codes = {name: rng.integers(0, size, rows) for name, size in zip(domain, sizes, strict=True)}
     return domain, views, codes
+
+
+@st.composite
+def long_tables(draw):
+    """Views of every kind that the compiled loops tell apart, and rows enough for several words and blocks."""
+    sizes = draw(st.lists(st.sampled_from([1, 2, 2, 2, 2, 3, 300]), min_size=1, max_size=14))
+    domain = Domain({f"x{place}": size for place, size in enumerate(sizes)})
+    view = st.lists(st.sampled_from(domain.attributes), min_size=1, max_size=11, unique=True)
+    views = draw(st.lists(view.filter(lambda names: domain.cells(names) < 200_000), min_size=1, max_size=12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows = draw(st.sampled_from([1, 63, 64, 65, 5_000, 70_000]))
+    few = draw(st.sampled_from([1, 40, rows]))
+    pick = rng.integers(0, few, rows)
+    codes = {name: rng.integers(0, size, few)[pick].astype(np.uint16) for name, size in zip(domain, sizes, strict=True)}
+    return domain, views, codes
+
+
+@pytest.fixture
+def eagerly(monkeypatch):
+    """Compiled loops from the first row on."""
+    pytest.importorskip("numba")
+    monkeypatch.setattr(plan, "_WORTH_USING", -1)
+    monkeypatch.setattr(plan, "_WORTH_COMPILING", -1)
+
+
+def whole(domain, views, codes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_has_numba", lambda: False)
+        counting = CountPlan(domain, views)
+        counting.accumulate(codes)
+        assert isinstance(counting._kernel, plan.Blocks)
+        return counting.tables
+
+
+@pytest.mark.usefixtures("eagerly")
+@settings(max_examples=25)
+@given(long_tables(), st.sampled_from([1, 2, 3]), st.booleans(), st.lists(st.integers(1, 70_000), max_size=3))
+def test_compiled_loops_give_the_integers_of_numpy(problem, threads, repeating, cuts):
+    domain, views, codes = problem
+    rows = len(codes["x0"])
+    counting = CountPlan(domain, views, threads=threads)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "_KEY", -1e9 if repeating else 1e9)
+        patch.setattr(compiled, "_TABLE", 1 << 18)
+        bounds = sorted({0, rows, *(cut for cut in cuts if cut < rows)})
+        for start, stop in pairwise(bounds):
+            counting.accumulate({name: column[start:stop] for name, column in codes.items()})
+            assert counting.tables is not None  # looking in between changes nothing
+        assert isinstance(counting._kernel, compiled.Compiled)
+    for one, other in zip(counting.tables, whole(domain, views, codes), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize(
+    ("kind", "stays"), [("few", True), ("many", False), ("other ones later", True), ("many later", False)]
+)
+def test_distinct_rows_are_collected_for_as_long_as_rows_repeat(kind, stays):
+    domain = Domain({f"x{place}": 2 for place in range(20)})
+    rng = np.random.default_rng(3)
+    rows = {
+        "few": rng.integers(0, 10_000, 400_000),
+        "many": rng.integers(0, 60_000, 400_000),
+        "other ones later": np.arange(400_000) // 4,  # the hash table is emptied on the way
+        "many later": np.concatenate([np.zeros(66_000, int), np.arange(334_000)]),
+    }[kind]
+    codes = {f"x{place}": ((rows >> place) & 1).astype(np.uint8) for place in range(20)}
+    views = [tuple(rng.choice(domain.attributes, 8, replace=False)) for _ in range(60)]
+    counting = CountPlan(domain, views)
+    counting.accumulate(codes)
+    assert (counting._kernel._distinct is not None) == stays
+    for one, other in zip(counting.tables, whole(domain, views, codes), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_small_table_never_loads_the_compiled_loops():
+    program = (
+        "import sys, numpy as np; from margin import Domain; from margin.counting import count; "
+        "count(np.zeros((50_000, 8), np.uint8), Domain({f'x{i}': 2 for i in range(8)}), [['x0', 'x1']]); "
+        "sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.usefixtures("eagerly")
+def test_a_plan_travels_to_another_process():
+    domain = Domain({"a": 3, "b": 2})
+    codes = {"a": np.array([0, 1, 2], np.uint8), "b": np.array([1, 1, 0], np.uint8)}
+    counting = CountPlan(domain, [("a", "b")])
+    counting.accumulate(codes)
+    arrived = pickle.loads(pickle.dumps(counting))
+    arrived.accumulate(codes)
+    counting.merge(arrived)
+    assert counting.tables[0].tolist() == [[0, 3], [0, 3], [3, 0]]
+
+
+def test_count_takes_what_a_release_takes():
+    domain = Domain({"a": 2, "b": ["x", "y"]})
+    table = {"a": [0, 1, 1], "b": ["x", "x", "y"]}
+    tables = count(table, domain, [("b", "a"), "a"])
+    assert isinstance(tables, list)
+    assert [part.tolist() for part in tables] == [[[1, 1], [0, 1]], [1, 2]]
 
 
 @given(problems(), st.sampled_from([np.uint8, np.int16, np.uint32, np.int64, np.uint64, ">u2"]))

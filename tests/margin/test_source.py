@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+import json
+import shutil
 import subprocess
 import sys
 import traceback
@@ -24,6 +26,7 @@ from margin.domain import Domain
 from margin.encode import code_type
 from margin.errors import DataError
 from margin.source import CodesSource, ColumnsSource, FileSource, FrameSource, Source, open_source
+from margin.sql import Sql
 
 SECRET = "s3cr3t"
 DOMAIN = Domain(
@@ -86,6 +89,45 @@ def as_parquet(table, path):
     return path
 
 
+def as_json(table, path):
+    """A record a line, without the keys of nulls, but for the first; or one array."""
+    records = table.drop_columns(["ignored"]).to_pylist()
+    sparse = [{key: value for key, value in record.items() if value is not None} for record in records[1:]]
+    whole = path.suffix == ".json"
+    path.write_text(json.dumps(records) if whole else "\n".join(map(json.dumps, records[:1] + sparse)))
+    return path
+
+
+def as_parts(table, folder):
+    """Two files, of which one has numbers of another width, read by a pattern."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    half = table.num_rows // 2
+    narrow = table.schema.set(table.schema.get_field_index("age"), pa.field("age", pa.int8()))
+    as_parquet(table.slice(0, half).cast(narrow), folder / "1.parquet")
+    as_parquet(table.slice(half), folder / "2.parquet")
+    return f"{folder}/*.parquet"
+
+
+def as_hive(table, folder):
+    """A folder of folders named after a value, as Spark and Hive write them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pq.write_to_dataset(table, folder, partition_cols=["sex"]) if table.num_rows else None
+    empty = folder / "sex=F" / "empty.parquet"
+    empty.parent.mkdir(parents=True, exist_ok=True)
+    as_parquet(table.slice(0, 0).drop_columns(["sex"]), empty)
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def as_database(table, path):
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE visits AS SELECT * FROM given")
+    return Sql("SELECT * FROM visits", attach=str(path))
+
+
 def frame(table):
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
@@ -113,6 +155,12 @@ FORMS = {
     "tsv.gz": lambda table, folder: as_text(table, folder / "table.tsv.gz", "\t", opener=gzip.open),
     "parquet": lambda table, folder: as_parquet(table, folder / "table.parquet"),
     "pq": lambda table, folder: as_parquet(table, folder / "table.pq"),
+    "json": lambda table, folder: as_json(table, folder / "table.json"),
+    "jsonl": lambda table, folder: as_json(table, folder / "table.jsonl"),
+    "parts": lambda table, folder: as_parts(table, folder / "parts"),
+    "hive": lambda table, folder: as_hive(table, folder / "hive"),
+    "sql": lambda table, folder: Sql(f"SELECT * FROM '{as_parquet(table, folder / 'queried.parquet')}' ORDER BY sex;"),
+    "database": lambda table, folder: as_database(table, folder / "table.duckdb"),
     "pyarrow": lambda table, folder: table,
     "pyarrow, encoded": lambda table, folder: table.set_column(
         1, "town, or city", table["town, or city"].dictionary_encode()
@@ -274,9 +322,9 @@ def test_a_file_that_does_not_exist(tmp_path, name):
     refused(lambda: source.check(Domain({"a": 2})), "does not exist")
 
 
-def test_a_folder_is_not_a_file(tmp_path):
+def test_an_empty_folder(tmp_path):
     (tmp_path / "f.csv").mkdir()
-    refused(lambda: read(tmp_path / "f.csv"), "is not a file")
+    refused(lambda: read(tmp_path / "f.csv"), "has no files")
 
 
 def test_the_check_judges_no_row(tmp_path):

@@ -1,0 +1,263 @@
+"""Spark gives the integers of every other engine, loses no row with an executor, and draws no noise."""
+
+import ast
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from engines import assert_equal, by_hand, example
+
+import margin
+from margin import DataError, Domain, SparkSource, spark, spark_tasks
+from margin.axes import Leaves
+from margin.counting import count
+from margin.private.cell_counts import cells_in
+from margin.private.grid import Grid
+from margin.source import open_source
+from margin.units import bound
+
+KEY = bytes(range(16))
+
+pytestmark = [
+    pytest.mark.slow,
+    # pyspark's own: of pandas 3, which these tests do not use, and of sockets that it leaves to the collector
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"),
+]
+
+
+def session(master, **options):
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    try:
+        subprocess.run(["java", "-version"], check=True, capture_output=True)
+    except OSError:
+        pytest.skip("Java is not installed")
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "OFF",
+        "spark.ui.showConsoleProgress": "false",
+        **options,
+    }
+    builder = SparkSession.builder.master(master).appName("margin tests")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return builder.getOrCreate()
+
+
+@pytest.fixture(scope="module")
+def local():
+    running = session("local[2]")
+    yield running
+    running.stop()
+
+
+@pytest.mark.parametrize(("seed", "attributes"), [(1, 1), (2, 7), (5, 40)])
+def test_spark_gives_the_same_integers(local, seed, attributes):
+    domain, table, views = example(seed, attributes, 300)
+    frame = local.createDataFrame(table).repartition(2)
+    source = SparkSource(frame)
+    source.check(domain)
+    assert_equal(count(frame, domain, views), by_hand(domain, table, views))
+    kept = count(bound(open_source(table), "person", 2, KEY), domain, views)
+    assert_equal(count(bound(source, "person", 2, KEY), domain, views), kept)
+
+
+def test_rows_come_to_the_driver_when_a_method_needs_them(local):
+    domain, table, _ = example(3, 5, 200)
+    codes = {name: [] for name in domain}
+    for batch in SparkSource(local.createDataFrame(table)).batches(domain):
+        for name, column in batch.items():
+            codes[name] += column.tolist()
+    expected = {
+        name: [attribute.code(value) for value in table[name].to_pylist()] for name, attribute in domain.items()
+    }
+    assert sorted(zip(*codes.values(), strict=True)) == sorted(zip(*expected.values(), strict=True))
+
+
+def test_the_cells_of_a_huge_view_are_grouped_by_the_executors(local):
+    domain, table, _ = example(11, 12, 300)
+    source = SparkSource(local.createDataFrame(table).repartition(2))
+    view = domain.attributes[2:9]
+    grid = Grid([Leaves(size) for size in domain.shape(view)])
+    for one, other in ((source, open_source(table)), (bound(source, "person", 2, KEY), None)):
+        other = other or bound(open_source(table), "person", 2, KEY)
+        found, expected = (cells_in(it, domain, view, grid) for it in (one, other))
+        assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
+    assert sum(len(times) for _, times in source.distinct(domain, view)) == len(cells_in(source, domain, view, grid)[1])
+
+
+def test_a_release_of_a_spark_frame(local):
+    frame = local.createDataFrame(pa.table({"a": [0, 1, 1, 1], "person": [7, 7, 7, 8]}))
+    made = margin.simulate(frame, domain={"a": 2}, budget=margin.PureDP(50), unit="person", max_rows=2, seed=1)
+    assert made.truth("a").counts.tolist() == [1, 3]
+    assert round(made.marginal("a").counts.sum()) == 3
+
+
+SMALL = Domain({"a": 2, "b": ["x", "y"]})
+BAD_FRAMES = [
+    ({"a": [0, 2], "b": ["x", "y"]}, "column 'a' holds a value that its attribute does not provide for"),
+    ({"a": [0, -1], "b": ["x", "y"]}, "column 'a' holds a value"),
+    ({"a": [0, None], "b": ["x", "y"]}, "column 'a' holds nulls"),
+    ({"a": [0, 1], "b": ["x", "s3cr3t"]}, "column 'b' holds a value"),
+    ({"a": [0, 1]}, "the Spark data frame has no column named 'b'"),
+    ({"a": [[0], [1]], "b": ["x", "y"]}, "column 'a' is of type"),
+]
+
+
+@pytest.mark.parametrize(("columns", "message"), BAD_FRAMES, ids=[message for _, message in BAD_FRAMES])
+def test_what_does_not_fit_is_refused_by_name(local, columns, message):
+    source = SparkSource(local.createDataFrame(pa.table(columns)))
+
+    def action():
+        source.check(SMALL)
+        count(source, SMALL, [["a"]])
+
+    refused(action, message)
+
+
+def test_a_unit_must_be_told(local):
+    source = SparkSource(local.createDataFrame(pa.table({"a": [0, 1], "b": ["x", "y"], "person": [1, None]})))
+    refused(lambda: count(bound(source, "person", 1, KEY), SMALL, [["a"]]), "'person' holds nulls")
+    refused(lambda: bound(source, "nobody", 1, KEY).check(SMALL), "no column named 'nobody'")
+
+
+def test_a_job_that_fails_says_so_without_the_rows(local):
+    def broken(batches):
+        raise RuntimeError("s3cr3t")
+
+    frame = local.range(3).mapInArrow(broken, "a int, b string")
+    refused(lambda: count(frame, SMALL, [["a"]]), "its job failed")
+    refused(lambda: margin.release(frame, domain=SMALL, budget=margin.PureDP(1)), "its job failed")
+
+
+def refused(action, message):
+    with pytest.raises(DataError, match=message) as caught:
+        action()
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert "s3cr3t" not in str(caught.value)
+
+
+def test_what_is_no_frame():
+    refused(lambda: SparkSource([1]), "not a list")
+
+
+def test_nothing_random_is_in_reach_of_a_task():
+    """Tasks are repeated: noise drawn in one would be drawn twice. They may import neither entropy nor noise."""
+    for module in (spark, spark_tasks):
+        tree = ast.parse(Path(module.__file__).read_text())
+        names = {part.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for part in node.names}
+        modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not modules & {"noise", "entropy", "exact", "private", "budget"}
+        assert not names & {"noise", "entropy", "exact", "private", "budget", "random"}
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A standalone master and two workers on loopback; the address of the master."""
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+    home = Path(pyspark.__file__).parent
+    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    deploy = "org.apache.spark.deploy"
+    commands = [
+        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]
+    ]
+    commands += [
+        [
+            f"{deploy}.worker.Worker",
+            "--host",
+            "127.0.0.1",
+            "--cores",
+            "1",
+            "--memory",
+            "1g",
+            "--work-dir",
+            str(folder / f"worker{place}"),
+            "--webui-port",
+            str(free_port()),
+            f"spark://127.0.0.1:{port}",
+        ]
+        for place in range(2)
+    ]
+    started = []
+    for place, command in enumerate(commands):
+        with (folder / f"{place}.log").open("w") as log:
+            started.append(
+                subprocess.Popen([home / "bin" / "spark-class", *command], env=environment, stdout=log, stderr=log)
+            )
+        _await(lambda: _listens(port))
+    yield f"spark://127.0.0.1:{port}"
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait(20)
+
+
+def _listens(port):
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _await(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise TimeoutError
+
+
+def test_an_executor_that_is_killed_loses_no_row(cluster, tmp_path):
+    running = session(cluster, **{"spark.executor.memory": "512m", "spark.executor.cores": "1"})
+    marker = tmp_path / "killed"
+
+    def kills_its_executor_once(batches):
+        """The executor's JVM started the Python worker that runs this, perhaps through other processes."""
+        for batch in batches:
+            if batch.column(0)[0].as_py() >= 5_000 and not marker.exists():
+                marker.touch()
+                process = os.getpid()
+                while process > 1 and marker.read_text() != "killed":
+                    process = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                    command = Path(f"/proc/{process}/cmdline").read_bytes()
+                    if b"java" in command and b"Executor" in command and b"margin" not in command.split(b"\0")[0]:
+                        marker.write_text("killed")
+                        os.kill(process, signal.SIGKILL)
+            yield batch
+
+    try:
+        frame = running.range(0, 10_000, 1, 4).mapInArrow(kills_its_executor_once, "id bigint")
+        frame = frame.selectExpr("id % 3 AS a", "CAST(id % 2 AS STRING) AS b")
+        domain = Domain({"a": 3, "b": ["0", "1"]})
+        tables = count(SparkSource(frame), domain, [["a", "b"], ["b"]])
+    finally:
+        running.stop()
+    assert marker.read_text() == "killed"
+    expected = np.zeros((3, 2), np.int64)
+    np.add.at(expected, (np.arange(10_000) % 3, np.arange(10_000) % 2), 1)
+    assert_equal(tables, [expected, expected.sum(axis=0)])
