@@ -1,0 +1,175 @@
+"""Measuring the residual components of marginals, and making marginals of them.
+
+The component of a set S of attributes is what the marginal on S says beyond the marginals on its subsets. A marginal is
+the sum of the components of all subsets of its attributes, each spread evenly over the attributes it lacks (see
+`solvers.basis`). Along a binary attribute a component is measured by the row (1, -1), which makes it a Walsh-Hadamard
+coefficient; along one of n > 2 values by the matrix n I - J, n times the orthogonal projection on what sums to zero.
+"""
+
+import copy
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from ..budget import Budget
+from ..domain import Domain, View
+from ..marginal import Floats, Marginal
+from ..private import Private, Strategy
+from ..private.linear import linear_events, variance_of
+from ..private.strategy import Factor
+from ..workload import Workload
+from ._asked import check_reach
+
+__all__ = ["Components", "closure", "precise_shares"]
+
+
+_MOST_SETS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Components to be measured for a workload.
+
+    Attributes
+    ----------
+    name
+        The method, for messages.
+    domain, workload
+        What is asked.
+    shares
+        What part of the budget each component gets, in the order of `sets`; None for equal noise in all answers.
+    """
+
+    name: str
+    domain: Domain
+    workload: Workload
+    shares: tuple[int, ...] | None = None
+
+    def with_shares(self, shares: tuple[int, ...]) -> "Components":
+        """The same components with other shares."""
+        shared = copy.copy(self)  # with all that is computed already
+        object.__setattr__(shared, "shares", shares)
+        return shared
+
+    @cached_property
+    def sets(self) -> list[View]:
+        """The sets of attributes whose components the workload needs."""
+        return closure(self.name, self.domain, self.workload)
+
+    @cached_property
+    def strategies(self) -> list[Strategy]:
+        """For each set what is measured of it."""
+        return [_strategy(self.domain, view) for view in self.sets]
+
+    def answers(self, private: Private) -> list[Marginal]:
+        """The marginals of the workload, unbiased and consistent, with the exact variance of their noise."""
+        tables: dict[View, Floats] = {}
+        variances: dict[View, float] = {}
+        measured = private.measure_linear(self.strategies, shares=self.shares)
+        for view, answers in zip(self.sets, measured, strict=True):
+            tables[view] = _component(self.domain, view, answers.values)
+            variances[view] = answers.variance
+        return [self._marginal(view, tables, variances) for view in self.workload]
+
+    def expected_error(self, budget: Budget) -> float:
+        """The expected squared error of `answers` over all cells, times the weights of the workload."""
+        events = linear_events(budget, self.strategies, shares=self.shares, units=budget.units)
+        return sum(cost * variance_of(event) for cost, event in zip(self.costs, events, strict=True))
+
+    @cached_property
+    def costs(self) -> list[float]:
+        """What noise of variance one in the answers on each set adds to the error."""
+        costs = dict.fromkeys(self.sets, 0.0)
+        for view, weight in zip(self.workload, self.workload.weights, strict=True):
+            share = weight / self.domain.cells(view)
+            for subset in self._subsets(view):
+                costs[subset] += share
+        return [cost * self._moment(subset) for subset, cost in costs.items()]
+
+    def moments(self, view: View) -> list[tuple[View, float]]:
+        """For each component of a view: what noise of variance one in its answers adds to the variance of each cell,
+        times the square of the number of cells."""
+        return [(subset, self._moment(subset)) for subset in self._subsets(view)]
+
+    def _moment(self, subset: View) -> float:
+        """The variance of the total times a moment (see `solvers.basis`), summed over the basis functions of a
+        component, when that of its answers is one.
+
+        The projection of the answers on an orthonormal contrast has variance one, and is n times the contrast (sqrt(2)
+        times for n = 2); the scaling of moments multiplies by sqrt(n). There are n - 1 contrasts.
+        """
+        sizes = [self.domain[name].size for name in subset]
+        return math.prod(1.0 if size == 2 else (size - 1) / size for size in sizes)
+
+    def _subsets(self, view: View) -> Iterable[View]:
+        return _subsets([name for name in _sorted(self.domain, view) if self.domain[name].size > 1])
+
+    def _marginal(self, view: View, tables: Mapping[View, Floats], variances: Mapping[View, float]) -> Marginal:
+        domain = self.domain
+        ordered = _sorted(domain, view)
+        cells = domain.cells(view)
+        counts = np.zeros(domain.shape(ordered))
+        variance = 0.0
+        for subset, moment in self.moments(view):
+            spread = [domain[name].size if name in subset else 1 for name in ordered]
+            counts += tables[subset].reshape(spread) * (math.prod(domain[name].size for name in subset) / cells)
+            variance += variances[subset] * moment / cells**2
+        order = [ordered.index(name) for name in view]
+        counts = counts.transpose(order)
+        return Marginal(domain.restrict(view, checked=True), counts, np.full(counts.shape, variance))
+
+
+def closure(name: str, domain: Domain, workload: Iterable[View]) -> list[View]:
+    """All subsets of the views, with names in the order of the domain, without attributes of one value; small first.
+
+    DomainError, naming the method, when they are too many.
+    """
+    needed = sum(1 << len(view) for view in workload)
+    check_reach(
+        name, needed, _MOST_SETS, what="components of marginals", instead="PriView, or views of fewer attributes"
+    )
+    varying = {name for name in domain if domain[name].size > 1}
+    position = domain.position
+    sets = {
+        subset for view in workload for subset in _subsets([name for name in _sorted(domain, view) if name in varying])
+    }
+    return sorted(sets, key=lambda subset: (len(subset), [position[name] for name in subset]))
+
+
+def precise_shares(shares: Sequence[float] | Floats) -> tuple[int, ...]:
+    """Positive shares as whole numbers, to a relative 2**-50 of the largest."""
+    largest = max(shares)
+    return tuple(max(1, round(share / largest * 2**50)) for share in shares)
+
+
+def _sorted(domain: Domain, view: Iterable[str]) -> View:
+    position = domain.position
+    return tuple(sorted(view, key=lambda name: position[name]))
+
+
+def _subsets(names: Sequence[str]) -> Iterable[View]:
+    return itertools.chain.from_iterable(itertools.combinations(names, size) for size in range(len(names) + 1))
+
+
+def _strategy(domain: Domain, view: View) -> Strategy:
+    return Strategy(view, tuple(_factor(domain[name].size) for name in view)) if view else Strategy.total(domain)
+
+
+@lru_cache
+def _factor(size: int) -> Factor:
+    return Factor([[1, -1]] if size == 2 else size * np.eye(size, dtype=np.int64) - 1)
+
+
+def _component(domain: Domain, view: View, values: Floats) -> Floats:
+    """The component as a table over its set, of noisy answers: the least-squares estimate along each axis."""
+    if not view:
+        return values.reshape(())
+    for axis, name in enumerate(view):
+        size = domain[name].size
+        inverse = np.array([[0.5], [-0.5]]) if size == 2 else (np.eye(size) - 1 / size) / size
+        values = np.moveaxis(np.tensordot(inverse, values, axes=(1, axis)), 0, axis)
+    return values

@@ -1,0 +1,49 @@
+"""`Direct`: noise on every marginal of the workload."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..budget import Budget
+from ..domain import Domain
+from ..private import Private
+from ..solvers import NonNegativity, Simplex
+from ..synopses import MarginalSynopsis
+from ..workload import Workload
+from ._asked import asked
+
+__all__ = ["Direct"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direct:
+    """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section 3.2).
+
+    They share the budget evenly. Without a workload all pairs of attributes are released.
+
+    Parameters
+    ----------
+    nonnegativity
+        Removes negative counts from each marginal. `Simplex()` takes the difference evenly from the others, as the
+        comparison of that paper does (section 5.2); None leaves them.
+    """
+
+    nonnegativity: NonNegativity | None = Simplex()
+
+    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+        """Measure the marginals."""
+        measured = private.measure(asked(private.domain, workload))
+        return MarginalSynopsis.of(private.domain, measured, self.nonnegativity)
+
+    def expected_error(
+        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+    ) -> float:
+        """The expected squared error over all cells of all marginals of the workload, times their weights, before
+        negative counts are removed: equation (4) for each marginal."""
+        views = asked(domain, workload)
+        l1, l2_squared = budget.sensitivity()
+        charges = budget.split(len(views))
+        variance = {c: budget.noise(c, l1=l1, l2_squared=l2_squared).variance for c in set(charges)}
+        return sum(
+            weight * domain.cells(view) * variance[charge]
+            for view, weight, charge in zip(views, views.weights, charges, strict=True)
+        )

@@ -1,0 +1,131 @@
+"""`MarginalSynopsis`: the answers of a workload, and no more."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Domain, View
+from ..errors import DomainError
+from ..marginal import Floats, Marginal
+from ..solvers import NonNegativity, Tables
+from ..synopsis import Packed, Provenance, Synopsis
+from ..workload import Workload
+
+__all__ = ["MarginalSynopsis"]
+
+_LISTED = 8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginalSynopsis(Synopsis):
+    """Estimates of some marginals, one by one. It answers these and what is within one of them, and refuses others.
+
+    Attributes
+    ----------
+    domain, provenance
+        See `Synopsis`.
+    held
+        The marginals, each over its view in the order in which it was asked for. Their variance is that of the noise
+        before negative counts were removed.
+    """
+
+    held: tuple[Marginal, ...]
+
+    @classmethod
+    def of(
+        cls, domain: Domain, marginals: Sequence[Marginal], nonnegativity: NonNegativity | None
+    ) -> "MarginalSynopsis":
+        """A synopsis of marginals from which negative counts are removed, each by itself."""
+        if nonnegativity is not None:
+            marginals = [_without_negatives(marginal, nonnegativity) for marginal in marginals]
+        return cls(domain=domain, held=tuple(marginals))
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """See `Synopsis.marginals`. What is within a held marginal is a sum of its cells, of unknown variance.
+
+        Raises
+        ------
+        DomainError
+            Also when a view is not within one that is held; the message says what is.
+        """
+        return [self._answer(view) for view in Workload.of(self.domain, workload)]
+
+    def summary(self) -> dict[str, str]:
+        """See `Synopsis.summary`."""
+        cells = sum(marginal.counts.size for marginal in self.held)
+        return {"marginals": f"{len(self.held)}, {cells:,} cells: {self._listing}"}
+
+    def pack(self) -> Packed:
+        """See `Synopsis.pack`: the marginals one after another, then their variances."""
+        arrays = {
+            "tables": np.concatenate([marginal.counts.ravel() for marginal in self.held]),
+            "variances": np.concatenate([marginal.variance.ravel() for marginal in self.held]),
+        }
+        return Packed({"views": [marginal.attributes for marginal in self.held]}, arrays)
+
+    @classmethod
+    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+        """See `Synopsis.unpack`."""
+        views = [domain.view(view) for view in packed.fields["views"]]
+        counts, variances = (_parts(packed.arrays[name], domain, views) for name in ("tables", "variances"))
+        held = tuple(
+            Marginal(domain.restrict(view, checked=True), *parts)
+            for view, *parts in zip(views, counts, variances, strict=True)
+        )
+        return cls(domain=domain, held=held, provenance=provenance)
+
+    @cached_property
+    def _place(self) -> Mapping[frozenset[str], int]:
+        return {frozenset(marginal.attributes): place for place, marginal in enumerate(self.held)}
+
+    @property
+    def _listing(self) -> str:
+        listed = ["(" + ", ".join(marginal.attributes) + ")" for marginal in self.held[:_LISTED]]
+        more = len(self.held) - len(listed)
+        return ", ".join(listed) + (f" and {more} more" if more else "")
+
+    def _answer(self, view: View) -> Marginal:
+        place = self._place.get(frozenset(view))
+        if place is not None:
+            return _reordered(self.held[place], view)
+        holders = [marginal for marginal in self.held if set(view) <= set(marginal.attributes)]
+        if not holders:
+            raise DomainError(
+                f"the marginal on {', '.join(view)} is not within one of the workload that was released, which holds "
+                f"{self._listing}: ask for one of them, or use a mechanism such as PriView, which answers any"
+            )
+        return min(holders, key=lambda marginal: marginal.counts.size).project(view)
+
+
+def _without_negatives(marginal: Marginal, nonnegativity: NonNegativity) -> Marginal:
+    shape = marginal.counts.shape
+    tables = Tables(
+        sizes=shape,
+        views=(tuple(range(len(shape))),),
+        values=(marginal.counts,),
+        variances=(max(float(marginal.variance.mean()), 1e-12),),
+    )
+    return Marginal(marginal.domain, nonnegativity(tables).values[0], marginal.variance)
+
+
+def _reordered(marginal: Marginal, view: View) -> Marginal:
+    if marginal.attributes == view:
+        return marginal
+    order = marginal.domain.axes(view)
+    return Marginal(
+        marginal.domain.restrict(view), marginal.counts.transpose(order), marginal.variance.transpose(order)
+    )
+
+
+def _parts(flat: NDArray[np.generic], domain: Domain, views: Sequence[View]) -> list[Floats]:
+    shapes = [domain.shape(view) for view in views]
+    sizes = [math.prod(shape) for shape in shapes]
+    if flat.dtype != np.float64 or flat.shape != (sum(sizes),):
+        raise ValueError("unexpected array")
+    parts = np.split(flat.astype(np.float64), np.cumsum(sizes)[:-1])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
