@@ -26,7 +26,7 @@ def whole(name: str, value: object, shape: tuple[int, ...]) -> Integers:
         raise DomainError(f"{name} has shape {array.shape}, but the view's table has {shape}")
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or np.abs(array).max(initial=0) > _LARGEST:
         raise DomainError(f"{name} must hold finite numbers of at most 2**40 in size")
-    rounded: Integers = np.rint(array).astype(np.int64)
+    rounded: Integers = (array if array.dtype.kind in "iu" else np.rint(array)).astype(np.int64, copy=False)
     return rounded
 
 
@@ -75,4 +75,7 @@ def cells_of(domain: Domain, view: View, most: int) -> int:
 
 def digest(*arrays: Integers) -> str:
     """A text that stands for public arrays."""
-    return hashlib.sha256(b"".join(np.ascontiguousarray(array, np.int64).tobytes() for array in arrays)).hexdigest()
+    hashed = hashlib.sha256()
+    for array in arrays:
+        hashed.update(np.ascontiguousarray(array, np.int64).data)
+    return hashed.hexdigest()

@@ -1,111 +1,211 @@
-"""Noise on every cell of a table too large to be written out, of which only the large results are kept."""
+"""Noise on every cell of a table too large to be written out, of which only a summary is kept.
+
+Each function draws exactly what adding discrete Laplace noise to *all* cells and then summarising would give; that is
+post-processing of a private table, so what is kept is private. The cells that no row is in are not visited: how many of
+them enter the summary is binomial, which they are is a uniform choice without return, and their values have the law of
+noise given that it entered; the three are independent. Cells come out in order, so that nothing tells them from others.
+"""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from ..domain import Domain
+from ..axes import nested
 from ..entropy import Entropy
 from ..errors import DomainError
-from ..exact.bernoulli import Coins
-from ..exact.geometric import Geometric, quotient, tail
+from ..exact.binomial import binomial
+from ..exact.summaries import Entering, Keep, More
+from ..exact.uniform import uniform, uniform_below
 from ..noise import DiscreteLaplace
+from .grid import Grid, ordered, rows_equal
 
-__all__ = ["MAX_CELLS", "SparseCells", "check_threshold", "noisy_large_cells"]
+__all__ = ["MAX_KEPT", "Kept", "Largest", "check_size", "empty_cells", "kept_cells", "largest_cells"]
 
 Integers = npt.NDArray[np.int64]
 
-MAX_CELLS = 1 << 62
-_MAX_KEPT = 10**7
+MAX_KEPT = 10**7
+_WORD = 62
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SparseCells:
-    """The cells of a view whose noisy count reached a threshold; every other cell had a noisy count below it.
+@dataclass(frozen=True)
+class Largest:
+    """The `size` cells of the largest priorities |v| / r, r uniform in (0, 1], among those with |v| >= theta.
 
-    Attributes
-    ----------
-    domain
-        The attributes of the view.
-    cells
-        Which cells, ascending, in the order of the view with the last attribute varying fastest: shape (kept,).
-    counts
-        Their noisy counts, integers: shape (kept,).
-    threshold
-        The least count that was kept.
-    variance
-        The variance of the noise, before the small results were dropped.
+    Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary subset sums", JACM 54(6), 2007. When
+    `nested`, those nodes of trees that have an ancestor with |v| < theta are dropped first, and all of |v| >= theta are
+    drawn to see it.
     """
 
-    domain: Domain
-    cells: Integers
+    size: int
+    theta: int = 1
+    nested: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Cells as rows of words, in order, their noisy counts, and the largest priority that was not kept (or zero)."""
+
+    words: Integers
     counts: Integers
-    threshold: int
-    variance: float
-
-    @property
-    def codes(self) -> Integers:
-        """The codes of the attributes in each cell: shape (kept, attributes)."""
-        return np.stack(np.unravel_index(self.cells, self.domain.sizes), axis=1).astype(np.int64)
+    cut: float = 0.0
 
 
-def check_threshold(noise: DiscreteLaplace, cells: int, threshold: int) -> None:
-    """Refuse a threshold so low that millions of empty cells would be kept."""
-    expected = cells * Fraction(tail(noise.scale, threshold)(128)[1], 1 << 128)
-    if expected > _MAX_KEPT:
+def check_size(cells: int, noise: DiscreteLaplace, keep: Keep | Largest) -> None:
+    """Refuse a summary that would keep millions of empty cells."""
+    rule = keep
+    if isinstance(keep, Largest):
+        rule = Keep(keep.theta, keep.theta, True) if keep.nested else _level(keep, 2 * _WORD)
+    assert isinstance(rule, Keep)
+    expected = cells * float(Entering(noise.scale, rule))
+    if expected > MAX_KEPT:
         raise DomainError(
-            f"about {float(expected):.1e} empty cells would reach the threshold {threshold}: raise it, to "
-            f"{math.ceil(noise.scale * Fraction(math.log(cells / 1000)))} or so"
+            f"about {expected:.1e} of {cells:.1e} empty cells would be kept, of {MAX_KEPT:.0e} at most: raise theta to "
+            f"{math.ceil(float(noise.scale) * math.log(max(cells / 1000, 1)))} or so, or tau"
         )
 
 
-def noisy_large_cells(
-    noise: DiscreteLaplace, cells: int, true: tuple[Integers, Integers], threshold: int, entropy: Entropy
-) -> tuple[Integers, Integers]:
-    """Cells and counts after `noise` was added to each of `cells` cells and those below `threshold` >= 1 were dropped.
+def kept_cells(
+    grid: Grid, noise: DiscreteLaplace, true: tuple[Integers, Integers], keep: Keep, entropy: Entropy
+) -> Kept:
+    """Each cell's noisy count v, kept with probability w(v) of `keep`.
 
-    Exactly that distribution, in time that depends on the cells kept and the non-zero ones only. Non-zero cells get
-    their noise one by one. An empty cell is kept with the probability p = P(noise >= threshold): every cell is marked
-    with probability 1 - exp(-a) > p, by walking from mark to mark in geometric steps, and a mark stays with probability
-    p / (1 - exp(-a)). Above the threshold, discrete Laplace noise is geometric.
+    Cells of the data get their noise and their coins one by one. Each of the n0 others is kept with one probability P,
+    independently: their number is binomial (n0, P).
     """
     found, counts = true
     noisy = counts + noise.sample(counts.size, entropy)
-    marked = np.fromiter(_marks(noise, cells, threshold, entropy), np.int64)
-    empty = marked[~np.isin(marked, found)]
-    excess = Geometric(noise.scale).sample(empty.size, entropy)
-    kept = noisy >= threshold
-    all_cells = np.concatenate([found[kept], empty])
-    all_counts = np.concatenate([noisy[kept], threshold + excess])
-    order = np.argsort(all_cells)
-    return all_cells[order], all_counts[order]
+    large = keep.chosen(noisy, entropy)
+    law = Entering(noise.scale, keep)
+    number = binomial(grid.cells - counts.size, law, entropy)
+    words = np.concatenate([found[large], empty_cells(grid, found, number, entropy)])
+    values = np.concatenate([noisy[large], law.sample(number, entropy)])
+    order = ordered(words)
+    return Kept(words[order], values[order])
 
 
-@lru_cache(maxsize=64)
-def _walk(scale: Fraction, threshold: int) -> tuple[Fraction, Coins]:
-    """The rate a at which cells are marked, and the coin by which a mark stays."""
-    p = tail(scale, threshold)
-    # 1 - exp(-2 p) > p for every p < 1/2; the geometric steps must not be longer than 10**16 on average.
-    rate = max(2 * Fraction(p(128)[1], 1 << 128), Fraction(1, 10**16))
-    return rate, Coins([quotient(p, rate)])
+def largest_cells(
+    grid: Grid, noise: DiscreteLaplace, true: tuple[Integers, Integers], keep: Largest, entropy: Entropy
+) -> Kept:
+    """The cells of the `keep.size` largest priorities of the whole noisy table.
 
-
-def _marks(noise: DiscreteLaplace, cells: int, threshold: int, entropy: Entropy) -> Iterator[int]:
-    """Cells, ascending, each independently with probability p = P(noise >= threshold)."""
-    rate, stays = _walk(noise.scale, threshold)
-    steps = Geometric(1 / rate)
-    block = min(1 << 15, 64 + 2 * math.ceil(cells * rate))
-    place = -1
+    The priority of v is |v| / r, r = (R + 1) / 2**124. It is t = 2**i or more for R < |v| 2**(124 - i): with
+    probability min(1, |v| / t), exactly, as in a threshold sample of tau = t. So all cells of priority t or more can be
+    drawn as such a sample, and R, given that, uniformly below that bound. When there are more than `size` of them they
+    hold the largest priorities of all. When there are not, i is lowered by one, and the sample is extended by the cells
+    whose priority is between the two, from the law given that they were not in it before (`More`): what is there stays.
+    Where i starts is only a matter of time; it may depend on the noisy counts of the data's cells.
+    """
+    if keep.nested:
+        passed = kept_cells(grid, noise, true, Keep(keep.theta, keep.theta, True), entropy)
+        inner = nested(grid.axes, grid.unpack(passed.words))
+        words, values = passed.words[inner], passed.counts[inner]
+        return _cut(words, values, _free_ranks(values.size, entropy), keep.size)
+    found, counts = true
+    noisy = counts + noise.sample(counts.size, entropy)
+    ranks = _free_ranks(counts.size, entropy)
+    passing = np.abs(noisy) >= keep.theta
+    empty = grid.cells - counts.size
+    power = _start(noisy[passing], empty, noise, keep)
+    taken, entered, drawn = found, np.empty(0, np.int64), np.empty((0, 2), np.int64)
+    law: Entering | More = Entering(noise.scale, _level(keep, power))
     while True:
-        heads = stays.flip(block, entropy)[0].tolist()
-        for step, head in zip(steps.sample(block, entropy).tolist(), heads, strict=True):
-            place += 1 + step
-            if place >= cells:
-                return
-            if head:
-                yield place
+        number = binomial(empty - entered.size, law, entropy)
+        values = law.sample(number, entropy)
+        taken = np.concatenate([taken, empty_cells(grid, taken, number, entropy)])
+        entered = np.concatenate([entered, values])
+        drawn = np.concatenate([drawn, _ranks_of(np.abs(values), power, isinstance(law, More), entropy)])
+        inside = passing & _reaches(noisy, ranks, power)
+        if int(inside.sum()) + entered.size > keep.size or 1 << power <= keep.theta:
+            break
+        power -= 1
+        law = More(noise.scale, _level(keep, power), _level(keep, power + 1))
+    words = np.concatenate([found[inside], taken[counts.size :]])
+    values = np.concatenate([noisy[inside], entered])
+    chosen = np.concatenate([ranks[inside], drawn])
+    order = ordered(words)
+    return _cut(words[order], values[order], chosen[order], keep.size)
+
+
+def _cut(words: Integers, values: Integers, ranks: Integers, size: int) -> Kept:
+    """The `size` largest priorities; among equal ones, as floats, the cells that come first."""
+    rank = (ranks[:, 0] + (ranks[:, 1] + 1) * 2.0**-_WORD) * 2.0**-_WORD
+    priorities = np.abs(values) / rank
+    best = np.argsort(-priorities, kind="stable")
+    kept = np.sort(best[:size])
+    return Kept(words[kept], values[kept], float(priorities[best[size]]) if best.size > size else 0.0)
+
+
+def _level(keep: Largest, power: int) -> Keep:
+    return Keep(keep.theta, max(keep.theta, 1 << power), True)
+
+
+def _ranks(low: Integers, high: Integers, places: int, entropy: Entropy) -> Integers:
+    """Uniform R from low 2**places to high 2**places - 1, in two words of 62 digits, higher first: array (ranks, 2)."""
+    above = low + uniform_below(high - low, entropy) if low.size else low
+    below = uniform(1 << places, low.size, entropy)
+    rest = _WORD - places
+    return np.stack([above >> rest, ((above & ((1 << rest) - 1)) << places) + below], axis=1)
+
+
+def _free_ranks(count: int, entropy: Entropy) -> Integers:
+    """Uniform R below 2**124, in two words: array (count, 2)."""
+    return np.stack([uniform(1 << _WORD, count, entropy) for _ in range(2)], axis=1)
+
+
+def _ranks_of(magnitudes: Integers, power: int, more: bool, entropy: Entropy) -> Integers:
+    """R of cells whose priority reaches 2**power; and does not reach twice that, when `more`: array (cells, 2)."""
+    if power >= _WORD:  # 2**power exceeds every count: R < |v| 2**(124 - power), and for `more` not below half of that
+        places = 2 * _WORD - power
+        if more:
+            return _ranks(magnitudes, 2 * magnitudes, places - 1, entropy)
+        return _ranks(np.zeros_like(magnitudes), magnitudes, places, entropy)
+    high = np.minimum(magnitudes, 1 << power) << (_WORD - power)
+    low = np.minimum(magnitudes, 2 << power) << (_WORD - power - 1) if more else np.zeros_like(high)
+    return _ranks(low, high, _WORD, entropy)
+
+
+def _reaches(values: Integers, ranks: Integers, power: int) -> npt.NDArray[np.bool_]:
+    """Whether R < |v| 2**(124 - power), the bound cut at 2**124: array as `values`."""
+    magnitudes = np.abs(values)
+    if power <= _WORD:
+        first: npt.NDArray[np.bool_] = ranks[:, 0] < np.minimum(magnitudes, 1 << power) << (_WORD - power)
+        return first
+    rest = power - _WORD
+    above, below = magnitudes >> rest, (magnitudes & ((1 << rest) - 1)) << (_WORD - rest)
+    second: npt.NDArray[np.bool_] = (ranks[:, 0] < above) | ((ranks[:, 0] == above) & (ranks[:, 1] < below))
+    return second
+
+
+def _start(noisy: Integers, empty: int, noise: DiscreteLaplace, keep: Largest) -> int:
+    """The largest power for which more than enough cells are expected; only time depends on it."""
+    enough = keep.size + 6 * math.sqrt(keep.size + 1) + 8
+    low, high = 0, 2 * _WORD
+    while low < high:
+        power = (low + high + 1) // 2
+        expected = float(np.minimum(np.abs(noisy) / 2.0**power, 1.0).sum())
+        expected += empty * float(Entering(noise.scale, _level(keep, power)))
+        low, high = (power, high) if expected >= enough else (low, power - 1)
+    return low
+
+
+def empty_cells(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> Integers:
+    """A uniform choice without return of `number` cells that are not among `taken`: array (number, words).
+
+    Cells are drawn with return; those that are taken, or were drawn before, are passed over.
+    """
+    chosen = np.empty((0, taken.shape[1]), np.int64)
+    while len(chosen) < number:
+        missing = number - len(chosen)
+        used = len(taken) + len(chosen)
+        # As many as give what is missing where only a share of the cells is free, but not too many at once.
+        enough = missing * grid.cells // (grid.cells - used)
+        draws = min(enough + 4 * math.isqrt(enough - missing) + 16, 4 * (used + missing) + 64)
+        drawn = grid.draw(draws, entropy)
+        together = np.concatenate([taken, chosen, drawn])
+        order = ordered(together)  # equal cells stay in the order of drawing
+        new = order[~rows_equal(together[order])]
+        new = np.sort(new[new >= used])[:missing]
+        chosen = np.concatenate([chosen, together[new]])
+    return chosen

@@ -1,0 +1,71 @@
+"""Noisy count sketches."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from .._numbers import Number, positive_integer
+from ..errors import DomainError
+from ..event import Event
+from ..hashing import buckets
+from .gate import Gate
+
+__all__ = ["Sketches"]
+
+Integers = npt.NDArray[np.int64]
+
+_MOST = 1 << 24
+
+
+class Sketches(Gate):
+    """The part of `Private` that adds noise to sketches."""
+
+    def sketch_counts(
+        self, view: Iterable[str], *, rows: int, width: int, key: int, spend: Number | None = None
+    ) -> Integers:
+        """A count sketch of a view of any size: in each row each cell is in one of `width` buckets, with a sign.
+
+        Adding a row of the data adds one or minus one to a bucket in each row of the sketch: it changes `rows` counts
+        by one. Neighbours that differ in m rows differ by at most m `rows` in L1 and m**2 `rows` in squared L2.
+
+        Parameters
+        ----------
+        view
+            The attributes.
+        rows, width
+            The shape of the sketch.
+        key
+            From which the hash functions follow: public, and chosen without looking at the data.
+        spend
+            See `Private`.
+
+        Returns
+        -------
+        numpy.ndarray
+            Noisy sums, integers of shape (rows, width).
+        """
+        checked = self.domain.view(view)
+        shape = positive_integer("rows", rows), positive_integer("width", width)
+        if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < 1 << 63:
+            raise DomainError("key must be a whole number from 0 to 2**63 - 1")
+        if shape[0] * shape[1] > _MOST:
+            raise DomainError(f"rows times width must be at most {_MOST}")
+        units = self._units(spend)
+        l1, l2_squared = self.budget.rows * shape[0], self.budget.rows**2 * shape[0]
+        noise = self.budget.noise(units, l1=l1, l2_squared=l2_squared)
+        event = Event(
+            method="sketch_counts",
+            about=(checked, shape, key),
+            units=units,
+            sampler=noise,
+            l1=l1,
+            l2_squared=l2_squared,
+        )
+        true = np.zeros(shape, np.int64)
+        for batch in self._source.batches(self.domain):
+            columns = [np.asarray(batch[name]) for name in checked]
+            for row in range(shape[0]):
+                where, sign = buckets(columns, shape[1], row, key)
+                np.add.at(true[row], where, sign)
+        return self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]

@@ -1,0 +1,62 @@
+"""`ItemsetCounts`: sets of items that many rows hold, and how many."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..domain import Domain
+from ..errors import DomainError
+from ..marginal import Floats, Marginal
+from ..synopsis import Packed, Provenance, Synopsis
+
+__all__ = ["ItemsetCounts"]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ItemsetCounts(Synopsis):
+    """Sets of items with noisy counts of the rows that hold all of them.
+
+    Attributes
+    ----------
+    domain, provenance
+        See `Synopsis`. The domain has one attribute, whose categories are the items.
+    itemsets
+        The sets, as places of items, the most frequent first.
+    counts
+        How many rows hold each: floats of shape (itemsets,).
+    variance
+        That of the noise in each.
+    """
+
+    itemsets: tuple[tuple[int, ...], ...]
+    counts: Floats
+    variance: Floats
+
+    def top(self, k: int) -> list[tuple[Any, ...]]:
+        """The k most frequent sets, as tuples of items."""
+        (attribute,) = self.domain.values()
+        return [tuple(attribute.labels[item] for item in items) for items in self.itemsets[:k]]
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """Refused: sets of items are in no table of counts."""
+        raise DomainError("itemsets have no marginals: ask for top(k), or for .itemsets and .counts")
+
+    def summary(self) -> dict[str, str]:
+        """What it consists of, for people."""
+        return {"itemsets": str(len(self.itemsets)), "longest": str(max(map(len, self.itemsets), default=0))}
+
+    def pack(self) -> Packed:
+        """See `Synopsis.pack`."""
+        fields = {"itemsets": [list(items) for items in self.itemsets]}
+        return Packed(fields, {"counts": self.counts, "variance": self.variance})
+
+    @classmethod
+    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+        """See `Synopsis.unpack`."""
+        itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
+        counts, variance = (np.asarray(packed.arrays[name], np.float64) for name in ("counts", "variance"))
+        if counts.shape != (len(itemsets),) or variance.shape != counts.shape:
+            raise ValueError("unexpected array")
+        return cls(domain=domain, provenance=provenance, itemsets=itemsets, counts=counts, variance=variance)
