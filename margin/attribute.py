@@ -32,6 +32,9 @@ _MAX_SIZE = 2**31 - 1
 class Attribute:
     """The categories of one column: exactly one of `size`, `values` and `bins`.
 
+    `other` and `missing` name a category that is listed, or else add one (`size` cannot grow: there they must be one of
+    the integers).
+
     Parameters
     ----------
     size
@@ -45,9 +48,6 @@ class Attribute:
         The category of every value that is not provided for. Without it such a value is an error.
     missing
         The category of nulls, NaN and empty texts. Without it they are an error.
-
-    `other` and `missing` name a category that is listed, or else add one (`size` cannot grow: there they must be one of
-    the integers).
 
     Raises
     ------

@@ -20,15 +20,21 @@ from . import (
     FileError,
     Marginal,
     MarginError,
-    PriView,
     PureDP,
+    Sql,
     __version__,
     load,
     release,
 )
 from .attribute import Value
 from .budget import Budget, Neighbours
+from .cli_compare import add_commands as add_compare_commands
 from .cli_ledger import add_commands, charged
+from .cli_mechanisms import add_options, mechanism_of
+from .cli_plan import add_commands as add_plan_commands
+from .cli_records import add_commands as add_record_commands
+from .cli_report import add_commands as add_report_commands
+from .cli_workload import add_workload, views_of, workload_of
 from .progress import shown
 
 __all__ = ["main"]
@@ -47,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except MarginError as error:
         problem = str(error)
-    except KeyboardInterrupt:
-        problem = "interrupted; if noise had been drawn, the budget is spent"
+    except KeyboardInterrupt as interrupt:
+        problem = str(interrupt) or "interrupted; if noise had been drawn, the budget is spent"
     except BrokenPipeError:
         sys.stderr.close()
         return 0
@@ -75,8 +81,19 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--epsilon", default="1", help="default: 1")
     demo.set_defaults(command=_demo)
 
-    new = commands.add_parser("release", help="make a private synopsis of a CSV or Parquet file")
-    new.add_argument("file", type=Path, help="one row is what the guarantee protects")
+    new = commands.add_parser("release", help="make a private synopsis of a table")
+    new.add_argument(
+        "file", nargs="?", help="CSV, Parquet or JSON; a folder or 'pattern*.csv' of these; or leave out, with --sql"
+    )
+    new.add_argument(
+        "--sql", metavar="SELECT", help="instead of a file: a query, such as \"SELECT * FROM 'x.parquet'\""
+    )
+    new.add_argument(
+        "--attach", metavar="DATABASE", help="where the query runs: a DuckDB file, or postgres:host=... dbname=..."
+    )
+    new.add_argument("--memory-limit", default="1GB", metavar="SIZE", help="the most that a query takes; default: 1GB")
+    new.add_argument("--unit", metavar="COLUMN", help="whose a row is: protects all rows of a person, not one row")
+    new.add_argument("--max-rows", type=int, metavar="M", help="with --unit: how many rows of a person are counted")
     new.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
     _add_budget(new)
     new.add_argument("--ledger", type=Path, help="charge this ledger first; with --dataset")
@@ -84,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument(
         "--views", nargs="+", metavar="A,B,C", help="attributes of each view, or a JSON file with a list of lists"
     )
+    add_options(new)
+    add_workload(new, default=None)
     new.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.margin")
     new.set_defaults(command=_release)
 
@@ -98,6 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     info.set_defaults(command=_info)
 
     add_commands(commands, _add_budget, _budget)
+    add_plan_commands(commands, _add_budget, _budget)
+    add_compare_commands(commands, _add_budget, _budget)
+    add_report_commands(commands)
+    add_record_commands(commands)
 
     domain = commands.add_parser("domain", help="work on domains").add_subparsers(required=True, metavar="COMMAND")
     suggest = domain.add_parser("suggest", help="draft a domain from a file; not private, to be reviewed")
@@ -124,12 +147,27 @@ def _demo(parsed: argparse.Namespace) -> str:
 def _release(parsed: argparse.Namespace) -> str:
     budget = _budget(parsed)
     domain = Domain(parsed.domain)
-    mechanism = PriView(views=_views(parsed.views))
+    mechanism = mechanism_of(parsed, domain, None if parsed.views is None else views_of(parsed.views))
     _check_output(parsed.output)
+    data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    synopsis = release(parsed.file, domain=domain, budget=budget, mechanism=mechanism, ledger=ledger)
+    unit: dict[str, Any] = {"unit": parsed.unit, "max_rows": parsed.max_rows}
+    asked = None if parsed.workload is None else workload_of(domain, parsed.workload)
+    synopsis = release(data, domain=domain, budget=budget, mechanism=mechanism, workload=asked, ledger=ledger, **unit)
     synopsis.save(parsed.output)
-    return f"{parsed.output}: {len(synopsis.views)} views; {synopsis.spent.describe()}"
+    title, text = next(iter(synopsis.summary().items()))
+    return f"{parsed.output}: {text.split()[0].rstrip(',')} {title}; {synopsis.spent.describe()}"
+
+
+def _data(parsed: argparse.Namespace) -> object:
+    """The file, or the query."""
+    if (parsed.file is None) == (parsed.sql is None):
+        raise MarginError("give either a file or --sql, not both")
+    if parsed.sql is not None:
+        return Sql(parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit)
+    if parsed.attach is not None:
+        raise MarginError("--attach says where a query runs: give one with --sql")
+    return parsed.file
 
 
 def _marginal(parsed: argparse.Namespace) -> str:
@@ -180,20 +218,6 @@ def _budget(parsed: argparse.Namespace) -> Budget:
     if parsed.delta is None:
         return PureDP(parsed.epsilon, **unit)
     return ApproxDP(parsed.epsilon, parsed.delta, **unit)
-
-
-def _views(given: list[str] | None) -> list[list[str]] | None:
-    if given is None:
-        return None
-    if len(given) == 1 and given[0].endswith(".json"):
-        try:
-            views = json.loads(Path(given[0]).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise FileError(f"{given[0]!r} cannot be read as JSON") from None
-        if not (isinstance(views, list) and all(isinstance(view, list) for view in views)):
-            raise FileError(f"{given[0]!r} must hold a list of views, each a list of attribute names")
-        return views
-    return [view.split(",") for view in given]
 
 
 def _check_output(path: Path) -> None:

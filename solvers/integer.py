@@ -259,6 +259,11 @@ class BestResponse:
     ) -> "Response":
         """The `Response` for what a back-end returned, none of which is trusted.
 
+        A record of the wrong shape, with values that do not exist, or that breaks a constraint, is `FAILED`, and kept
+        from the response. The value is computed here. A claim that `known` or the record itself refutes (a best value,
+        a bound, that there is no record) is `FAILED`, and the better record is the answer. `OPTIMAL` is what reaches
+        the bound; a record that a back-end calls optimal without a bound is its own bound.
+
         Parameters
         ----------
         record, status
@@ -269,11 +274,6 @@ class BestResponse:
             See `Response`.
         known
             A record from elsewhere, to hold its claims against.
-
-        A record of the wrong shape, with values that do not exist, or that breaks a constraint, is `FAILED`, and kept
-        from the response. The value is computed here. A claim that `known` or the record itself refutes (a best value,
-        a bound, that there is no record) is `FAILED`, and the better record is the answer. `OPTIMAL` is what reaches
-        the bound; a record that a back-end calls optimal without a bound is its own bound.
         """
         fault = "" if record is None else self._fault(record)
         if fault:

@@ -20,14 +20,14 @@ class IPF(OneByOne):
     such a table exists and is positive; where none does, the scaling goes round in circles for ever, and where cells
     must be zero it is slow.
 
+    `Solution.objective` is KL(p || uniform) in nats; `Solution.relaxation` is zero.
+
     Parameters
     ----------
     tolerance
         Where to stop: the largest error of a cell of a marginal, as a share of the total.
     iterations
         How many rounds are made at most.
-
-    `Solution.objective` is KL(p || uniform) in nats; `Solution.relaxation` is zero.
     """
 
     tolerance: float = 1e-9

@@ -23,6 +23,9 @@ class Ladder(OneByOne):
     that of T; when the solver finds no such table, replace each equality by a pair of inequalities with an increasing
     tolerance, up to that at which the uniform table is the answer.
 
+    `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises;
+    `Solution.relaxation` the tolerance that was needed.
+
     Parameters
     ----------
     solver
@@ -31,9 +34,6 @@ class Ladder(OneByOne):
         The first tolerance after the equalities, as a share of the total.
     factor
         By how much each tolerance exceeds the one before, > 1.
-
-    `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises;
-    `Solution.relaxation` the tolerance that was needed.
     """
 
     solver: str = "CLARABEL"

@@ -25,14 +25,14 @@ class MinimaxLP(OneByOne):
     as they were observed (`Problem.observed`), the second on consistent ones (`Problem.of`). There can be many minima,
     and back-ends return different ones.
 
+    `Solution.objective` is that difference, as a share of the total; `Solution.relaxation` is zero.
+
     Parameters
     ----------
     solver
         HIGHS for the highspy package, SCIPY for `scipy.optimize.linprog`, or the name of a solver in cvxpy.
     time_limit
         Seconds, or None.
-
-    `Solution.objective` is that difference, as a share of the total; `Solution.relaxation` is zero.
     """
 
     solver: str = "SCIPY"

@@ -21,14 +21,14 @@ class MirrorDescent(OneByOne):
     entropy. It stops when the objective is proved to lie within `tolerance` of the minimum: the objective is convex, so
     it exceeds the minimum by at most max_q gradient . (p - q).
 
+    `Solution.objective` is the sum above; `Solution.relaxation` is zero.
+
     Parameters
     ----------
     tolerance
         The gap above; one is half the square of one standard deviation of one moment.
     iterations
         How many steps are made at most.
-
-    `Solution.objective` is the sum above; `Solution.relaxation` is zero.
     """
 
     tolerance: float = 0.01

@@ -28,6 +28,9 @@ class Newton(Penalised):
     A batch goes through compiled loops on all processors where numba is installed, else, like a single problem, through
     numpy; the numbers are the same. Problems with thousands of unknowns use conjugate gradients.
 
+    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength. The status is `RELAXED` where a
+    target of variance zero had to be missed.
+
     Parameters
     ----------
     strength
@@ -43,9 +46,6 @@ class Newton(Penalised):
         alone.
     threads
         How many threads a batch may use; None takes one for each processor.
-
-    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength. The status is `RELAXED` where a
-    target of variance zero had to be missed.
     """
 
     bars: bool = True

@@ -35,6 +35,9 @@ log = logging.getLogger("margin")
 class PriView:
     """Release through views (Qardaji, Yang and Li, SIGMOD 2014), with the best known step in each place.
 
+    All noise comes from one call of `Private.measure`, which spends the whole budget on the views; everything after it
+    is post-processing.
+
     Parameters
     ----------
     views
@@ -49,9 +52,6 @@ class PriView:
         Removes negative counts; None leaves them.
     reconstruction
         Answers what no view covers.
-
-    All noise comes from one call of `Private.measure`, which spends the whole budget on the views; everything after it
-    is post-processing.
 
     Examples
     --------

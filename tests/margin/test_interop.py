@@ -147,3 +147,23 @@ def test_a_measurement_of_something_else_is_refused(domain):
 
     with pytest.raises(DataError, match="whole marginals"):
         from_measurements([Weighted()], domain=domain)
+
+
+def test_the_methods_of_a_marginal_are_the_functions(marginal):
+    assert marginal.to_json() == to_json(marginal) and marginal.to_arrow().equals(to_arrow(marginal))
+    assert marginal.to_pandas().equals(to_pandas(marginal))
+
+
+@pytest.mark.parametrize("rows", [1, 500, 3_000])
+def test_records_of_views_are_valid_and_fit_them(synopsis, domain, rows):
+    found = synopsis.population(rows)
+    codes = synopsis.records(rows)
+    assert (codes == found.codes).all() and codes.shape == (rows, len(domain))
+    assert (codes >= 0).all() and (codes < domain.sizes).all()
+    assert rows < 3_000 or found.gaps.max() < 0.01
+
+
+@pytest.mark.parametrize("rows", [0, -1, True, 1.5, 10**8 + 1])
+def test_a_bad_number_of_records_is_refused(synopsis, rows):
+    with pytest.raises(DomainError, match="whole number"):
+        synopsis.records(rows)
