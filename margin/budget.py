@@ -22,9 +22,11 @@ __all__ = [
     "ZCDP",
     "ApproxDP",
     "Budget",
+    "CertifiedDP",
     "Neighbours",
     "PureDP",
     "budget_from_json",
+    "certified",
     "epsilon_of",
     "rho_of",
 ]
@@ -116,6 +118,11 @@ class _Concentrated(Budget):
     def cost_of(self, other: Budget) -> int:
         """See `Budget.cost_of`: rho for rho; epsilon**2 / 2 for a pure epsilon."""
         self._check_unit(other)
+        if isinstance(other, CertifiedDP):
+            raise BudgetError(
+                "a release that was certified as a whole cannot be charged in rho: it is not concentrated; "
+                "release with a ledger, or with ZCDP"
+            )
         if isinstance(other, PureDP):
             return math.ceil((other.units * UNIT) ** 2 / 2 / UNIT)
         return other.units
@@ -223,6 +230,30 @@ class ApproxDP(_Concentrated):
         return {"epsilon": self.epsilon, "delta": self.delta}
 
 
+class CertifiedDP(ApproxDP):
+    """(epsilon, delta)-differential privacy of a release as a whole, by the distribution of its privacy loss.
+
+    What `ApproxDP` became where it bought rounds of draws (`Private.sample_queries`) that are not concentrated as it
+    promises. So it adds up with others as (epsilon, delta) only, and a ledger, which adds up rho, takes none.
+    """
+
+    kind = "certified"
+
+    def describe(self) -> str:
+        """See `Budget.describe`."""
+        return (
+            f"approximate differential privacy, epsilon = {text(self.epsilon)}, delta = {text(self.delta)}, "
+            f"certified for the whole release, {self._unit()}"
+        )
+
+
+def certified(budget: Budget) -> CertifiedDP:
+    """The `CertifiedDP` of an `ApproxDP` budget's numbers."""
+    assert isinstance(budget, ApproxDP)
+    unit: dict[str, Any] = {"neighbours": budget.neighbours, "rows_per_person": budget.rows_per_person}
+    return CertifiedDP(budget.epsilon, budget.delta, **unit)
+
+
 def budget_from_json(record: object) -> Budget:
     """The budget that `Budget.to_json` wrote; BudgetError when `record` is anything else."""
     if not isinstance(record, dict) or not all(isinstance(part, str) for item in record.items() for part in item):
@@ -240,10 +271,11 @@ def budget_from_json(record: object) -> Budget:
     )
 
 
-_KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP], tuple[str, ...]] = {
+_KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tuple[str, ...]] = {
     PureDP: ("epsilon",),
     ZCDP: ("rho",),
     ApproxDP: ("epsilon", "delta"),
+    CertifiedDP: ("epsilon", "delta"),
 }
 
 

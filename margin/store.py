@@ -23,7 +23,17 @@ from .domain import Domain
 from .errors import FileError, MarginError
 from .ledger import Token
 from .release import Simulation
-from .synopses import ViewSynopsis
+from .synopses import (
+    CellSynopsis,
+    ColumnCounts,
+    ItemsetCounts,
+    MarginalSynopsis,
+    RecordSynopsis,
+    SketchSynopsis,
+    TableSynopsis,
+    UniformSynopsis,
+    ViewSynopsis,
+)
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["load", "save"]
@@ -32,7 +42,20 @@ FORMAT = 2
 _MANIFEST, _CHECKSUMS, _ARRAY = "manifest.json", "checksums.json", ".npy"
 _MAX_BYTES = 1 << 33
 _FIELDS = {"format", "private", "version", "domain", "spent", "charge", "mechanism", "kind", "synopsis"}
-_KINDS: Mapping[str, type[Synopsis]] = {kind.__name__: kind for kind in (ViewSynopsis,)}
+_KINDS: Mapping[str, type[Synopsis]] = {
+    kind.__name__: kind
+    for kind in (
+        CellSynopsis,
+        ColumnCounts,
+        ItemsetCounts,
+        SketchSynopsis,
+        ViewSynopsis,
+        MarginalSynopsis,
+        RecordSynopsis,
+        TableSynopsis,
+        UniformSynopsis,
+    )
+}
 
 
 def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:

@@ -1,9 +1,9 @@
 """`Synopsis`: what a release leaves behind, whatever its form; `Provenance`: how it came about."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,10 @@ from .domain import Domain
 from .errors import DomainError
 from .ledger import Token
 from .marginal import Marginal
+from .queries import Queries
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Packed", "Provenance", "Synopsis"]
 
@@ -85,9 +89,40 @@ class Synopsis:
         """
         raise NotImplementedError
 
+    def answer(self, queries: Queries) -> NDArray[np.float64]:
+        """The answers to queries of the domain, such as `margin.queries.Conjunctions`: shares of the rows.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (queries,), from 0 to 1.
+
+        Raises
+        ------
+        DomainError
+            When the queries are of another domain, or this kind of synopsis answers none.
+        """
+        raise DomainError(f"a {type(self).__name__} answers marginals only; release with DualQuery to answer queries")
+
+    def records(self, n: int) -> NDArray[np.int64]:
+        """Synthetic rows: the code of each attribute in each row, shape (n, attributes).
+
+        Raises
+        ------
+        DomainError
+            When n is not a whole number >= 1, or this kind of synopsis has no records.
+        """
+        raise DomainError(f"a {type(self).__name__} has no records; release with PriView or DualQuery to get some")
+
     def summary(self) -> dict[str, str]:
         """What it consists of, for people: texts by their titles."""
         raise NotImplementedError
+
+    def plot_error(self, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None) -> "Axes":
+        """A picture of the noise to expect, by the number of attributes; see `margin.plot.plot_error`."""
+        from .plot import plot_error
+
+        return plot_error(self, sizes=sizes, axes=axes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the synopsis to a .margin file; see `margin.load`."""

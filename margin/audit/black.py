@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from .._conversion import epsilon_of
-from ..budget import Budget, PureDP
+from ..budget import ApproxDP, Budget, PureDP
 
 __all__ = ["claim_of", "too_different"]
 
@@ -31,6 +31,9 @@ def claim_of(budget: Budget) -> Claim:
     """The largest probability of an event on a table, as a function of that on its neighbour."""
     if isinstance(budget, PureDP):
         return partial(_pure, epsilon=min(float(budget.epsilon), 700.0))
+    if isinstance(budget, ApproxDP):
+        powers = np.exp([min(float(budget.epsilon), 700.0)])
+        return partial(_concentrated, powers=powers, deltas=np.array([float(budget.delta)]))
     deltas: Floats = np.array([10.0**-power for power in range(1, 12)])
     rho = f"{budget.units}e-12"
     powers = np.exp([min(epsilon_of(rho, delta), 700.0) for delta in deltas.tolist()])

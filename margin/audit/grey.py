@@ -18,11 +18,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._numbers import UNIT
-from ..budget import Budget
+from ..budget import ApproxDP, Budget
 from ..domain import Domain
 from ..entropy import Entropy
 from ..errors import MarginError
-from ..event import Event
+from ..event import Event, pure_epsilon
+from ..exact.loss import certified_epsilon
 from ..private import Private
 from ..source import CodesSource
 from .law import Law, cost
@@ -63,7 +64,9 @@ class Player(Private):
     tape: list[Reply]
 
     def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
-        self._charge(sum(event.units for event in events))
+        self._check_certified(events)
+        if units := sum(event.units for event in events):
+            self._charge(units)
         if not self.tape:
             raise Violation("asks for more on a neighbouring table")
         reply = self.tape.pop(0)
@@ -167,10 +170,36 @@ def _check_cost(tape: Sequence[Reply], budget: Budget) -> None:
     """The parameters of the noise, apart from the account: what they really cost must be within the charges."""
     events = [event for reply in tape for event in reply.events]
     for event in events:
-        if cost(event, budget) > event.units * UNIT:
+        if event.rounds is None and cost(event, budget) > event.units * UNIT:
             raise Violation(f"{event.method} has less noise than was paid for")
+    for reply in tape:
+        if reply.events[0].rounds is not None and np.size(reply.answer) != reply.events[0].draws:
+            raise Violation(f"{reply.events[0].method}: draws another number than was declared")
+    for rounds in _rounds(events):
+        _check_rounds(rounds, events, budget)
     if sum(event.units for event in events) > budget.units:
         raise Violation("spends more than the budget")
+
+
+def _rounds(events: Sequence[Event]) -> list[list[Event]]:
+    """The events of rounds that were charged together, each time."""
+    groups: dict[int, list[Event]] = {}
+    for event in events:
+        if event.rounds is not None:
+            groups.setdefault(id(event.rounds), []).append(event)
+    return list(groups.values())
+
+
+def _check_rounds(rounds: Sequence[Event], events: Sequence[Event], budget: Budget) -> None:
+    """What rounds of draws cost by their own parameters: in sum, or certified with all else that was done."""
+    if sum(cost(event, budget) for event in rounds) <= rounds[0].units * UNIT:
+        return
+    others = pure_epsilon([event for event in events if all(event is not one for one in rounds)])
+    if isinstance(budget, ApproxDP) and others is not None:
+        ranges = tuple((event.sampler.rate * event.spread, event.draws) for event in rounds)  # type: ignore[union-attr]
+        if certified_epsilon(ranges, budget.delta) + others <= budget.epsilon:
+            return
+    raise Violation(f"{rounds[0].method} draws more than was paid for")
 
 
 def _compare(reply: Reply, true: Sequence[Any]) -> None:
@@ -193,11 +222,11 @@ def _compare(reply: Reply, true: Sequence[Any]) -> None:
 
 def _difference(ours: Any, theirs: Any) -> Any:
     if isinstance(ours, tuple):  # sparse: cells and counts
-        cells = np.union1d(ours[0], theirs[0])
-        tables = np.zeros((2, cells.size), np.int64)
-        for row, (where, counts) in enumerate((ours, theirs)):
-            tables[row, np.searchsorted(cells, where)] = counts
-        return tables[1] - tables[0]
+        cells, places = np.unique(np.concatenate([ours[0], theirs[0]]), axis=0, return_inverse=True)
+        difference = np.zeros(len(cells), np.int64)
+        np.subtract.at(difference, places.reshape(-1)[: len(ours[0])], ours[1])
+        np.add.at(difference, places.reshape(-1)[len(ours[0]) :], theirs[1])
+        return difference
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         raise Violation("a true answer has another shape or type on a neighbouring table")
     return theirs - ours

@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 from ..budget import Budget, PureDP
 from ..event import Event
+from ..exact.summaries import Entering, Keep
 from ..noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from ..private.sparse_noise import Kept
 
 __all__ = ["Law", "cost"]
 
@@ -31,7 +33,7 @@ def cost(event: Event, budget: Budget) -> Fraction:
         epsilon = event.l1 / sampler.scale
         return epsilon if pure else epsilon**2 / 2
     epsilon = sampler.rate * event.spread
-    return epsilon if pure else epsilon**2 / 8
+    return event.draws * (epsilon if pure else epsilon**2 / 8)
 
 
 class Law:
@@ -45,6 +47,8 @@ class Law:
         """Look at one reply of the gate."""
         if isinstance(events[0].sampler, ExponentialMechanism):
             self._choices(events, true[0], np.atleast_1d(answer))
+        elif isinstance(answer, Kept):
+            self._sparse(events[0], true[0], answer)
         elif isinstance(answer, list):
             noises = [np.asarray(a) - t for a, t in zip(answer, true, strict=True)]
             for event, noise, table in zip(events, noises, true, strict=True):
@@ -78,6 +82,18 @@ class Law:
             )
         self._sum(f"{event.method}: signs of noise", float(noise.sum()) / math.sqrt(variance), noise.size, noise.size)
 
+    def _sparse(self, event: Event, true: tuple[npt.NDArray[Any], npt.NDArray[Any]], kept: Kept) -> None:
+        """How many cells entered that no row is in: binomial, where each enters alone."""
+        rule, cells = event.about[3], event.about[2]
+        if not isinstance(rule, Keep) or not isinstance(cells, int):
+            return
+        assert isinstance(event.sampler, DiscreteLaplace)
+        together = np.concatenate([true[0], true[0], kept.words])
+        _, times = np.unique(together, axis=0, return_counts=True)
+        empty, p = cells - len(true[0]), float(Entering(event.sampler.scale, rule))
+        new = int((times == 1).sum())
+        self._sum("sparse_cells: numbers of empty cells kept", new - empty * p, empty * p * (1 - p) + 1e-9, 1)
+
     def _apart(self, events: Sequence[Event], noises: Sequence[npt.NDArray[Any]]) -> None:
         """Two tables of noise with a deviation of 20 or more never agree in six cells: the chance is below 1e-10."""
         seen: set[tuple[int, ...]] = set()
@@ -98,8 +114,9 @@ class Law:
         weights /= weights.sum()
         mean = float(weights @ values)
         variance = float(weights @ (values - mean) ** 2)
-        for place in chosen if events[0].method == "sample_queries" else chosen[:1]:
-            self._sum(f"{events[0].method}: choices", float(values[place]) - mean, variance + 1e-9, 1)
+        some = chosen if events[0].method == "sample_queries" else chosen[:1]
+        apart = float((values[some] - mean).sum())
+        self._sum(f"{events[0].method}: choices", apart, (variance + 1e-9) * some.size, some.size)
 
     def _sum(self, name: str, value: float, variance: float, count: int) -> None:
         self._sums.setdefault(name, []).append((value, variance, count))

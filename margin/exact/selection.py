@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
 from ..entropy import Entropy
 from ..errors import MarginError
@@ -17,8 +19,10 @@ Integers = npt.NDArray[np.int64]
 
 _LARGEST_RATE = 10**16
 _LARGEST_SCORE = 1 << 61
+_INVERSE_LN_2 = 1.4426950  # rounded down
 _MARGIN = 2.0**-40  # on the acceptance probability; see `_accept`
 _BLOCK = 1 << 15
+_MANY = 1 << 15  # candidates, for which compiled loops are worth importing
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,35 @@ def _checked(scores: npt.ArrayLike) -> Integers:
         raise MarginError("scores must be one or more integers in one dimension, so that the choice is exact")
     if max(abs(int(array.max())), abs(int(array.min()))) > _LARGEST_SCORE:
         raise MarginError("scores must be at most 2**61 in size: use smaller weights")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
+
+
+def _classes(scores: Integers, top: int, rate: Fraction, cap: int) -> tuple[NDArray[np.uint8], Integers]:
+    """The power b_i of each candidate, and how many have each from 0 to cap."""
+    # floor(x / ln 2) - 1: the one more than makes up for the rounding of x, so that 2**-b >= exp(-x) for certain.
+    x = float(rate) * (top - scores)
+    b = np.clip(np.floor(np.minimum(x, 1e3) * _INVERSE_LN_2) - 1, 0, cap).astype(np.uint8)
+    return b, np.bincount(b, minlength=cap + 1)
+
+
+def _classes_at_once(scores: Integers, top: int, rate: Fraction, cap: int) -> tuple[NDArray[np.uint8], Integers]:
+    """The same, in one pass over millions of candidates."""
+    from .kernels import classes
+
+    b, members = np.empty(scores.size, np.uint8), np.zeros(cap + 1, np.int64)
+    classes(scores, top, float(rate), b, members)
+    return b, members
+
+
+def _ordered(b: NDArray[np.uint8], first: Integers) -> NDArray[np.integer[Any]]:
+    """The candidates by ascending power, those of equal power in their order."""
+    if b.size < _MANY:
+        return np.argsort(b, kind="stable")
+    from .kernels import order
+
+    ordered: NDArray[Any] = np.empty(b.size, np.int32 if b.size < 1 << 31 else np.int64)
+    order(b, first.copy(), ordered)
+    return ordered
 
 
 class _Proposal:
@@ -108,15 +140,13 @@ class _Proposal:
 
     def __init__(self, rate: Fraction, scores: Integers) -> None:
         self.rate = rate
-        self.gaps = int(scores.max()) - scores
-        self.x = float(rate) * self.gaps
+        self.scores = scores
+        self.top = int(scores.max())
         self.cap = 62 - scores.size.bit_length()
-        # floor(x / ln 2) - 1: the one more than makes up for the rounding of x, so that 2**-b >= exp(-x) for certain.
-        self.b = np.clip(np.floor(np.minimum(self.x, 1e3) * 1.4426950) - 1, 0, self.cap).astype(np.int64)
-        self.order = np.argsort(self.b, kind="stable")
+        self.b, members = (_classes_at_once if scores.size >= _MANY else _classes)(scores, self.top, rate, self.cap)
         self.shift = self.cap - np.arange(self.cap + 1)
-        members = np.bincount(self.b, minlength=self.cap + 1)
         self.first = np.cumsum(members) - members
+        self.order = _ordered(self.b, self.first)
         self.end = np.cumsum(members << self.shift)
         self.start = self.end - (members << self.shift)
 
@@ -127,8 +157,9 @@ class _Proposal:
         drawn = (np.frombuffer(entropy.take(8 * trials), "<u8", trials) & mask).astype(np.int64)
         drawn = drawn[drawn < total]
         b = np.searchsorted(self.end, drawn, side="right")
-        chosen: Integers = self.order[self.first[b] + ((drawn - self.start[b]) >> self.shift[b])]
-        return chosen
+        chosen: NDArray[Any] = self.order[self.first[b] + ((drawn - self.start[b]) >> self.shift[b])]
+        places: Integers = chosen.astype(np.int64)
+        return places
 
     def accept(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
         """Heads with probability p = exp(-x_i) 2**b_i; array as `proposed`.
@@ -137,8 +168,8 @@ class _Proposal:
         p x = exp(-y) (y + b ln 2) < 44. With an error of numpy's exp below a relative 2**-45 and the 2**-53 of u, |u -
         p| > 2**-40 decides with room to spare. The others, 2**-39 of all, are compared exactly.
         """
-        b = self.b[proposed]
-        p = np.ldexp(np.exp(-self.x[proposed]), b)
+        b = self.b[proposed].astype(np.int64)
+        p = np.ldexp(np.exp(-float(self.rate) * (self.top - self.scores[proposed])), b)
         words = np.frombuffer(entropy.take(8 * proposed.size), "<u8", proposed.size)
         u = words * 2.0**-64
         heads: npt.NDArray[np.bool_] = u < p
@@ -148,5 +179,5 @@ class _Proposal:
 
     def _below(self, word: int, candidate: int, entropy: Entropy) -> bool:
         power = int(self.b[candidate])
-        q = exponential(self.rate * int(self.gaps[candidate]))
+        q = exponential(self.rate * (self.top - int(self.scores[candidate])))
         return uniform_is_below(lambda bits: q(bits + power), entropy, known=word, bits=64)

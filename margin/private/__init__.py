@@ -6,15 +6,18 @@ rows m that a person may have, and of rows that are replaced, is carried through
 
 from .choose import Choices
 from .gate import Chargeable
-from .items import Items
+from .linear import Answers, Linear
 from .measure import Measures
 from .queries import Queries
-from .sparse import Sparse
+from .sets import Pattern, Sets
+from .sketch import Sketches
+from .sparse import Keep, Largest, Sparse, SparseCells
+from .strategy import Strategy
 
-__all__ = ["Chargeable", "Private"]
+__all__ = ["Answers", "Chargeable", "Keep", "Largest", "Pattern", "Private", "SparseCells", "Strategy"]
 
 
-class Private(Measures, Choices, Queries, Sparse, Items):
+class Private(Measures, Linear, Choices, Queries, Sparse, Sketches, Sets):
     """A table that can only be measured with noise, and only within a budget.
 
     The guarantee holds for everything that comes out of this object together, for any two tables that

@@ -1,75 +1,265 @@
-"""Private draws of queries."""
+"""Private draws of queries, round after round."""
 
-from collections.abc import Iterable
+import logging
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._numbers import Number, positive_integer
+from .._numbers import Number, exact, positive_integer
+from .._split import split_units
+from ..budget import ApproxDP, Neighbours
+from ..domain import Domain
 from ..errors import BudgetError, DomainError
+from ..event import Event, pure_epsilon
+from ..noise import ExponentialMechanism
+from ..queries import BitTable
+from ..queries import Queries as Workload
+from ..rounds import Rounds
 from .counts import digest, whole
-from .gate import LARGEST_WEIGHT, Gate, Integers
+from .gate import Gate, Integers
 
-__all__ = ["Queries"]
+__all__ = ["Queries", "QueryRounds", "pure_epsilon"]
+
+log = logging.getLogger("margin")
+
+_LARGEST_SCORE = 1 << 60
 
 
 class Queries(Gate):
     """The part of `Private` that draws queries."""
 
-    def sample_queries(
-        self,
-        views: Iterable[Iterable[str]],
-        public: npt.ArrayLike,
-        *,
-        multiplier: int,
-        size: int,
-        negations: bool = False,
-        spend: Number | None = None,
-    ) -> Integers:
-        """Independent draws of cells, by the exponential mechanism with score multiplier * count - public.
+    def count_rows(self, *, spend: Number | None = None) -> int:
+        """About how many rows there are.
 
-        The queries are all cells of the views, one view after another, each in the order of its table; then, with
-        `negations`, for each cell the rows that are *not* in it, counted as such. A row added raises each of these
-        counts by zero or one and lowers none: the changes of two scores are at most `multiplier` apart. (Dual Query
-        (Gaboardi et al. 2014) draws in round t with multiplier t - 1 and, as public part, the sum of what its records
-        so far answer, times a public number of rows.) Each draw is charged an equal part of what is spent; less than
-        one unit a draw is left over.
+        Where neighbours replace rows, their number is the same in all neighbours, and given as it is, for nothing.
+        Else with discrete Laplace noise: adding a row changes the number by one, so the sensitivity is 1 in L1 and L2.
+        A budget of rho buys epsilon = sqrt(2 rho), rounded down.
 
         Parameters
         ----------
-        views
-            Whose cells are the queries.
-        public
-            An integer array (queries,).
-        multiplier
-            A whole number from 1 to 2**20.
-        size
-            How many to draw.
-        negations
-            Whether each query's negation is one too.
         spend
             See `Private`.
+        """
+        if self.budget.neighbours is Neighbours.REPLACE_ROW:
+            return self._number_of_rows()
+        units = self._units(spend)
+        l1, l2_squared = self.budget.sensitivity()
+        noise = self.budget.laplace(units, l1=l1)
+        event = Event(method="count_rows", about=(), units=units, sampler=noise, l1=l1, l2_squared=l2_squared)
+        true = np.array([self._number_of_rows()], np.int64)
+        return int(self._answer([event], [true], lambda: self._add_noise([event], [true]))[0][0])
+
+    def affords(self, rounds: Rounds, *, spend: Number | None = None) -> bool:
+        """Whether `sample_queries` would find enough left of the budget. Says nothing about the rows.
+
+        No sensitivity: only the budget, what has been spent of it and the arguments are looked at.
+        """
+        try:
+            self._charge_for(rounds, spend)
+        except BudgetError:
+            return False
+        return True
+
+    def sample_queries(self, queries: Workload, rounds: Rounds, *, spend: Number | None = None) -> "QueryRounds":
+        """Rounds of independent draws among queries and their negations, by the exponential mechanism.
+
+        The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers: c_q is the number of rows
+        of which q is true, a_q what the records published so far answered in sum, multiplier_t = records * (t - 1).
+        Negations have the same score with *their* counts, of the rows of which q is false: not the score of q with the
+        other sign, which it is only if there are `size` rows. So a row added raises each count by zero or one and
+        lowers none: the changes of two scores are at most multiplier_t apart, `Budget.rows` times that for neighbours.
+
+        All rounds are charged at once, before the first draw: the sum of their epsilons or rhos (`Rounds.cost`). Where
+        `spend` of an `ApproxDP` budget cannot pay that, it does if the rounds are certified to be (epsilon',
+        delta)-differentially private (`Rounds.epsilon`), epsilon' being that part of the budget's epsilon less the
+        epsilons of all that was done before, which must have been purely private. So must be what is done afterwards,
+        within what is left of epsilon: basic composition. The rounds are then not concentrated as the budget promises,
+        so that a ledger, which adds up rho, is never charged so, and `Private.spent` tells.
+
+        Parameters
+        ----------
+        queries
+            Of the same domain.
+        rounds
+            How many are drawn in each round, and with which step.
+        spend
+            What the charge may be at most; see `Private`.
+
+        Returns
+        -------
+        QueryRounds
+            Whose `draw` makes the draws of one round after another.
+
+        Raises
+        ------
+        BudgetError
+            When the rounds cost more than is left. Nothing is charged.
+        DomainError, DataError
+            When the queries are of another domain, or the rows do not fit. Nothing is charged.
+        """
+        self._check_queries(queries)
+        if not isinstance(rounds, Rounds):
+            raise DomainError("rounds must be Rounds")
+        units = self._charge_for(rounds, spend)
+        rows = self._query_counts(queries)[1]
+        most = max(rounds.multiplier(len(rounds.samples)), 1) * max(rows, rounds.size)
+        if most > _LARGEST_SCORE:
+            raise DomainError("rounds times records times rows must be at most 2**60: use fewer")
+        return QueryRounds(self, queries, replace(rounds), units)  # a copy: whose events are whose is told by identity
+
+    def query_errors(
+        self, queries: Workload, answered: npt.ArrayLike, *, records: int, size: int, spend: Number | None = None
+    ) -> tuple[float, float]:
+        """The mean and the largest absolute error of the answers of records, as shares of the rows, with noise.
+
+        In whole numbers the error of query q is |records * c_q - size * a_q|, for its count c_q and the number a_q of
+        the records of which it is true. A row added moves each by at most `records`, so the sensitivity of their sum is
+        records times the number of queries, and that of the largest `records`, in L1 and L2. Discrete Laplace noise,
+        half of what is spent on each; a budget of rho buys epsilon = sqrt(2 rho), rounded down.
+
+        Parameters
+        ----------
+        queries
+            Of the same domain.
+        answered
+            Of each query, how many of the records it is true of: integers, shape (queries,).
+        records
+            How many records there are.
+        size
+            The public number of rows.
+        spend
+            See `Private`.
+        """
+        self._check_queries(queries)
+        known = whole("answered", answered, (len(queries),))
+        records, size = positive_integer("records", records), positive_integer("size", size)
+        if records * size * len(queries) > _LARGEST_SCORE:
+            raise DomainError("records times size times queries must be at most 2**60")
+        events = []
+        for part, moved in zip(split_units(self._units(spend), 2), (records * len(queries), records), strict=True):
+            l1, l2_squared = self.budget.sensitivity(l1=moved, l2_squared=moved**2)
+            noise = self.budget.laplace(part, l1=l1)
+            about = (queries.digest, records, size, digest(known))
+            events.append(
+                Event(method="query_errors", about=about, units=part, sampler=noise, l1=l1, l2_squared=l2_squared)
+            )
+        counts, rows = self._query_counts(queries)
+        if records * rows * len(queries) > _LARGEST_SCORE:
+            raise DomainError("records times rows times queries must be at most 2**60")
+        errors = np.abs(records * counts - size * known)
+        true = [errors.sum(keepdims=True), errors.max(keepdims=True)]
+        noisy = self._answer(events, true, lambda: self._add_noise(events, true))
+        return int(noisy[0][0]) / (records * size * len(queries)), int(noisy[1][0]) / (records * size)
+
+    def _check_queries(self, queries: Workload) -> None:
+        if not isinstance(queries, Workload):
+            raise DomainError("queries must be queries, such as Conjunctions")
+        if queries.domain is not self.domain and queries.domain != self.domain:
+            raise DomainError("the queries are of another domain than the data")
+
+    def _charge_for(self, rounds: Rounds, spend: Number | None) -> int:
+        """What the rounds are charged, or BudgetError."""
+        most = self._units(spend)
+        units = rounds.units(self.budget)
+        if units <= most:
+            return units
+        if isinstance(self.budget, ApproxDP) and self._ledger is None and self._certified is None:
+            before = pure_epsilon(self._events)
+            allowed = self.budget.epsilon * (Fraction(1) if spend is None else exact("spend", spend))
+            if before is not None and rounds.epsilon(self.budget) + before <= allowed:
+                return most
+        raise BudgetError(
+            f"{len(rounds.samples)} rounds of {max(rounds.samples)} draws cost more than the budget has left: "
+            f"use fewer rounds or draws, a smaller step, or spend more"
+        )
+
+    def _query_counts(self, queries: Workload) -> tuple[Integers, int]:
+        """The true counts of the queries, and the number of rows: kept from every eye."""
+        if queries.digest not in self._counted_queries:
+            log.info("counting the queries")
+            self._counted_queries.clear()
+            table = bit_table(self._source, self.domain, queries.used)
+            self._counted_queries[queries.digest] = queries.counts(table), table.rows
+        return self._counted_queries[queries.digest]
+
+    def _number_of_rows(self) -> int:
+        for _, rows in self._counted_queries.values():
+            return rows
+        if callable(getattr(self._source, "bits", None)):
+            return int(self._source.rows)  # type: ignore[attr-defined]
+        return sum(len(next(iter(batch.values()))) for batch in self._source.batches(self.domain))
+
+
+class QueryRounds:
+    """The rounds of `Private.sample_queries`, which alone makes one."""
+
+    def __init__(self, gate: Queries, queries: Workload, rounds: Rounds, units: int) -> None:
+        self._gate = gate
+        self._queries = queries
+        self._rounds = rounds
+        self._units = units
+        self._done = 0
+
+    def draw(self, answered: npt.ArrayLike) -> Integers:
+        """The draws of the next round.
+
+        Parameters
+        ----------
+        answered
+            Of each query, how many of the records published so far it is true of: integers, shape (queries,).
 
         Returns
         -------
         numpy.ndarray
-            Places of queries, shape (size,).
+            Places from 0 to 2 * queries - 1, shape (draws,): place q + queries is the negation of query q.
         """
-        checked = self._views(views)
-        factor, draws = positive_integer("multiplier", multiplier), positive_integer("size", size)
-        if factor > LARGEST_WEIGHT:
-            raise DomainError("multiplier must be at most 2**20")
-        queries = sum(map(self.domain.cells, checked)) * (2 if negations else 1)
-        offset = whole("public", public, (queries,))
-        units = self._units(spend) // draws
-        if units < 1:
-            raise BudgetError(f"{draws} draws get less than one unit of the budget each: draw fewer or spend more")
-        spread = self.budget.rows * factor
-        about = (tuple(checked), factor, negations, draws, digest(offset))
-        events = self._choices("sample_queries", about, (units,) * draws, spread)
-        counts = [table.ravel() for table in self._tables(checked)]
-        if negations:
-            counts += [table.sum() - table for table in counts]
-        scores = factor * np.concatenate(counts) - offset
-        mechanism = self.budget.selection(units, spread=spread)
-        return self._answer(events, [scores], lambda: mechanism.draw(scores, draws, self._entropy))
+        gate, rounds, number = self._gate, self._rounds, len(self._queries)
+        if self._done >= len(rounds.samples):
+            raise BudgetError("all rounds have been drawn")
+        known = whole("answered", answered, (number,))
+        multiplier, draws = rounds.multiplier(self._done), rounds.samples[self._done]
+        mechanism = ExponentialMechanism(rounds.rate)
+        event = Event(
+            method="sample_queries",
+            about=(self._queries.digest, self._done, digest(known)),
+            units=0 if self._done else self._units,
+            sampler=mechanism,
+            spread=gate.budget.rows * multiplier,
+            draws=draws,
+            rounds=rounds,
+        )
+        counts, rows = gate._query_counts(self._queries)
+        scores = scores_of(counts, rows, known, multiplier, rounds.size)
+        if not self._done and isinstance(gate.budget, ApproxDP) and rounds.units(gate.budget) > self._units:
+            if gate._certified is not None:
+                raise BudgetError("rounds have been certified already, and only one play of them can be")
+            gate._certified = rounds, rounds.epsilon(gate.budget)
+        drawn = gate._answer([event], [scores], lambda: mechanism.draw(scores, draws, gate._entropy))
+        self._done += 1
+        return drawn
+
+
+def scores_of(counts: Integers, rows: int, answered: Integers, multiplier: int, size: int) -> Integers:
+    """The scores of the queries, then of their negations: shape (2 * queries,).
+
+    A query's is multiplier * count - size * answered; its negation's has rows - count for the count, and what of the
+    records, multiplier in all, does not answer yes.
+    """
+    scores = np.empty(2 * counts.size, np.int64)
+    asked, denied = scores[: counts.size], scores[counts.size :]
+    np.multiply(counts, multiplier, out=asked)
+    asked -= size * answered
+    np.subtract(multiplier * (rows - size), asked, out=denied)
+    return scores
+
+
+def bit_table(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> BitTable:
+    """The bits of some attributes: from a source that has them ready (`bits`), else from its batches of codes."""
+    ready = getattr(source, "bits", None)
+    if callable(ready):
+        table: BitTable = ready(domain, used)
+        return table
+    return BitTable.of_batches(domain, used, source.batches(domain))

@@ -14,12 +14,30 @@ import pytest
 
 from margin.account import Account
 from margin.audit import audit
-from margin.budget import ZCDP, Budget, Neighbours, PureDP
+from margin.axes import Tree
+from margin.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from margin.domain import Domain
 from margin.entropy import SeededEntropy
 from margin.errors import DataError
 from margin.noise import DiscreteGaussian, ExponentialMechanism
-from margin.private import choose, counts, gate, items, measure, sparse, sparse_noise
+from margin.private import (
+    Keep,
+    Largest,
+    Strategy,
+    choose,
+    counts,
+    gate,
+    item_counts,
+    items,
+    linear,
+    measure,
+    queries,
+    sparse,
+    sparse_noise,
+)
+from margin.private.strategy import Factor
+from margin.queries import Conjunctions
+from margin.rounds import Rounds
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 VIEWS = [["a", "b"], ["b", "c"]]
@@ -58,7 +76,20 @@ class Sampler:
     """Nothing wrong: draws of cells and of their negations."""
 
     def run(self, gate, workload):
-        return gate.sample_queries(VIEWS, np.zeros(36, int), multiplier=3, size=5, negations=True)
+        cells = Conjunctions.cells(gate.domain, VIEWS)
+        replaced = gate.budget.rows
+        step = F(1, 18) if isinstance(gate.budget, ApproxDP) else F(1, 25)
+        draws = gate.sample_queries(cells, Rounds(step=step / replaced, samples=(2, 5, 3), size=1))
+        first = draws.draw(np.zeros(18, int))
+        second = draws.draw(np.bincount(first % 18, minlength=18).clip(0, 1))
+        return [first, second, draws.draw(np.arange(18) % 3)]
+
+
+class Counter:
+    """Nothing wrong: the number of rows, with noise."""
+
+    def run(self, gate, workload):
+        return [gate.count_rows()]
 
 
 class Items:
@@ -70,20 +101,52 @@ class Items:
         return most, gate.truncated_counts(names, most=2, grain=4).counts
 
 
+class LinearQueries:
+    """Nothing wrong: queries with signs, measured together and with shares."""
+
+    def run(self, gate, workload):
+        strategies = [
+            Strategy(("a", "b"), [[[1, -1], [1, -1], [1, 1]], [[2, -1, 1], [1, 2, 1], [3, 1, 2]]]),
+            Strategy.total(gate.domain),
+        ]
+        first = gate.measure_linear(strategies, spend="1/2")
+        return [answers.values for answers in (*first, *gate.measure_linear(strategies, shares=[1, 2]))]
+
+
 class Sparse:
     """Nothing wrong: the large cells of a table."""
 
     def run(self, gate, workload):
-        kept = gate.sparse_cells(["a", "b", "c"], threshold=2)
-        return np.bincount(kept.cells, kept.counts, 24)
+        kept = gate.sparse_cells(["a", "b", "c"], keep=Keep(2, 2, False))
+        return np.bincount(np.ravel_multi_index(tuple(kept.codes.T), (2, 3, 4)), kept.counts, 24)
 
 
-SOUND = [Standard(), Twice(), Chooser(), Sampler(), Items(), Sparse()]
+class Trees:
+    """Nothing wrong: a summary of all intervals."""
+
+    def run(self, gate, workload):
+        kept = gate.sparse_cells(["a", "c"], keep=Largest(6), axes=[Tree(2), Tree(4)])
+        return kept.codes, kept.counts, kept.cut
+
+
+class Baskets:
+    """Nothing wrong: how many items to keep with which factor, counts of few items a row, the most frequent items."""
+
+    def run(self, gate, workload):
+        names = list(gate.domain)
+        scaled = gate.select_scaled(names, [1, 2], scales=[1, 2], penalties=[[0, 0], [1, 1]], spend="1/5", grain=12)
+        few = gate.sampled_counts(names, most=2, spend="1/5").counts
+        chosen = gate.select_items(names, count=2, spend="1/5")
+        waves = gate.walsh_counts(names, first=3, most=2, grain=4, spend="1/5")
+        return scaled, few, chosen, waves, gate.chosen_counts(names, chosen=[0, 3]).counts
+
+
+SOUND = [Standard(), Twice(), LinearQueries(), Chooser(), Sampler(), Counter(), Items(), Sparse(), Trees(), Baskets()]
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
 
 
 def audited(mechanism, budget=PureDP(1), pairs=40, runs=0):
-    domain = ITEMS if isinstance(mechanism, Items) else DOMAIN
+    domain = ITEMS if isinstance(mechanism, Items | Baskets) else DOMAIN
     flat = lambda out: np.concatenate([np.ravel(part) for part in (out if isinstance(out, list) else [out])])  # noqa: E731
     return audit(mechanism, domain=domain, budget=budget, pairs=pairs, runs=runs, output=flat)
 
@@ -192,6 +255,18 @@ def sensitive_public_answer(gate):
     return 0
 
 
+def rows_learnt(gate):
+    cells = Conjunctions.cells(gate.domain, VIEWS)
+    size = 1 + gate._number_of_rows()
+    return gate.sample_queries(cells, Rounds(step=1, samples=(1,), size=size)).draw(np.zeros(18, int))
+
+
+def truth_as_answers(gate):
+    cells = Conjunctions.cells(gate.domain, VIEWS)
+    draws = gate.sample_queries(cells, Rounds(step=F(1, 99), samples=(1, 1), size=1))
+    return [draws.draw(gate._query_counts(cells)[0]) for _ in range(2)]
+
+
 def broken(gate):
     return gate.nothing
 
@@ -222,6 +297,8 @@ MECHANISMS = [
     rounded_to_the_truth_when_close,
     sensitive_public_answer,
     reads_the_source,
+    rows_learnt,
+    truth_as_answers,
     broken,
 ]
 
@@ -257,6 +334,29 @@ def each_view_gets_all(patch):
         measure, "split_units", lambda total, shares: (total,) * (shares if isinstance(shares, int) else len(shares))
     )
     patch.setattr(Account, "charge", lambda self, units: None)
+
+
+def each_strategy_gets_all(patch):
+    patch.setattr(linear, "split_units", lambda total, shares: (total,) * len(shares))
+    patch.setattr(Account, "charge", lambda self, units: None)
+
+
+def rows_for_columns(patch):
+    patch.setattr(Factor, "l1", property(lambda self: int(np.abs(self.matrix).sum(axis=1).max())))
+
+
+def largest_number_for_columns(patch):
+    patch.setattr(Factor, "l2_squared", property(lambda self: self.largest**2))
+
+
+def one_factor_for_all(patch):
+    patch.setattr(Strategy, "l1", property(lambda self: self.factors[0].l1))
+
+
+def signs_as_counts(patch):
+    patch.setattr(
+        Strategy, "sensitivity", lambda self, budget: budget.sensitivity(l1=self.l1, l2_squared=self.l2_squared)
+    )
 
 
 def nothing_is_charged(patch):
@@ -295,17 +395,18 @@ def gap_squared(patch):
 
 
 def no_truncation(patch):
-    patch.setattr(items, "truncated", lambda held, most, grain: grain * held.sum(axis=0))
+    patch.setattr(items, "truncated", lambda sets, size, most, grain: grain * np.bincount(sets.items, minlength=size))
 
 
 def truncation_one_too_late(patch):
-    patch.setattr(items, "truncated", lambda held, most, grain: counts.truncated(held, most + 1, grain))
+    right = item_counts.truncated
+    patch.setattr(items, "truncated", lambda sets, size, most, grain: right(sets, size, most + 1, grain))
 
 
 def truncation_rounded_up(patch):
-    def wrong(held, most, grain):
-        sizes = held.sum(axis=1)
-        return np.where(sizes > most, -(-grain * most // np.maximum(sizes, 1)) + 1, grain) @ held
+    def wrong(sets, size, most, grain):
+        each = np.where(sets.sizes > most, -(-grain * most // np.maximum(sets.sizes, 1)) + 1, grain)
+        return np.bincount(sets.items, np.repeat(each, sets.sizes), size).astype(np.int64)
 
     patch.setattr(items, "truncated", wrong)
 
@@ -387,35 +488,105 @@ def entropy_that_repeats(patch):
 
 
 def sparse_without_empty_cells(patch):
-    patch.setattr(sparse_noise, "_marks", lambda noise, cells, threshold, entropy: iter(()))
+    patch.setattr(sparse_noise, "binomial", lambda trials, p, entropy: 0)
+
+
+def half_as_many_empty_cells(patch):
+    draw = sparse_noise.binomial
+    patch.setattr(sparse_noise, "binomial", lambda trials, p, entropy: draw(trials, p, entropy) // 2)
+
+
+def trees_count_as_cells(patch):
+    make = sparse.Grid.__init__
+
+    def wrong(self, axes):
+        make(self, axes)
+        self.touched = 1
+
+    patch.setattr(sparse.Grid, "__init__", wrong)
+
+
+def rows_keep_all_their_items(patch):
+    patch.setattr(items, "few_counts", lambda sets, size, most: np.bincount(sets.items, minlength=size))
+
+
+def scores_against_whole_rows(patch):
+    right = items.scaled_gaps
+    patch.setattr(
+        items,
+        "scaled_gaps",
+        lambda sets, size, grid, scales, longest, grain: right(sets, size, grid, scales, size, grain),
+    )
+
+
+def waves_of_one_item(patch):
+    patch.setattr(items, "isqrt", lambda value: 1)
 
 
 def sparse_threshold_on_the_truth(patch):
-    large = sparse.noisy_large_cells
+    large = sparse.kept_cells
 
-    def wrong(noise, cells, true, threshold, entropy):
-        found, counts = large(noise, cells, true, threshold, entropy)
-        kept = np.isin(found, true[0][true[1] >= 1])
-        return found[kept], counts[kept]
+    def wrong(grid, noise, true, keep, entropy):
+        found = large(grid, noise, true, keep, entropy)
+        kept = np.isin(found.words, true[0]).ravel()
+        return sparse_noise.Kept(found.words[kept], found.counts[kept])
 
-    patch.setattr(sparse, "noisy_large_cells", wrong)
+    patch.setattr(sparse, "kept_cells", wrong)
+
+
+def half_the_range(patch):
+    patch.setattr(Rounds, "rate", property(lambda self: 2 * self.step / (self.size * self.records)))
+
+
+def one_round_is_charged(patch):
+    patch.setattr(Rounds, "cost", lambda self, budget: self.step * budget.rows / self.size / 100)
+
+
+def half_the_certificate(patch):
+    certificate = Rounds.epsilon
+    patch.setattr(Rounds, "epsilon", lambda self, budget: certificate(self, budget) / 2)
+
+
+def negations_by_the_other_sign(patch):
+    scores = queries.scores_of
+
+    def wrong(counts, rows, answered, multiplier, size):
+        asked = scores(counts, rows, answered, multiplier, size)[: counts.size]
+        return np.concatenate([asked, -asked])
+
+    patch.setattr(queries, "scores_of", wrong)
+
+
+def a_draw_too_many(patch):
+    draw = ExponentialMechanism.draw
+    patch.setattr(ExponentialMechanism, "draw", lambda self, s, count, entropy: draw(self, s, count + 1, entropy))
 
 
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
+APPROX = ApproxDP("0.2", "1e-3")
 GATES = [
     (half_the_scale, Standard(), PureDP(1), 0),
     (half_the_variance, Standard(), ZCDP("0.5"), 0),
     (gaussian_for_pure, Standard(), PureDP(1), 0),
     (each_view_gets_all, Standard(), PureDP(1), 0),
+    (each_strategy_gets_all, LinearQueries(), PureDP(1), 0),
+    (rows_for_columns, LinearQueries(), PureDP(1), 0),
+    (largest_number_for_columns, LinearQueries(), ZCDP("0.5"), 0),
+    (one_factor_for_all, LinearQueries(), PureDP(1), 0),
+    (signs_as_counts, LinearQueries(), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW), 0),
     (nothing_is_charged, Twice(), PureDP(1), 0),
     (the_account_forgets, Twice(), PureDP(1), 0),
     (replacement_counts_once, Standard(), REPLACE, 0),
     (one_row_a_person, Standard(), PERSON, 0),
     (m_instead_of_m_squared, Standard(), PERSON, 0),
     (half_the_spread, Chooser(), PureDP(1), 0),
-    (half_the_spread, Sampler(), PureDP(1), 0),
+    (half_the_range, Sampler(), PureDP(1), 0),
+    (one_round_is_charged, Sampler(), PureDP(1), 0),
+    (half_the_certificate, Sampler(), APPROX, 0),
+    (negations_by_the_other_sign, Sampler(), PureDP(1), 0),
+    (a_draw_too_many, Sampler(), PureDP(1), 0),
     (twice_the_rate, Chooser(), ZCDP("0.5"), 0),
     (gap_squared, Chooser(), PureDP(1), 0),
     (no_truncation, Items(), PureDP(1), 0),
@@ -434,6 +605,11 @@ GATES = [
     (tables_without_empty_rows, Standard(), PureDP(1), 0),
     (rows_counted_twice, Standard(), PureDP(1), 0),
     (entropy_that_repeats, Standard(), PureDP(1), 2000),
+    (half_as_many_empty_cells, Sparse(), PureDP(1), 0),
+    (trees_count_as_cells, Trees(), PureDP(1), 0),
+    (rows_keep_all_their_items, Baskets(), PureDP(1), 0),
+    (scores_against_whole_rows, Baskets(), PureDP(1), 0),
+    (waves_of_one_item, Baskets(), PureDP(1), 0),
     (sparse_without_empty_cells, Sparse(), PureDP(1), 1200),
     (sparse_threshold_on_the_truth, Sparse(), PureDP(1), 1200),
 ]

@@ -12,11 +12,13 @@ import margin
 from margin import ZCDP, BudgetError, DataError, Domain, DomainError, Private, PureDP
 from margin._numbers import UNIT
 from margin.audit.law import cost
+from margin.axes import Leaves, Tree
 from margin.budget import Neighbours
 from margin.entropy import SeededEntropy
 from margin.noise import DiscreteGaussian, DiscreteLaplace
-from margin.private.counts import truncated
-from margin.private.sparse_noise import noisy_large_cells
+from margin.private import Keep, Largest
+from margin.private.item_counts import truncated
+from margin.sets import Baskets
 from margin.source import open_source
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
@@ -151,24 +153,22 @@ def test_the_unit_of_privacy_is_carried_into_the_noise(neighbours, rows, l1, l2_
         gate.measure([["a"], ["b"]])
         assert [event.sampler for event in gate.events] == [expected, expected]
         assert {(event.l1, event.l2_squared) for event in gate.events} == {(l1, l2_squared)}
-    for method, spread in ((choose, 2 * l1), (sample, 5 * l1)):
-        gate = private(PureDP(1, **unit))
-        method(gate)
-        assert {event.spread for event in gate.events} == {spread}
-        assert sum(event.sampler.rate * event.spread for event in gate.events) == 1
+    gate = private(PureDP(1, **unit))
+    choose(gate)
+    assert {event.spread for event in gate.events} == {2 * l1}
+    assert sum(event.sampler.rate * event.spread for event in gate.events) == 1
 
 
 def choose(gate, **more):
     return gate.select([["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.array([2.0, 2.0])], **more)
 
 
-def sample(gate, **more):
-    more = {"public": np.zeros(5, int), "multiplier": 5, "size": 10, **more}
-    return gate.sample_queries([["a"], ["b"]], **more)
-
-
 def sparse(gate, **more):
-    return gate.sparse_cells(["a", "b", "c"], **{"threshold": 3, **more})
+    return gate.sparse_cells(["a", "b", "c"], **{"keep": Keep(3, 3, False), **more})
+
+
+def prioritise(gate, **more):
+    return gate.sparse_cells(["a", "b", "c"], **{"keep": Largest(4), **more})
 
 
 def truncate(gate, **more):
@@ -179,7 +179,30 @@ def choose_most(gate, **more):
     return gate.select_most(["a", "c"], **{"grid": [1, 2], "penalties": [0, 0], **more})
 
 
-METHODS = [choose, sample, sparse, truncate, choose_most]
+def choose_scaled(gate, **more):
+    return gate.select_scaled(
+        ["a", "c"], **{"grid": [2, 1], "scales": [1, "3/2"], "penalties": [[0, 0], [0, 0]], **more}
+    )
+
+
+def choose_items(gate, **more):
+    return gate.select_items(["a", "c"], **{"count": 2, **more})
+
+
+def count_few(gate, **more):
+    return gate.sampled_counts(["a", "c"], **{"most": 1, **more})
+
+
+def count_chosen(gate, **more):
+    return gate.chosen_counts(["a", "c"], **{"chosen": [1], **more})
+
+
+def count_waves(gate, **more):
+    return gate.walsh_counts(["a", "c"], **{"first": 2, "most": 1, **more})
+
+
+ITEMS = [choose_scaled, choose_items, count_few, count_chosen, count_waves]
+METHODS = [*ITEMS, prioritise, choose, sparse, truncate, choose_most]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -216,17 +239,30 @@ def test_bad_parts_of_the_budget_cost_nothing(method, spend):
         (choose, {"weights": [1, -1, 1]}),
         (choose, {"weights": [1, 2**21, 1]}),
         (choose, {"penalties": [0, math.nan, 0]}),
-        (sample, {"public": np.zeros(4, int)}),
-        (sample, {"public": np.full(5, np.inf)}),
-        (sample, {"multiplier": 0}),
-        (sample, {"multiplier": 2**21}),
-        (sample, {"size": 0}),
-        (sample, {"size": 10**13}),
-        (sparse, {"threshold": 0}),
-        (sparse, {"threshold": 1.5}),
+        (sparse, {"keep": Keep(0, 3, False)}),
+        (sparse, {"keep": Keep(1.5, 3, False)}),
+        (sparse, {"keep": Keep(3, 2, False)}),
+        (sparse, {"keep": Keep(1, 2**125, True)}),
+        (sparse, {"keep": Keep(1, 2**70 + 1, True)}),
+        (sparse, {"axes": []}),
+        (sparse, {"axes": [Leaves(2), Leaves(3), Leaves(3)]}),
+        (prioritise, {"keep": Largest(0)}),
+        (prioritise, {"keep": Largest(10**8)}),
+        (choose_scaled, {"scales": []}),
+        (choose_scaled, {"scales": [1, "1/2"]}),
+        (choose_scaled, {"longest": 1}),
+        (choose_scaled, {"penalties": [[0, 0]]}),
+        (choose_items, {"count": 0}),
+        (choose_items, {"count": 3}),
+        (count_few, {"most": 0}),
+        (count_chosen, {"chosen": []}),
+        (count_chosen, {"chosen": [0, 0]}),
+        (count_chosen, {"chosen": [2]}),
+        (count_waves, {"first": 3}),
+        (count_waves, {"first": 0}),
         (truncate, {"most": 0}),
         (truncate, {"grain": 0}),
-        (truncate, {"grain": 2**21}),
+        (truncate, {"grain": 2**41}),
         (choose_most, {"grid": []}),
         (choose_most, {"grid": [0, 1]}),
         (choose_most, {"penalties": [0]}),
@@ -247,7 +283,7 @@ def test_arguments_of_the_wrong_shape_cost_nothing():
         lambda: gate.select([["a"]], [np.array(["x", "y"])]),
         lambda: gate.select([["a"]], [np.full(2, 2.0**41)]),
         lambda: gate.truncated_counts(["b"], most=1),
-        lambda: gate.sparse_cells(["nobody"], threshold=1),
+        lambda: gate.sparse_cells(["nobody"], keep=Keep(1, 1, False)),
     ):
         with pytest.raises(DomainError):
             call()
@@ -267,18 +303,11 @@ def test_public_answers_may_be_marginals():
     assert gate.select([["a"], ["b"]], [measured[0], np.zeros(3)]) == (1,)
 
 
-def test_queries_are_drawn_by_their_counts():
-    gate = private(PureDP(10**5))
-    assert set(sample(gate, spend="1/2").tolist()) <= {0, 1, 3}
-    drawn = gate.sample_queries([["a"], ["b"]], np.zeros(10, int), multiplier=1, size=20, negations=True)
-    assert set(drawn.tolist()) <= {7, 9}, "3 of 4 rows are not in the first and last cell of b"
-
-
 def test_sparse_cells_are_those_of_the_whole_table():
     """A threshold that noise never passes, and then one that empty cells do."""
     gate = private(PureDP(2000))
-    kept = gate.sparse_cells(["c", "b", "a"], threshold=1, spend="1/2")
-    assert (kept.cells.tolist(), kept.counts.tolist()) == ([0, 3, 9, 10], [1, 1, 1, 1]) or kept.counts.sum() == 4
+    kept = gate.sparse_cells(["c", "b", "a"], keep=Keep(1, 1, False), spend="1/2")
+    assert kept.counts.tolist() == [1, 1, 1, 1]
     table = np.zeros((2, 3, 2), int)
     table[tuple(kept.codes.T)] = kept.counts
     truth = np.zeros((2, 3, 2), int)
@@ -287,43 +316,27 @@ def test_sparse_cells_are_those_of_the_whole_table():
     assert (table == truth).all()
 
 
-def test_sparse_and_dense_have_the_same_law():
-    """The shortcut against noise on every cell: how often each cell is kept, and the sum of what is kept in it."""
-    noise, true, threshold = DiscreteLaplace(F(2)), np.array([0, 0, 3, 0, 1, 0]), 2
-    found = np.flatnonzero(true)
-    runs = 4000
-    shortcut, laborious = np.zeros((2, runs, 6))
-    entropy = SeededEntropy(3)
-    for run in range(runs):
-        cells, counts = noisy_large_cells(noise, 6, (found, true[found]), threshold, entropy)
-        shortcut[run, cells] = counts
-        noisy = true + noise.sample(6, entropy)
-        laborious[run] = np.where(noisy >= threshold, noisy, 0)
-    for statistic in (shortcut > 0, shortcut, shortcut**2), (laborious > 0, laborious, laborious**2):
-        assert np.isfinite(np.asarray(statistic[2])).all()
-    for power in (0, 1, 2):
-        ours, theirs = (np.where(kept > 0, kept**power, 0.0) for kept in (shortcut, laborious))
-        error = np.sqrt((ours.var(axis=0) + theirs.var(axis=0)) / runs)
-        assert (np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) < 6 * error + 1e-12).all()
-
-
-@pytest.mark.parametrize("attributes", [20, 40, 62])
+@pytest.mark.parametrize("attributes", [20, 62, 200, 900])
 def test_a_huge_table_costs_no_more_than_a_small_one(attributes):
     domain = Domain({f"x{place}": 2 for place in range(attributes)})
     codes = np.random.default_rng(1).integers(0, 2, (200, attributes))
     gate = Private(open_source(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1))
-    kept = gate.sparse_cells(domain.attributes, threshold=attributes)
-    assert kept.counts.min(initial=attributes) >= attributes and kept.codes.shape == (kept.cells.size, attributes)
-    assert kept.cells.size < 100
+    kept = gate.sparse_cells(domain.attributes, keep=Keep(attributes, attributes, False))
+    assert kept.counts.min(initial=attributes) >= attributes and kept.codes.shape == (kept.counts.size, attributes)
+    assert kept.counts.size < 100 and kept.codes.max(initial=0) <= 1
 
 
 def test_too_low_a_threshold_or_too_large_a_table_is_refused():
-    domain = Domain({f"x{place}": 2 for place in range(63)})
-    gate = Private(open_source(np.zeros((1, 63), int)), domain=domain, budget=PureDP(1), entropy=CountingEntropy(1))
-    with pytest.raises(DomainError, match="raise it, to"):
-        gate.sparse_cells(domain.attributes[:40], threshold=3)
-    with pytest.raises(DomainError, match="at most"):
-        gate.sparse_cells(domain.attributes, threshold=60)
+    domain = Domain({f"x{place}": 2 for place in range(1001)})
+    gate = Private(open_source(np.zeros((1, 1001), int)), domain=domain, budget=PureDP(1), entropy=CountingEntropy(1))
+    with pytest.raises(DomainError, match="raise theta to"):
+        gate.sparse_cells(domain.attributes[:40], keep=Keep(3, 3, False))
+    with pytest.raises(DomainError, match="raise theta to"):
+        gate.sparse_cells(domain.attributes[:900], keep=Largest(5))
+    with pytest.raises(DomainError, match="leave attributes out"):
+        gate.sparse_cells(domain.attributes, keep=Keep(3000, 3000, False))
+    with pytest.raises(DomainError, match="trees for fewer"):
+        gate.sparse_cells(domain.attributes[:30], keep=Keep(9, 9, True), axes=[Tree(2)] * 30)
     assert not gate._entropy.taken and not gate._account.spent
 
 
@@ -340,12 +353,14 @@ def test_a_row_of_many_items_counts_less_for_each():
 @given(st.lists(st.lists(st.booleans(), min_size=6, max_size=6), max_size=8), st.integers(1, 7), st.integers(1, 50))
 def test_no_row_adds_more_than_its_share(table, most, grain):
     held = np.array(table, bool).reshape(-1, 6)
+
+    def counts(rows):
+        return truncated(Baskets(rows.sum(axis=1), np.nonzero(rows)[1]), 6, most, grain)
+
     for row in held:
-        added = truncated(row[None, :], most, grain)
+        added = counts(row[None, :])
         assert added.sum() <= grain * most and (added**2).sum() <= grain**2 * most and (added >= 0).all()
-    assert (
-        truncated(held, most, grain) == sum((truncated(row[None, :], most, grain) for row in held), np.zeros(6))
-    ).all()
+    assert (counts(held) == sum((counts(row[None, :]) for row in held), np.zeros(6))).all()
 
 
 def test_views_are_counted_once():
@@ -364,7 +379,7 @@ def test_views_are_counted_once():
     gate = Private(source, domain=DOMAIN, budget=PureDP(1), entropy=SeededEntropy(1))
     for _ in range(3):
         gate.measure([["a"], ["b"]], spend="0.1")
-    sample(gate, spend="0.1")
+    choose(gate, spend="0.1")
     assert source.passes == 1
 
 

@@ -1,0 +1,79 @@
+"""Which mechanism a name on the command line stands for. Names exist there only; in Python, pass an object."""
+
+import argparse
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .domain import Domain
+from .errors import MarginError
+from .mechanisms import DualQuery, PriView
+from .queries import Conjunctions, Parities, Queries
+
+__all__ = ["MECHANISMS", "add_options", "mechanism_of"]
+
+Views = list[list[str]] | None
+
+_QUERIES = re.compile(r"([0-9]{1,6})(way|parity):([0-9]{1,12})(?::([0-9]{1,18}))?")
+
+
+def _priview(parsed: argparse.Namespace, domain: Domain, views: Views) -> PriView:
+    _without_queries(parsed)
+    return PriView(views=views)
+
+
+def _dual_query(parsed: argparse.Namespace, domain: Domain, views: Views) -> DualQuery:
+    if views is not None and parsed.queries is not None:
+        raise MarginError("give either --views or --queries, not both")
+    queries = None if parsed.queries is None else queries_of(parsed.queries, domain)
+    if views is not None:
+        queries = DualQuery.cells(domain, views)
+    return DualQuery(queries=queries, size=parsed.size)
+
+
+MECHANISMS: Mapping[str, Callable[[argparse.Namespace, Domain, Views], Any]] = {
+    "priview": _priview,
+    "dualquery": _dual_query,
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add --mechanism and what it needs."""
+    parser.add_argument(
+        "--mechanism", metavar="NAME", default="priview", help=f"one of {', '.join(MECHANISMS)}; default: priview"
+    )
+    parser.add_argument(
+        "--queries",
+        metavar="KWAY:COUNT[:SEED]",
+        help="for dualquery: random queries, such as 3way:100000 or 3parity:500",
+    )
+    parser.add_argument(
+        "--size", type=int, metavar="ROWS", help="for dualquery: about how many rows, if that is public"
+    )
+
+
+def mechanism_of(parsed: argparse.Namespace, domain: Domain, views: Views) -> Any:
+    """The mechanism that was named.
+
+    Raises
+    ------
+    MarginError
+        When there is none of that name, or it has no use for an option.
+    """
+    if parsed.mechanism not in MECHANISMS:
+        raise MarginError(f"there is no mechanism {parsed.mechanism!r}; there are {', '.join(MECHANISMS)}")
+    return MECHANISMS[parsed.mechanism](parsed, domain, views)
+
+
+def queries_of(text: str, domain: Domain) -> Queries:
+    """The queries of a text such as "3way:100000", with a seed as its third part where not 0."""
+    found = _QUERIES.fullmatch(text)
+    if found is None:
+        raise MarginError(f"--queries ({text}) must be like 3way:100000, 3way:100000:7 with a seed, or 3parity:500")
+    kind = Conjunctions if found[2] == "way" else Parities
+    return kind.random(domain, int(found[1]), int(found[3]), int(found[4] or 0))
+
+
+def _without_queries(parsed: argparse.Namespace) -> None:
+    if parsed.queries is not None or parsed.size is not None:
+        raise MarginError(f"--queries and --size are for dualquery, not for {parsed.mechanism}")

@@ -1,0 +1,161 @@
+"""`BitTable`: a table with one bit a row and category, packed into words, on which queries are counted."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain import Domain
+from ..errors import DomainError
+
+__all__ = ["MAX_WORDS", "BitTable", "Words", "pack_bits"]
+
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+MAX_WORDS = 1 << 31
+"""The most words that a table may have: 16 GB."""
+
+_LINES = 4096  # that are unpacked together
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BitTable:
+    """Rows as bits: line `start[a]` says of each row whether attribute a is one, if a has two categories; else line
+    `start[a] + v` says whether it is v.
+
+    Attributes
+    ----------
+    domain
+        The attributes.
+    words
+        Bit r % 64, from the lowest, of word r // 64 is that of row r; bits beyond the rows are zero. Unsigned 64-bit
+        integers, shape (lines, words).
+    start
+        The first line of each attribute, -1 for one that was left out. Shape (attributes,).
+    rows
+        How many rows there are.
+    """
+
+    domain: Domain
+    words: Words
+    start: Integers
+    rows: int
+
+    @classmethod
+    def of_batches(cls, domain: Domain, used: NDArray[np.bool_], batches: Iterable[Mapping[str, Any]]) -> "BitTable":
+        """The table of some attributes of batches of codes.
+
+        Parameters
+        ----------
+        domain
+            The attributes.
+        used
+            Which of them to keep, shape (attributes,).
+        batches
+            The codes of each attribute, integers of shape (rows,).
+
+        Raises
+        ------
+        DomainError
+            When the lines of these attributes are too many to be held.
+        """
+        start, lines = _starts(domain, used)
+        names = [(domain.attributes[axis], domain.sizes[axis]) for axis in np.flatnonzero(used)]
+        parts: list[Words] = []
+        rows = 0
+        for columns in _in_words(batches, [name for name, _ in names]):
+            count = len(columns[0])
+            rows += count
+            if lines * (rows + 63) // 64 > MAX_WORDS:
+                raise DomainError(f"{lines} lines of bits take more than 16 GB: ask about fewer attributes")
+            part = np.empty((lines, (count + 63) // 64), np.uint64)
+            for (name, size), column in zip(names, columns, strict=True):
+                first = start[domain.position[name]]
+                if size == 2:
+                    part[first] = pack_bits(column[None] == 1)[0]
+                else:
+                    for value in range(0, size, _LINES):
+                        values = np.arange(value, min(value + _LINES, size), dtype=column.dtype)
+                        part[first + values.astype(np.int64)] = pack_bits(column == values[:, None])
+            parts.append(part)
+        words = np.concatenate(parts, axis=1) if parts else np.zeros((lines, 0), np.uint64)
+        return cls(domain=domain, words=words, start=start, rows=rows)
+
+    @classmethod
+    def of_codes(cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None) -> "BitTable":
+        """The table of an array of codes, shape (rows, attributes)."""
+        kept = np.ones(len(domain), np.bool_) if used is None else used
+        start, lines = _starts(domain, kept)
+        words = np.empty((lines, (len(codes) + 63) // 64), np.uint64)
+        sizes = np.asarray(domain.sizes)
+        binary = np.flatnonzero(kept & (sizes == 2))
+        for some in _pieces(binary, _LINES):
+            words[start[some]] = pack_bits(codes[:, some].T == 1)
+        for axis in np.flatnonzero(kept & (sizes != 2)).tolist():
+            for values in _pieces(np.arange(sizes[axis]), _LINES):
+                words[start[axis] + values] = pack_bits(codes[:, axis] == values[:, None])
+        return cls(domain=domain, words=words, start=start, rows=len(codes))
+
+    @classmethod
+    def of_words(cls, domain: Domain, words: Words, rows: int) -> "BitTable":
+        """The table of all attributes whose bits are these.
+
+        Raises
+        ------
+        DomainError
+            When they have another shape, or bits beyond the rows.
+        """
+        start, lines = _starts(domain, np.ones(len(domain), np.bool_))
+        if rows < 1 or words.dtype != np.uint64 or words.shape != (lines, (rows + 63) // 64):
+            raise DomainError(f"the bits of {rows} rows have shape {(lines, (rows + 63) // 64)}, unsigned 64-bit")
+        if rows % 64 and (words[:, -1] >> np.uint64(rows % 64)).any():
+            raise DomainError("there are bits beyond the last row")
+        return cls(domain=domain, words=words, start=start, rows=rows)
+
+    def lines(self, attributes: NDArray[Any], values: NDArray[Any]) -> Integers:
+        """The line of each literal "attribute has value": arrays of one shape."""
+        first = self.start[attributes]
+        if first.size and first.min() < 0:
+            raise DomainError("the table of bits lacks an attribute of the queries")
+        sizes = np.asarray(self.domain.sizes)
+        lines: Integers = first if (sizes == 2).all() else np.where(sizes[attributes] == 2, first, first + values)
+        return lines
+
+
+def pack_bits(flags: NDArray[np.bool_]) -> Words:
+    """Truth values, shape (lines, rows), as words, shape (lines, ceil(rows / 64))."""
+    lines, rows = flags.shape
+    packed = np.zeros((lines, (rows + 63) // 64 * 8), np.uint8)
+    packed[:, : (rows + 7) // 8] = np.packbits(flags, axis=1, bitorder="little")
+    return packed.view("<u8").astype(np.uint64, copy=False)
+
+
+def _starts(domain: Domain, used: NDArray[np.bool_]) -> tuple[Integers, int]:
+    """The first line of each attribute that is used, -1 of the others; the number of lines."""
+    sizes = np.asarray(domain.sizes, np.int64)
+    lines = np.where(used, np.where(sizes == 2, 1, sizes), 0)
+    ends = np.cumsum(lines)
+    return np.where(used, ends - lines, -1), int(ends[-1])
+
+
+def _in_words(batches: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
+    """The columns of batches, cut so that each piece but the last has a multiple of 64 rows."""
+    left: list[NDArray[Any]] = []
+    for batch in batches:
+        columns = [np.asarray(batch[name]) for name in names]
+        if left and len(left[0]):
+            columns = [np.concatenate(pair) for pair in zip(left, columns, strict=True)]
+        whole = len(columns[0]) // 64 * 64
+        if whole:
+            yield [column[:whole] for column in columns]
+        left = [column[whole:] for column in columns]
+    if left and len(left[0]):
+        yield left
+
+
+def _pieces(array: NDArray[Any], length: int) -> Iterator[NDArray[Any]]:
+    for start in range(0, len(array), length):
+        yield array[start : start + length]
