@@ -1,74 +1,39 @@
-"""The tables and queries that the experiments share."""
+"""The tables and queries that the experiments share, and the measures of error."""
 
-import os
-from dataclasses import dataclass
-from pathlib import Path
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
+from numpy.typing import NDArray
 
-from margin import Domain, Marginal
+from margin import DataError, Domain, FileError, Marginal, datasets
+from margin.datasets import Dataset
 
-
-@dataclass(frozen=True, kw_only=True)
-class Study:
-    """A table with its domain and where it is from."""
-
-    name: str
-    data: "Path | pa.Table"
-    domain: Domain
-    note: str = ""
+Study = Dataset
 
 
-def kosarak(rows: int | None = None) -> Study:
-    """The 32 most visited pages of Kosarak (first 100,000 records), or clicks from latent classes in their place."""
-    path = _real("kosarak32_first100k.parquet")
-    if path is None:
+def kosarak(rows: int | None = None) -> Dataset:
+    """The 32 most visited pages of Kosarak, as far as at hand; else clicks from latent classes in their place."""
+    found = _at_hand(datasets.kosarak)
+    if found is None:
         return clicks(32, rows or 100_000)
-    table = pyarrow.parquet.read_table(path)
-    domain = Domain(dict.fromkeys(table.column_names, 2))
-    return Study(name="Kosarak-32", data=table if rows is None else table.slice(0, rows), domain=domain)
+    return found if rows is None else replace(found, data=found.data.slice(0, rows), note=f"its first {rows:,} rows")
 
 
-def msnbc() -> Study | None:
+def msnbc() -> Dataset | None:
     """The nine most visited categories of MSNBC, if at hand."""
-    path = _real("msnbc9.parquet")
-    if path is None:
-        return None
-    return Study(name="MSNBC-9", data=path, domain=Domain(dict.fromkeys(pyarrow.parquet.read_schema(path).names, 2)))
+    return _at_hand(datasets.msnbc)
 
 
-def adult() -> Study | None:
-    """Adult with its fifteen raw columns, the numeric ones in declared bins, if at hand."""
-    path = _real("adult_raw.parquet")
-    if path is None:
-        return None
-    table = pyarrow.parquet.read_table(path)
-    bins = {
-        "age": [None, 25, 35, 45, 55, 65, None],
-        "fnlwgt": [None, 100_000, 200_000, 300_000, None],
-        "capital-gain": [None, 1, 5_000, 10_000, None],
-        "capital-loss": [None, 1, 1_500, 2_000, None],
-        "hours-per-week": [None, 20, 35, 40, 41, 50, None],
-    }
-    # The categories are those that the publisher's description lists; they are read from the file for brevity.
-    attributes = {
-        name: {"bins": bins[name]} if name in bins else {"values": sorted(set(table[name].to_pylist())), "missing": "?"}
-        for name in table.column_names
-    }
-    return Study(name="Adult-15", data=path, domain=Domain(attributes))
+def adult() -> Dataset | None:
+    """Adult with its fifteen columns, the numeric ones in declared bins, if at hand."""
+    return _at_hand(datasets.adult)
 
 
-def clicks(attributes: int, rows: int, seed: int = 1) -> Study:
+def clicks(attributes: int, rows: int, seed: int = 1) -> Dataset:
     """Made-up clicks: a few latent tastes, popular and rare pages."""
-    rng = np.random.default_rng(seed)
-    taste = rng.integers(0, 12, rows)
-    rate = 0.6 / np.arange(1, attributes + 1) ** 0.9 * np.exp(rng.normal(0, 1.2, (12, attributes)))
-    clicked = rng.random((rows, attributes)) < 1 - np.exp(-rate[taste] * np.exp(rng.normal(-0.5, 1.0, (rows, 1))))
-    columns = {f"page{place}": clicked[:, place].astype(np.uint8) for place in range(attributes)}
-    domain = Domain(dict.fromkeys(columns, 2))
-    return Study(name=f"clicks-{attributes}", data=pa.table(columns), domain=domain, note="generated, not real")
+    return datasets.click_stream(attributes, rows=rows, seed=seed)
 
 
 def queries(domain: Domain, k: int, count: int, seed: int = 2026) -> list[tuple[str, ...]]:
@@ -90,7 +55,24 @@ def uniform_error(truth: Marginal) -> float:
     return float(np.linalg.norm(truth.counts - truth.total / truth.counts.size) / truth.total)
 
 
-def _real(name: str) -> Path | None:
-    folder = os.environ.get("MARGIN_DATA")
-    path = Path(folder) / name if folder else None
-    return path if path is not None and path.exists() else None
+def jensen_shannon(answer: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """The Jensen-Shannon divergence of two tables in nats, 0 to log 2; negative cells of the answer count as zero.
+
+    An answer without a positive cell is as far as can be.
+    """
+    left, right = np.maximum(answer, 0.0).ravel(), truth.ravel()
+    if left.sum() <= 0:
+        return float(np.log(2))
+    left, right = left / left.sum(), right / right.sum()
+    middle = (left + right) / 2
+    parts = [p[p > 1e-300] @ np.log(p[p > 1e-300] / middle[p > 1e-300]) for p in (left, right)]
+    return float(max(0.0, sum(parts) / 2))
+
+
+def _at_hand(load: Callable[..., Dataset]) -> Dataset | None:
+    """A published table from MARGIN_DATA or the cache; experiments download nothing, and say what they miss."""
+    try:
+        return load(download=False)
+    except (FileError, DataError) as error:
+        print(f"{load.__name__}: {error}", file=sys.stderr)
+        return None

@@ -4,6 +4,7 @@ import importlib.util
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from scipy import stats
@@ -18,7 +19,7 @@ SAMPLERS: dict[str, tuple[Noise, float]] = {
 }
 
 
-def run(smoke: bool) -> str:
+def run(smoke: bool, out: Path) -> str:
     """Draws a second of process time, the ratio to OpenDP in the same run, and the rank correlation of single draws."""
     count, theirs, singles = (10_000, 200, 500) if smoke else (10**6, 20_000, 100_000)
     entropy = SystemEntropy()

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .attribute import Attribute
-from .domain import Domain
-from .errors import DomainError
+from ..attribute import Attribute
+from ..domain import Domain
+from ..errors import DomainError
 
 __all__ = ["people", "people_domain"]
 
