@@ -11,8 +11,10 @@ from . import audit, counting, datasets, designs, noise, queries, sets, solvers,
 from ._version import __version__
 from .attribute import Attribute
 from .budget import ZCDP, ApproxDP, Neighbours, PureDP
+from .compare import Comparison, compare
 from .domain import Domain, View
 from .errors import BudgetError, DataError, DomainError, FileError, MarginError, SolverError
+from .estimate import from_measurements
 from .ledger import Ledger
 from .marginal import Marginal
 from .mechanisms import (
@@ -80,6 +82,7 @@ __all__ = [
     "BudgetError",
     "CellSynopsis",
     "ColumnCounts",
+    "Comparison",
     "CountSketch",
     "DPSense",
     "DPSenseS",
@@ -145,9 +148,11 @@ __all__ = [
     "Workload",
     "__version__",
     "audit",
+    "compare",
     "counting",
     "datasets",
     "designs",
+    "from_measurements",
     "load",
     "noise",
     "plan",

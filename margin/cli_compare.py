@@ -7,25 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from .budget import Budget
+from .cli_mechanisms import PLAIN
 from .cli_workload import add_workload, workload_of
 from .compare import compare
 from .domain import Domain
 from .errors import FileError, MarginError
-from .mechanisms import MWEM, DataCubes, Direct, Flat, Fourier, MatrixMechanism, PriView, Uniform
+from .mechanisms import PriView
 
 __all__ = ["COMPARED", "add_commands"]
 
-COMPARED: Mapping[str, Callable[[], Any]] = {
-    "priview": PriView,
-    "priview-paper": PriView.paper,
-    "optimised": MatrixMechanism,
-    "direct": Direct,
-    "fourier": Fourier,
-    "flat": Flat,
-    "data-cubes": DataCubes,
-    "mwem": MWEM,
-    "uniform": Uniform,
-}
+COMPARED: Mapping[str, Callable[[], Any]] = {"priview": PriView, **PLAIN}
 _DEFAULT = "priview,priview-paper,optimised,direct,uniform"
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from .domain import Domain
 from .errors import MarginError
-from .mechanisms import DualQuery, PriView
+from .mechanisms import MWEM, DataCubes, Direct, DualQuery, Flat, Fourier, MatrixMechanism, PriView, Uniform
 from .queries import Conjunctions, Parities, Queries
 
-__all__ = ["MECHANISMS", "add_options", "mechanism_of"]
+__all__ = ["MECHANISMS", "PLAIN", "add_options", "mechanism_of"]
 
 Views = list[list[str]] | None
 
@@ -31,9 +31,30 @@ def _dual_query(parsed: argparse.Namespace, domain: Domain, views: Views) -> Dua
     return DualQuery(queries=queries, size=parsed.size)
 
 
+PLAIN: Mapping[str, Callable[[], Any]] = {
+    "priview-paper": PriView.paper,
+    "optimised": MatrixMechanism,
+    "direct": Direct,
+    "fourier": Fourier,
+    "flat": Flat,
+    "data-cubes": DataCubes,
+    "mwem": MWEM,
+    "uniform": Uniform,
+}
+"""Mechanisms that take no options on the command line."""
+
+
+def _plain(parsed: argparse.Namespace, domain: Domain, views: Views) -> Any:
+    _without_queries(parsed)
+    if views is not None:
+        raise MarginError(f"--views are for priview and dualquery, not for {parsed.mechanism}; give it a --workload")
+    return PLAIN[parsed.mechanism]()
+
+
 MECHANISMS: Mapping[str, Callable[[argparse.Namespace, Domain, Views], Any]] = {
     "priview": _priview,
     "dualquery": _dual_query,
+    **dict.fromkeys(PLAIN, _plain),
 }
 
 

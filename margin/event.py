@@ -56,5 +56,3 @@ def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
         else:
             total += event.sampler.rate * event.spread * event.draws
     return total
-
-

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 
 from .basis import Floats
 from .batch import OneByOne
@@ -32,6 +31,8 @@ class LBFGS(Penalised, OneByOne):
         def value_and_slope(scaled: Floats) -> tuple[float, Floats]:
             theta = scaled * scale
             return dual.value(theta), dual.gradient(theta, dual.distribution(theta)) * scale
+
+        import scipy.optimize
 
         found: Any = scipy.optimize.minimize(
             value_and_slope,

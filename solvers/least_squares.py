@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 
 from .backends import run
 from .basis import Floats
@@ -78,6 +77,8 @@ def _scipy(rows: Floats, right: Floats) -> tuple[Status, int, Floats | None]:
     count = rows.shape[1]
     heavy = _HEAVY * float(np.abs(rows).max()) / count
     try:
+        import scipy.optimize
+
         cells, _ = scipy.optimize.nnls(
             np.concatenate([rows, np.full((1, count), heavy)]), np.append(right, heavy * count), maxiter=30 * count
         )

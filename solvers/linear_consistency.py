@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 from scipy import sparse
 
 from .basis import Floats
@@ -67,6 +66,8 @@ def _solve(
 ) -> Floats:
     """The minimum over variables of which the first `free` have any sign."""
     bounds = [(None, None)] * free + [(0, None)] * (len(cost) - free)
+    import scipy.optimize
+
     optimize: Any = scipy.optimize  # its types do not know sparse matrices
     found = optimize.linprog(cost, A_ub=below, b_ub=bound, A_eq=equal, b_eq=right, bounds=bounds, method="highs")
     if found.x is None:

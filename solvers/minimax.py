@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 from scipy import sparse
 
 from .backends import available, run
@@ -60,6 +59,8 @@ class MinimaxLP(OneByOne):
     def _scipy(self, rows: Any, right: Floats, cells: int) -> tuple[Status, int, Floats | None]:
         matrix, bound, cost, total = _programme(rows, right, cells)
         options = {} if self.time_limit is None else {"time_limit": self.time_limit}
+        import scipy.optimize
+
         optimize: Any = scipy.optimize  # its types do not know sparse matrices
         found = optimize.linprog(cost, A_ub=matrix, b_ub=bound, A_eq=total, b_eq=[1.0], method="highs", options=options)
         status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(found.status, Status.FAILED)

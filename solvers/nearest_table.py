@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 
 from .basis import Floats
 
@@ -34,6 +33,8 @@ def nearest_table(matrix: Floats, answers: Floats) -> Floats:
     column = -np.ones((len(matrix), 1))
     below = np.concatenate([np.hstack([matrix, column]), np.hstack([-matrix, column])])
     bound = np.concatenate([answers, -answers]) / scale
+    import scipy.optimize
+
     optimize: Any = scipy.optimize
     found = optimize.linprog(np.append(np.zeros(matrix.shape[1]), 1.0), A_ub=below, b_ub=bound, method="highs")
     if found.x is None:

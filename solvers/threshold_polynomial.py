@@ -5,7 +5,6 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 
 from .basis import Floats
 
@@ -47,6 +46,8 @@ def _best(basis: Floats, target: Floats) -> tuple[Floats, float]:
     column = -np.ones((len(basis), 1))
     below = np.concatenate([np.hstack([basis, column]), np.hstack([-basis, column])])
     cost = np.append(np.zeros(basis.shape[1]), 1.0)
+    import scipy.optimize
+
     optimize: Any = scipy.optimize
     found = optimize.linprog(
         cost, A_ub=below, b_ub=np.concatenate([target, -target]), bounds=[(None, None)] * len(cost), method="highs"

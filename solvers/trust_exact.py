@@ -4,8 +4,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import scipy.optimize
-
 from .batch import OneByOne
 from .dual import Dual, Penalised, independent
 from .problem import Problem, Solution
@@ -23,6 +21,8 @@ class TrustExact(Penalised, OneByOne):
         start = independent(problem.shape, problem.index, problem.target)
         if not len(start):
             return self.solved(problem, dual, start, 0, started)
+        import scipy.optimize
+
         optimize: Any = scipy.optimize  # its types know only arrays of one dimension
         found = optimize.minimize(
             dual.value,

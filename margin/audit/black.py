@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
 
 from .._conversion import epsilon_of
 from ..budget import ApproxDP, Budget, PureDP
@@ -58,6 +57,8 @@ def too_different(first: Floats, second: Floats, claim: Claim, alpha: float) -> 
     high, low = (b, a) if best.swapped else (a, b)
     runs = len(high)
     hits, misses = (int(best.happens(sample).sum()) for sample in (high, low))
+    from scipy.special import betaincinv
+
     lower = float(betaincinv(hits, runs - hits + 1, alpha / 2)) if hits else 0.0
     upper = float(betaincinv(misses + 1, runs - misses, 1 - alpha / 2)) if misses < runs else 1.0
     if lower > float(np.max(claim(upper))):

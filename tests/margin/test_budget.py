@@ -91,7 +91,7 @@ NOT_A_NUMBER += [
     {1},
     1j,
     np.array([1.0]),
-    object(),
+    ...,
 ]
 OUT_OF_RANGE = [0, -1, -0.1, "-1", F(-1, 3), 1e-13, "9.99e-13", 5e-324, 1e7, 10**6 + 1, "1000000.000001"]
 UNREASONABLE = [10**5000, F(1, 10**5000), Decimal("1e999999999"), "1." + "0" * 5000 + "1"]
@@ -290,7 +290,7 @@ def test_split_in_proportion():
         [True, 1],
         [None],
         [[1]],
-        object(),
+        ...,
     ],
     ids=repr,
 )

@@ -375,7 +375,7 @@ def test_a_choice_on_the_border_of_acceptance(rate, words, offset):
     proposal = selection._Proposal(rate, np.array([0, -1, -3, -12, -20]))
     for candidate in range(1, 5):
         power = int(proposal.b[candidate])
-        p = exp_reference(rate * int(proposal.gaps[candidate])) << power
+        p = exp_reference(rate * (proposal.top - int(proposal.scores[candidate]))) << power
         u = ((p >> (BITS - 64 * words)) + offset).to_bytes(8 * words, "big")
         source = Script(u[:8][::-1], u[8:])
         assert proposal.accept(np.array([candidate]), source).tolist() == [offset < 0]
@@ -396,7 +396,7 @@ def test_all_decisions_of_a_choice_may_be_exact(monkeypatch):
 def test_a_proposal_is_never_below_what_is_wanted(rate, gaps):
     """2**-b >= exp(-x), by exact bounds; and at most four times as much, but for the smallest of all."""
     proposal = selection._Proposal(rate, -np.array(gaps))
-    for gap, b in zip(proposal.gaps.tolist(), proposal.b.tolist(), strict=True):
+    for gap, b in zip((proposal.top - proposal.scores).tolist(), proposal.b.tolist(), strict=True):
         low, high = exponential(rate * gap)(200)
         assert low <= 1 << (200 - b)
         assert b == proposal.cap or high << 2 >= 1 << (200 - b)

@@ -7,6 +7,8 @@ import pytest
 
 import margin
 from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload
+from margin.cli import main
+from margin.cli_mechanisms import PLAIN
 from margin.compare import compare
 from margin.plot import plot_error, plot_marginal
 
@@ -87,3 +89,36 @@ def test_what_is_too_large_to_draw_is_refused():
     domain = Domain({"a": 4, "b": 4, "c": 5})
     with pytest.raises(DomainError, match="too large to draw"):
         plot_marginal(Marginal(domain, np.ones((4, 4, 5)), np.ones((4, 4, 5))))
+
+
+def test_the_command_compares(table, domain, tmp_path, capsys):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    (tmp_path / "domain.json").write_text(domain.to_json())
+    command = ["compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json"), "--epsilon", "1"]
+    command += ["--mechanisms", "priview,direct,uniform", "--workload", "2way", "--runs", "1"]
+    assert main(command) == 0
+    output = capsys.readouterr().out
+    assert "not private" in output and all(name in output for name in ("priview", "direct", "uniform"))
+    picture = tmp_path / "picture.png"
+    assert main([*command, "--json", "--picture", str(picture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["private"] is False and len(found["mechanisms"]) == 3 and picture.stat().st_size > 1000
+    assert main([*command[:-4], "--mechanisms", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(PLAIN))
+def test_every_name_is_a_mechanism_that_releases(table, domain, tmp_path, name, capsys):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    (tmp_path / "domain.json").write_text(Domain({n: domain[n] for n in ("age", "sex", "region")}).to_json())
+    out = tmp_path / "out.margin"
+    command = ["release", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json"), "--epsilon", "1"]
+    assert main([*command, "--mechanism", name, "--workload", "age,sex", "-o", str(out)]) == 0
+    assert main(["marginal", str(out), "age", "sex"]) == 0 and main(["info", str(out)]) == 0
+    assert "age" in capsys.readouterr().out
+    assert main([*command, "--mechanism", name, "--views", "age,sex", "-o", str(out)]) == 2
+    assert "--workload" in capsys.readouterr().err

@@ -379,7 +379,7 @@ def test_views_are_counted_once():
     gate = Private(source, domain=DOMAIN, budget=PureDP(1), entropy=SeededEntropy(1))
     for _ in range(3):
         gate.measure([["a"], ["b"]], spend="0.1")
-    choose(gate, spend="0.1")
+    gate.select([["a"], ["b"]], [np.zeros(2), np.zeros(3)], spend="0.1")
     assert source.passes == 1
 
 
