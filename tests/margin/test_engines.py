@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import duckdb
@@ -271,18 +272,16 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
+def server():
     """The address of a PostgreSQL server of its own, on loopback."""
     pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
     found = [*sorted(Path("/usr/lib/postgresql").glob("*/bin")), *map(Path, [shutil.which("initdb") or ""])]
     programs = next((folder for folder in found if (folder / "initdb").exists()), None)
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
-    folder = tmp_path_factory.mktemp("postgres")
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to other users
     as_user = []
     if os.geteuid() == 0:  # the server refuses to run as root
-        for outer in (folder, *folder.parents[:2]):
-            outer.chmod(0o755)
         shutil.chown(folder, "postgres")
         as_user = ["runuser", "-u", "postgres", "--"]
     with socket.socket() as free:
@@ -295,6 +294,7 @@ def server(tmp_path_factory):
     subprocess.run([*control, "-o", options, "start"], **run)
     yield f"postgres:host=127.0.0.1 port={port} user=postgres dbname=postgres"
     subprocess.run([*control, "-m", "immediate", "stop"], **run)
+    shutil.rmtree(folder)
 
 
 def ingest(server, table, name="visits"):
