@@ -89,8 +89,8 @@ def from_measurements(
     >>> noisy = [(["a", "b"], [[10.2, 3.9], [5.1, 0.8]], 1.0), (["b", "c"], [[9.0, 6.1], [2.2, 2.9]], 1.0)]
     >>> synopsis = from_measurements(noisy, domain={"a": 2, "b": 2, "c": 2})
     >>> synopsis.marginal(["a", "c"]).counts.round(1)
-    array([[9.4, 5.2],
-           [2.5, 2.6]])
+    array([[7.8, 6.3],
+           [3.3, 2.6]])
     """
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     measured = [_marginal(declared, measurement) for measurement in measurements]
