@@ -90,10 +90,10 @@ def test_nothing_is_downloaded_unless_allowed(publisher, load):
         ("nursery", "nursery.data", b"usual,proper,complete,1,convenient,convenient,nonprob,recommended,recommend\n"),
         ("nursery", "nursery.data", b"<html>moved</html>\n"),
         ("nursery", "nursery.data", b""),
-        ("msnbc", "msnbc990928.seq.gz", gzip.compress(b"% heading\nfrontpage news\n\n1 2\n2\n")),
+        ("msnbc", "msnbc990928.seq.gz", gzip.compress(b"% heading\nfrontpage news\n\n1 2\n2\n", mtime=0)),
         ("msnbc", "msnbc990928.seq.gz", b"not zipped"),
-        ("msnbc", "msnbc990928.seq.gz", gzip.compress(b"1 2\nx\n")),
-        ("kosarak", "kosarak.dat.gz", gzip.compress(b"1 2 3\n1\n")),
+        ("msnbc", "msnbc990928.seq.gz", gzip.compress(b"1 2\nx\n", mtime=0)),
+        ("kosarak", "kosarak.dat.gz", gzip.compress(b"1 2 3\n1\n", mtime=0)),
     ],
 )
 def test_what_is_not_the_published_table_is_refused(publisher, load, name, content):
