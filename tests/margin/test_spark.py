@@ -56,14 +56,23 @@ def session(master, **options):
         builder = builder.config(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        active = SparkSession.getActiveSession()
+        if active is not None and active.sparkContext.master != master:
+            active.stop()  # a process has one at a time, and would get that one again
         return builder.getOrCreate()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def local():
-    running = session("local[2]")
-    yield running
-    running.stop()
+    """The session of this process, made anew when another test has stopped it."""
+    return session("local[2]")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_session_is_left():
+    yield
+    if "pyspark.sql" in sys.modules and (active := sys.modules["pyspark.sql"].SparkSession.getActiveSession()):
+        active.stop()
 
 
 @pytest.mark.parametrize(("seed", "attributes"), [(1, 1), (2, 7), (5, 40)])
