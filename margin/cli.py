@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from . import (
     ZCDP,
     ApproxDP,
@@ -172,7 +170,7 @@ def _data(parsed: argparse.Namespace) -> object:
 
 def _marginal(parsed: argparse.Namespace) -> str:
     marginal = load(parsed.file).marginal(parsed.attributes)
-    return {"table": _as_table, "csv": _as_csv, "json": _as_json}[parsed.format](marginal)
+    return {"table": _as_table, "csv": _as_csv, "json": Marginal.to_json}[parsed.format](marginal)
 
 
 def _info(parsed: argparse.Namespace) -> str:
@@ -264,15 +262,3 @@ def _as_csv(marginal: Marginal) -> str:
     writer.writerow([*marginal.attributes, "count", "noise_sd"])
     writer.writerows([*label, count, error] for label, count, error in _rows(marginal))
     return text.getvalue().rstrip("\n")
-
-
-def _as_json(marginal: Marginal) -> str:
-    variance = marginal.variance
-    return json.dumps(
-        {
-            "attributes": {name: list(attribute.labels) for name, attribute in marginal.domain.items()},
-            "counts": marginal.counts.tolist(),
-            "noise_sd": None if np.isnan(variance).any() else np.sqrt(variance).tolist(),
-        },
-        ensure_ascii=False,
-    )

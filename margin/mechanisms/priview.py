@@ -9,6 +9,7 @@ from ..budget import Budget
 from ..designs import least_squares_error
 from ..domain import Domain, View
 from ..errors import DomainError
+from ..estimate import estimate
 from ..private import Private
 from ..solvers import (
     Consistency,
@@ -94,14 +95,13 @@ class PriView:
         """Choose views, measure them, make them consistent and non-negative."""
         views, shares = self._chosen(private.domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
-        synopsis = ViewSynopsis.of(private.domain, measured, reconstruction=self.reconstruction)
-        log.info("making the views consistent")
-        tables = self.consistency(synopsis.tables)
-        if self.nonnegativity is not None:
-            tables = self.nonnegativity(tables)
-            if not self.nonnegativity.keeps_consistency:
-                tables = self.consistency(tables)
-        return synopsis.with_tables(tables)
+        return estimate(
+            private.domain,
+            measured,
+            consistency=self.consistency,
+            nonnegativity=self.nonnegativity,
+            reconstruction=self.reconstruction,
+        )
 
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..budget import PureDP
 from ..domain import Domain, View
 from ..errors import MarginError
 from ..marginal import Floats, Marginal
+from ..plot import noise_errors
 from ..synopses import ViewSynopsis
 from ..synopsis import Synopsis
 from .words import in_words
@@ -24,8 +24,6 @@ _VIEW_CELLS = 120_000
 _ANSWER_CELLS = 25_000
 """How many cells of further answers: each with its variance, some 0.5 MB of text."""
 
-_ERROR_SETS = 60
-_ERROR_CELLS = 1 << 14
 _MOST_ASKED = 6
 
 
@@ -128,23 +126,6 @@ def _candidates(domain: Domain) -> Iterator[View]:
 
 
 def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
-    """The noise part of the expected error, L2 over the number of rows, by the number of attributes."""
-    domain = synopsis.domain
-    rng = np.random.default_rng(0)
-    rows = []
-    for size in range(1, min(_MOST_ASKED, len(domain)) + 1):
-        drawn = {tuple(sorted(rng.choice(len(domain), size, replace=False).tolist())) for _ in range(_ERROR_SETS)}
-        views = [tuple(domain.attributes[place] for place in places) for places in sorted(drawn)]
-        views = [view for view in views if domain.cells(view) <= _ERROR_CELLS]
-        try:
-            errors = [_noise(marginal) for marginal in synopsis.marginals(views)] if views else []
-        except MarginError:
-            break
-        known = [error for error in errors if math.isfinite(error)]
-        if known:
-            rows.append({"size": float(size), "error": float(np.mean(known))})
-    return rows
-
-
-def _noise(marginal: Marginal) -> float:
-    return math.sqrt(float(marginal.variance.sum())) / max(marginal.total, 1.0)
+    """The mean noise part of the error, by the number of attributes."""
+    known = {size: noise_errors(synopsis, size) for size in range(1, _MOST_ASKED + 1)}
+    return [{"size": float(size), "error": float(np.mean(errors))} for size, errors in known.items() if errors]
