@@ -54,8 +54,8 @@ class Choices(Gate):
         arrays = [whole("a public answer", array, self.domain.shape(v)) for array, v in zip(public, views, strict=True)]
         weight = whole("weights", np.ones(len(views), int) if weights is None else weights, (len(views),))
         penalty = whole("penalties", np.zeros(len(views), int) if penalties is None else penalties, (len(views),))
-        if sum(np.abs(array).sum(dtype=np.float64) for array in arrays) > 2**40:
-            raise DomainError("public answers must not add up to more than 2**40")
+        if sum(np.abs(array).sum(dtype=np.float64) for array in arrays) > 2**39:
+            raise DomainError("public answers must not add up to more than 2**39")
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
             raise DomainError("weights must be whole numbers from 0 to 2**20, not all zero")
         about = (tuple(views), digest(*arrays, weight, penalty))

@@ -25,7 +25,9 @@ __all__ = ["Queries", "QueryRounds", "pure_epsilon"]
 
 log = logging.getLogger("margin")
 
-_LARGEST_SCORE = 1 << 60
+_LARGEST = 1 << 59
+"""Of each part of a score, so that no score is above 2**61. Arguments above it are refused, counts above it cut off: a
+refusal that depends on the rows would tell their number for nothing."""
 
 
 class Queries(Gate):
@@ -104,10 +106,9 @@ class Queries(Gate):
         if not isinstance(rounds, Rounds):
             raise DomainError("rounds must be Rounds")
         units = self._charge_for(rounds, spend)
-        rows = self._query_counts(queries)[1]
-        most = max(rounds.multiplier(len(rounds.samples)), 1) * max(rows, rounds.size)
-        if most > _LARGEST_SCORE:
-            raise DomainError("rounds times records times rows must be at most 2**60: use fewer")
+        if max(rounds.multiplier(len(rounds.samples)), 1) * rounds.size > _LARGEST:
+            raise DomainError("rounds times records times size must be at most 2**59: use fewer")
+        self._query_counts(queries)
         return QueryRounds(self, queries, replace(rounds), units)  # a copy: whose events are whose is told by identity
 
     def query_errors(
@@ -136,8 +137,8 @@ class Queries(Gate):
         self._check_queries(queries)
         known = whole("answered", answered, (len(queries),))
         records, size = positive_integer("records", records), positive_integer("size", size)
-        if records * size * len(queries) > _LARGEST_SCORE:
-            raise DomainError("records times size times queries must be at most 2**60")
+        if records * size * len(queries) > _LARGEST or size * int(np.abs(known).max()) * len(queries) > _LARGEST:
+            raise DomainError("records, or answers, times size times queries must be at most 2**59")
         events = []
         for part, moved in zip(split_units(self._units(spend), 2), (records * len(queries), records), strict=True):
             l1, l2_squared = self.budget.sensitivity(l1=moved, l2_squared=moved**2)
@@ -146,9 +147,7 @@ class Queries(Gate):
             events.append(
                 Event(method="query_errors", about=about, units=part, sampler=noise, l1=l1, l2_squared=l2_squared)
             )
-        counts, rows = self._query_counts(queries)
-        if records * rows * len(queries) > _LARGEST_SCORE:
-            raise DomainError("records times rows times queries must be at most 2**60")
+        counts = np.minimum(self._query_counts(queries)[0], _LARGEST // (records * len(queries)))
         errors = np.abs(records * counts - size * known)
         true = [errors.sum(keepdims=True), errors.max(keepdims=True)]
         noisy = self._answer(events, true, lambda: self._add_noise(events, true))
@@ -221,6 +220,8 @@ class QueryRounds:
             raise BudgetError("all rounds have been drawn")
         known = whole("answered", answered, (number,))
         multiplier, draws = rounds.multiplier(self._done), rounds.samples[self._done]
+        if rounds.size * int(np.abs(known).max()) > _LARGEST:
+            raise DomainError("answers times size must be at most 2**59")
         mechanism = ExponentialMechanism(rounds.rate)
         event = Event(
             method="sample_queries",
@@ -246,13 +247,17 @@ def scores_of(counts: Integers, rows: int, answered: Integers, multiplier: int, 
     """The scores of the queries, then of their negations: shape (2 * queries,).
 
     A query's is multiplier * count - size * answered; its negation's has rows - count for the count, and what of the
-    records, multiplier in all, does not answer yes.
+    records, multiplier in all, does not answer yes. Counts are cut off at what keeps the product below 2**59, which
+    moves them by no more than a row moves the counts themselves.
     """
+    most = _LARGEST // max(multiplier, 1)
     scores = np.empty(2 * counts.size, np.int64)
     asked, denied = scores[: counts.size], scores[counts.size :]
-    np.multiply(counts, multiplier, out=asked)
+    np.minimum(counts, most, out=asked)
+    np.minimum(rows - counts, most, out=denied)
+    scores *= multiplier
     asked -= size * answered
-    np.subtract(multiplier * (rows - size), asked, out=denied)
+    denied -= size * (multiplier - answered)
     return scores
 
 

@@ -5,6 +5,8 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import margin
 from margin import (
@@ -30,6 +32,7 @@ from margin.audit import audit
 from margin.budget import ZCDP, CertifiedDP
 from margin.entropy import SeededEntropy
 from margin.exact import selection
+from margin.private.queries import scores_of
 from margin.queries import BitTable, Conjunctions, Parities
 from margin.rounds import Rounds
 from margin.solvers import Anneal, Greedy, Status
@@ -480,3 +483,28 @@ def test_choices_among_many_are_made_by_the_same_classes(rate):
     assert (one[0] == other[0]).all() and (one[1] == other[1]).all()
     ordered = selection._ordered(one[0], np.cumsum(one[1]) - one[1])
     assert (ordered == np.argsort(one[0], kind="stable")).all()
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_no_refusal_tells_how_many_rows_there_are(rows):
+    """Arguments just below what is refused work whatever the rows are: counts are cut off, not refused."""
+    domain = margin.Domain({"a": 2, "b": 2})
+    queries = Conjunctions.random(domain, 1, 2, 0)
+    gate = margin.Private(
+        open_source(np.ones((rows, 2), int)), domain=domain, budget=PureDP(1000), entropy=SeededEntropy(1)
+    )
+    mean, largest = gate.query_errors(queries, np.zeros(len(queries), int), records=(1 << 59) // len(queries), size=1)
+    assert np.isfinite([mean, largest]).all()
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 2**58))
+def test_counts_that_are_cut_off_move_no_further_than_a_row_does(count, others, multiplier):
+    """Neither a score nor its negation's goes down, nor up by more than the multiplier, and none is above 2**61."""
+    rows, answered = count + others, np.array([min(3, multiplier)])
+    before = scores_of(np.array([count]), rows, answered, multiplier, 1)
+    for after in (
+        scores_of(np.array([count + 1]), rows + 1, answered, multiplier, 1),
+        scores_of(np.array([count]), rows + 1, answered, multiplier, 1),
+    ):
+        assert (after - before >= 0).all() and (after - before <= multiplier).all()
+    assert np.abs(before).max() <= 2**61
