@@ -12,7 +12,7 @@ from .budget import Budget
 from .domain import Domain
 from .errors import DataError, DomainError
 from .marginal import Marginal
-from .solvers import Consistency, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from .solvers import Consistency, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver, Tables
 from .synopses import ViewSynopsis
 from .synopsis import Provenance
 
@@ -42,12 +42,15 @@ def estimate(
     """
     synopsis = ViewSynopsis.of(domain, measured, reconstruction=reconstruction)
     log.info("making the views consistent")
-    tables = consistency(synopsis.tables)
-    if nonnegativity is not None:
-        tables = nonnegativity(tables)
-        if not nonnegativity.keeps_consistency:
-            tables = consistency(tables)
-    return synopsis.with_tables(tables)
+    return synopsis.with_tables(possible(consistency(synopsis.tables), nonnegativity, consistency))
+
+
+def possible(tables: Tables, nonnegativity: NonNegativity | None, consistency: Consistency) -> Tables:
+    """Consistent tables made non-negative, unless that is None, and consistent again."""
+    if nonnegativity is None:
+        return tables
+    changed = nonnegativity(tables)
+    return changed if nonnegativity.keeps_consistency else consistency(changed)
 
 
 def from_measurements(

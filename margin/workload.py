@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 
 from .domain import Domain, View
@@ -22,10 +22,13 @@ class Workload:
         The views, in order.
     weights
         How much the squared error of a cell of each view counts, > 0; 1 for each when not given.
+    kway
+        The number of attributes of each view, where these are all views of so many, of weight one.
     """
 
     views: tuple[View, ...]
     weights: tuple[float, ...] = ()
+    kway: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         weights = self.weights or (1.0,) * len(self.views)
@@ -68,7 +71,12 @@ class Workload:
         checked = tuple(domain.view(view) for view in views)
         if not checked:
             raise DomainError("a workload needs at least one view")
-        return cls(checked) if weights is None else cls(checked, _checked(weights, checked))
+        if weights is None:
+            return cls(checked)
+        every = views.kway if isinstance(views, Workload) and weights is views.weights else None
+        if every is not None and math.comb(len(domain), every) != len(checked):
+            every = None
+        return cls(checked, _checked(weights, checked), kway=every)
 
     @classmethod
     def all_kway(cls, domain: Domain, k: int) -> "Workload":
@@ -86,7 +94,7 @@ class Workload:
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
             raise DomainError(f"k ({k}) must be an integer from 1 to the number of attributes ({len(domain)})")
-        return cls(tuple(itertools.combinations(domain.attributes, k)))
+        return cls(tuple(itertools.combinations(domain.attributes, k)), kway=k)
 
     def __iter__(self) -> Iterator[View]:
         return iter(self.views)

@@ -14,6 +14,7 @@ from .constraint import Constraint
 from .context import Reconstruction
 from .coverage import coverage_error
 from .enumerate import Enumerate
+from .evidence import Evidence
 from .greedy import Greedy
 from .highs import Highs
 from .integer import BestResponse, Responder, Response
@@ -49,6 +50,7 @@ __all__ = [
     "Constraint",
     "CpSat",
     "Enumerate",
+    "Evidence",
     "Greedy",
     "Highs",
     "JointProjection",

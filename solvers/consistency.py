@@ -48,6 +48,9 @@ class Components:
         The number of axes of each distinct coefficient, shape (m,).
     deviation
         The cells' standard deviations, shape (n,).
+    metric
+        What a squared change of each distinct coefficient adds to that of all cells, each divided by its variance: the
+        precision of the coefficient's best linear estimate from independent tables; shape (m,).
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -66,8 +69,8 @@ class Components:
         )
         self._spread: Floats = spread
         self._weight = 1 / (self.deviation * self._spread) ** 2
-        self._precision: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
-        self.order = np.zeros(len(self._precision), dtype=np.int64)
+        self.metric: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
+        self.order = np.zeros(len(self.metric), dtype=np.int64)
         self.order[self._shared] = order
 
     def flatten(self, values: Iterable[Floats]) -> Floats:
@@ -85,7 +88,7 @@ class Components:
 
     def average(self, coefficients: Floats) -> Floats:
         """The precision-weighted mean of each distinct coefficient, shape (n,) to (m,)."""
-        return np.bincount(self._shared, weights=coefficients * self._weight) / self._precision
+        return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
 
     def synthesise(self, shared: Floats) -> Floats:
         """The cells of all views from the distinct coefficients, shape (m,) to (n,)."""
@@ -104,10 +107,21 @@ class Components:
         scatter = sparse.csr_array((1 / self._spread, (np.arange(count), self._shared)))
         return sparse.csr_array(sparse.block_diag(blocks) @ scatter)
 
-    @property
+    @cached_property
     def precision(self) -> Floats:
-        """The precision of each distinct coefficient's best linear estimate, shape (m,)."""
-        return self._precision
+        """The precision of the estimate of each distinct coefficient, shape (m,)."""
+        known = self._source.precisions
+        if known is None:
+            return self.metric
+        precision = np.empty_like(self.metric)
+        start = 0
+        for row in self._rows:
+            turn = self._turns[row]
+            basis = transform(tuple(self._source.values[row].shape[place] for place in turn))
+            masks = sum((basis.component >> here & 1) << place for here, place in enumerate(turn))
+            precision[self._shared[start : start + basis.cells]] = known[row][masks]
+            start += basis.cells
+        return precision
 
     @cached_property
     def packed(self) -> tuple[Integers, Integers, Integers, NDArray[np.bool_], int]:
@@ -146,7 +160,7 @@ class Components:
         places = np.flatnonzero(several[self._shared])
         places = places[np.argsort(self._shared[places], kind="stable")]
         numbers = self._shared[places]
-        into = (self._weight * self._spread * root)[places] / self._precision[numbers]
+        into = (self._weight * self._spread * root)[places] / self.metric[numbers]
         bounds = np.concatenate([[0], np.cumsum(holders[several])])
         return (pull, pulled), (bounds, places, into, out[places]), (weight[several], observed[several])
 

@@ -124,7 +124,8 @@ class JointProjection:
         if tables.total <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         # The total keeps its place: an infinite weight.
-        weight = np.where(components.order > 0, np.maximum(components.order, 1) ** -self.decay, np.inf)
+        known = components.precision / components.metric
+        weight = np.where(components.order > 0, known * np.maximum(components.order, 1) ** -self.decay, np.inf)
         cells = components.synthesise(observed)
         if cells.min() < 0:
             with single_thread():

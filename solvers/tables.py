@@ -28,6 +28,11 @@ class Tables:
     variances
         For each view the variance of the independent error of each cell, > 0. It serves as a weight: only ratios matter
         for consistency and non-negativity.
+    precisions
+        For consistent tables whose components are known better or worse than `variances` alone say (see `Evidence`):
+        for each view the precision of the estimate of each of its components, in the scaling of total times moment, by
+        bit masks over its axes, shape (2 ** axes,). Views that share a component give it the same precision. None when
+        all that is known is independent tables.
 
     Raises
     ------
@@ -39,6 +44,7 @@ class Tables:
     views: tuple[Axes, ...]
     values: tuple[Floats, ...]
     variances: tuple[float, ...]
+    precisions: tuple[Floats, ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
@@ -52,6 +58,8 @@ class Tables:
                 raise ValueError(f"the table of view {view} must be finite")
             if not (variance > 0 and math.isfinite(variance)):
                 raise ValueError(f"the variance of view {view} must be positive and finite, not {variance}")
+        if self.precisions is not None and [len(p) for p in self.precisions] != [1 << len(v) for v in self.views]:
+            raise ValueError("precisions must hold one number for each component of each view")
 
     def with_values(self, values: Sequence[Floats]) -> "Tables":
         """The same views with other tables."""
@@ -125,7 +133,7 @@ class Tables:
         """The precision of the best linear estimate of each component of a marginal; zero where no view holds it.
 
         A coefficient has variance ``cells x cell variance`` in any view that holds its component, in the scaling of
-        total times moment, and the views' precisions add up.
+        total times moment, and the views' precisions add up, unless `precisions` tells them.
 
         Returns
         -------
@@ -165,7 +173,23 @@ class Tables:
             sums, firsts = precision.reshape(-1, 2, 1 << place), view.reshape(-1, 2, 1 << place)
             sums[:, 0] += sums[:, 1]
             np.minimum(firsts[:, 0], firsts[:, 1], out=firsts[:, 0])
-        return precision, np.minimum(view, len(self.views) - 1)
+        held, view = view < len(self.views), np.minimum(view, len(self.views) - 1)
+        if self.precisions is not None:
+            precision = np.where(held, self._known_precision(asked, view), 0.0)
+        return precision, view
+
+    def _known_precision(self, asked: Integers, view: Integers) -> Floats:
+        """What `precisions` says of each component of many marginals, by the views that hold them, shapes as of
+        `holders`."""
+        assert self.precisions is not None
+        before = np.cumsum(self.member, axis=1) - self.member
+        own = np.zeros_like(view)
+        for place in range(asked.shape[1]):
+            present = np.arange(view.shape[1]) >> place & 1
+            axis = asked[:, place, None]
+            own += np.where(present & self.member[view, axis], 1 << before[view, axis], 0)
+        starts = np.concatenate([[0], np.cumsum([len(known) for known in self.precisions])[:-1]])
+        return np.asarray(np.concatenate(self.precisions)[starts[view] + own])
 
     def variance(self, axes: Axes) -> float:
         """The variance of each cell of the best linear estimate of a covered marginal; see `covered_variances`."""

@@ -1,5 +1,7 @@
 """The mechanisms, one class a file."""
 
+from .adaptive import Adaptive
+from .auto import Auto
 from .count_sketch import CountSketch
 from .data_cubes import DataCubes
 from .diffpart import DiffPart
@@ -24,6 +26,7 @@ from .optimised_marginals import OptimisedMarginals
 from .priority_sample import PrioritySample
 from .privbasis import PrivBasis
 from .priview import PriView
+from .residual import Residual
 from .semidefinite import Semidefinite
 from .threshold_sample import ThresholdSample
 from .uniform import Uniform
@@ -32,6 +35,8 @@ from .weighted_marginals import WeightedMarginals
 
 __all__ = [
     "MWEM",
+    "Adaptive",
+    "Auto",
     "CountSketch",
     "DPSense",
     "DPSenseS",
@@ -58,6 +63,7 @@ __all__ = [
     "PriView",
     "PrioritySample",
     "PrivBasis",
+    "Residual",
     "SampledItems",
     "Semidefinite",
     "ThresholdSample",

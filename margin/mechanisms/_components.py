@@ -15,12 +15,16 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from .._numbers import Number
 from ..budget import Budget
 from ..domain import Domain, View
 from ..marginal import Floats, Marginal
 from ..private import Private, Strategy
 from ..private.linear import linear_events, variance_of
 from ..private.strategy import Factor
+from ..solvers import Evidence
+from ..solvers.basis import contrasts
+from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from ._asked import check_reach
 
@@ -42,12 +46,16 @@ class Components:
         What is asked.
     shares
         What part of the budget each component gets, in the order of `sets`; None for equal noise in all answers.
+    order
+        On how many attributes a component may be; None for as many as the workload's views have. Components on more are
+        not measured: there are then no unbiased `answers`, and errors are those of the parts that are measured.
     """
 
     name: str
     domain: Domain
     workload: Workload
     shares: tuple[int, ...] | None = None
+    order: int | None = None
 
     def with_shares(self, shares: tuple[int, ...]) -> "Components":
         """The same components with other shares."""
@@ -58,7 +66,7 @@ class Components:
     @cached_property
     def sets(self) -> list[View]:
         """The sets of attributes whose components the workload needs."""
-        return closure(self.name, self.domain, self.workload)
+        return closure(self.name, self.domain, self.workload, self.order)
 
     @cached_property
     def strategies(self) -> list[Strategy]:
@@ -75,20 +83,41 @@ class Components:
             variances[view] = answers.variance
         return [self._marginal(view, tables, variances) for view in self.workload]
 
+    def measure(self, private: Private, evidence: Evidence, *, spend: Number | None = None) -> None:
+        """Measure the components, and add what they say to some evidence."""
+        measured = private.measure_linear(self.strategies, shares=self.shares, spend=spend)
+        for view, answers in zip(self.sets, measured, strict=True):
+            sizes = self.domain.shape(view) if view else ()
+            axes = self.domain.axes(view) if view else ()
+            variance = answers.variance / moments_in_answers(sizes)
+            evidence.add_component(axes, _moments(sizes, answers.values), max(variance, LEAST_VARIANCE))
+
     def expected_error(self, budget: Budget) -> float:
         """The expected squared error of `answers` over all cells, times the weights of the workload."""
+        return sum(cost * variance for cost, variance in zip(self.costs, self.variances(budget), strict=True))
+
+    def variances(self, budget: Budget) -> list[float]:
+        """The variance of the noise in the answers on each set."""
         events = linear_events(budget, self.strategies, shares=self.shares, units=budget.units)
-        return sum(cost * variance_of(event) for cost, event in zip(self.costs, events, strict=True))
+        return [variance_of(event) for event in events]
 
     @cached_property
     def costs(self) -> list[float]:
         """What noise of variance one in the answers on each set adds to the error."""
+        if self.workload.kway is not None:
+            return [self._held(subset, self.workload.kway) * self._moment(subset) for subset in self.sets]
         costs = dict.fromkeys(self.sets, 0.0)
         for view, weight in zip(self.workload, self.workload.weights, strict=True):
             share = weight / self.domain.cells(view)
             for subset in self._subsets(view):
                 costs[subset] += share
         return [cost * self._moment(subset) for subset, cost in costs.items()]
+
+    def _held(self, subset: View, k: int) -> float:
+        """The sum of one over the cells of all views of k attributes that hold a set: an elementary symmetric
+        polynomial of the inverse sizes of the others."""
+        sizes = tuple(sorted(self.domain[name].size for name in subset))
+        return _inverse_cells(tuple(sorted(self.domain.sizes)), sizes, k)
 
     def moments(self, view: View) -> list[tuple[View, float]]:
         """For each component of a view: what noise of variance one in its answers adds to the variance of each cell,
@@ -106,7 +135,7 @@ class Components:
         return math.prod(1.0 if size == 2 else (size - 1) / size for size in sizes)
 
     def _subsets(self, view: View) -> Iterable[View]:
-        return _subsets([name for name in _sorted(self.domain, view) if self.domain[name].size > 1])
+        return _subsets([name for name in _sorted(self.domain, view) if self.domain[name].size > 1], self.order)
 
     def _marginal(self, view: View, tables: Mapping[View, Floats], variances: Mapping[View, float]) -> Marginal:
         domain = self.domain
@@ -123,21 +152,41 @@ class Components:
         return Marginal(domain.restrict(view, checked=True), counts, np.full(counts.shape, variance))
 
 
-def closure(name: str, domain: Domain, workload: Iterable[View]) -> list[View]:
-    """All subsets of the views, with names in the order of the domain, without attributes of one value; small first.
+def closure(name: str, domain: Domain, workload: Iterable[View], order: int | None = None) -> list[View]:
+    """All subsets of the views, of at most `order` attributes, with names in the order of the domain, without
+    attributes of one value; small first.
 
     DomainError, naming the method, when they are too many.
     """
-    needed = sum(1 << len(view) for view in workload)
-    check_reach(
-        name, needed, _MOST_SETS, what="components of marginals", instead="PriView, or views of fewer attributes"
-    )
+    if isinstance(workload, Workload) and workload.kway is not None:
+        most = min(workload.kway, workload.kway if order is None else order)
+        varying = [name for name in domain if domain[name].size > 1]
+        _check_reach(name, sum(math.comb(len(varying), size) for size in range(most + 1)))
+        return list(_subsets(varying, most))
+    needed = sum(_number_of_subsets(len(view), order) for view in workload)
+    _check_reach(name, needed)
     varying = {name for name in domain if domain[name].size > 1}
     position = domain.position
     sets = {
-        subset for view in workload for subset in _subsets([name for name in _sorted(domain, view) if name in varying])
+        subset
+        for view in workload
+        for subset in _subsets([name for name in _sorted(domain, view) if name in varying], order)
     }
     return sorted(sets, key=lambda subset: (len(subset), [position[name] for name in subset]))
+
+
+@lru_cache(maxsize=4096)
+def _inverse_cells(sizes: tuple[int, ...], inner: tuple[int, ...], k: int) -> float:
+    """The sum over the multisets of k sizes that hold the inner ones, each counted once a view, of one over their
+    product; both ascending."""
+    others = list(sizes)
+    for size in inner:
+        others.remove(size)
+    sums = np.zeros(k - len(inner) + 1)
+    sums[0] = 1.0
+    for size in others:
+        sums[1:] += sums[:-1] / size
+    return float(sums[-1]) / math.prod(inner)
 
 
 def precise_shares(shares: Sequence[float] | Floats) -> tuple[int, ...]:
@@ -146,13 +195,23 @@ def precise_shares(shares: Sequence[float] | Floats) -> tuple[int, ...]:
     return tuple(max(1, round(share / largest * 2**50)) for share in shares)
 
 
+def _check_reach(name: str, needed: int) -> None:
+    instead = "PriView, or views of fewer attributes"
+    check_reach(name, needed, _MOST_SETS, what="components of marginals", instead=instead)
+
+
 def _sorted(domain: Domain, view: Iterable[str]) -> View:
     position = domain.position
     return tuple(sorted(view, key=lambda name: position[name]))
 
 
-def _subsets(names: Sequence[str]) -> Iterable[View]:
-    return itertools.chain.from_iterable(itertools.combinations(names, size) for size in range(len(names) + 1))
+def _subsets(names: Sequence[str], order: int | None = None) -> Iterable[View]:
+    most = len(names) if order is None else min(order, len(names))
+    return itertools.chain.from_iterable(itertools.combinations(names, size) for size in range(most + 1))
+
+
+def _number_of_subsets(count: int, order: int | None) -> int:
+    return 1 << count if order is None else sum(math.comb(count, size) for size in range(order + 1))
 
 
 def _strategy(domain: Domain, view: View) -> Strategy:
@@ -172,4 +231,24 @@ def _component(domain: Domain, view: View, values: Floats) -> Floats:
         size = domain[name].size
         inverse = np.array([[0.5], [-0.5]]) if size == 2 else (np.eye(size) - 1 / size) / size
         values = np.moveaxis(np.tensordot(inverse, values, axes=(1, axis)), 0, axis)
+    return values
+
+
+def moments_in_answers(sizes: Iterable[int]) -> int:
+    """By which factor noise in answers has a larger variance than in total times moment: along an axis of n > 2 values
+    the moments are the answers' contrasts over sqrt(n)."""
+    return math.prod(size for size in sizes if size > 2)
+
+
+def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
+    """Total times moment (see `solvers.basis`) of a component, of the answers on its set.
+
+    Along an axis of n > 2 values the answers are n times the table less its mean, the moments sqrt(n) times the table's
+    contrasts.
+    """
+    if not sizes:
+        return values.reshape(())
+    for axis, size in enumerate(sizes):
+        matrix = np.ones((1, 1)) if size == 2 else contrasts(size)[1:] / math.sqrt(size)
+        values = np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
     return values

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..domain import Domain
 from ..private.queries import QueryRounds
 from ..queries import BitTable, Queries
-from ..queries.bits import Words
+from ..queries.bits import Lines, Words
 from ..rounds import Rounds
 from ..solvers import BestResponse, Responder
 
@@ -55,12 +55,12 @@ class Play:
         """Play all rounds; the records, of all rounds."""
         domain, number = self.queries.domain, len(self.queries)
         answered = np.zeros(number, np.int64)
-        kept = _Kept(domain)
+        asked, kept = Lines.of(domain, self.queries.used), _Kept(domain)
         recent: deque[Integers] = deque(maxlen=self.pool)
         for place in range(len(self.rounds.samples)):
             recent.append(draws.draw(answered))
             records = self._records(place, np.concatenate(recent), answered)
-            answered += self.queries.counts(BitTable.of_codes(domain, records, self.queries.used))
+            answered += self.queries.counts(asked.table(records))
             kept.add(records)
             if place % 50 == 49:
                 log.info("round %d of %d", place + 1, len(self.rounds.samples))
@@ -116,7 +116,7 @@ class _Kept:
     """Records, packed 64 at a time."""
 
     def __init__(self, domain: Domain) -> None:
-        self._domain = domain
+        self._lines = Lines.of(domain)
         self._open: list[NDArray[np.unsignedinteger[Any]]] = []
         self._words: list[Words] = []
         self.rows = 0
@@ -132,10 +132,10 @@ class _Kept:
         if self._open:
             self._pack(self._open)
             self._open = []
-        return BitTable.of_words(self._domain, np.concatenate(self._words, axis=1), self.rows)
+        return BitTable.of_words(self._lines.domain, np.concatenate(self._words, axis=1), self.rows)
 
     def _pack(self, records: Sequence[NDArray[np.unsignedinteger[Any]]]) -> None:
-        self._words.append(BitTable.of_codes(self._domain, np.stack(records)).words)
+        self._words.append(self._lines.table(np.stack(records)).words)
 
 
 def probe(response: Responder, queries: Queries) -> str:

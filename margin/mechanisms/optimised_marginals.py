@@ -11,7 +11,7 @@ from ..solvers.bounded_weights import bounded_weights
 from ..workload import Workload
 from ._components import Components, precise_shares
 
-__all__ = ["OptimisedMarginals"]
+__all__ = ["OptimisedMarginals", "with_best_shares"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,18 +39,25 @@ class OptimisedMarginals:
     def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Components:
         """The components to measure and their shares; see `MatrixMechanism`."""
         components = Components("OptimisedMarginals", domain, workload)
-        bounds = [strategy.sensitivity(budget) for strategy in components.strategies]
-        power = 2 if isinstance(budget, PureDP) else 1
-        # The variance of a component's answers at share s is in proportion to steep / s ** power.
-        steep = np.array([float(l1**2 if power == 2 else l2_squared) for l1, l2_squared in bounds])
-        if self.largest:
-            variances = bounded_weights(
-                _cell_variances(components), steep ** (1 / power), power=1 / power, tolerance=self.tolerance
-            ).weights
-            shares = (steep / variances) ** (1 / power)
-        else:
-            shares = (steep * np.array(components.costs)) ** (1 / (1 + power))
-        return components.with_shares(precise_shares(shares))
+        return with_best_shares(components, budget, largest=self.largest, tolerance=self.tolerance)
+
+
+def with_best_shares(
+    components: Components, budget: Budget, *, largest: bool = False, tolerance: float = 1e-6
+) -> Components:
+    """Components with the shares that `OptimisedMarginals` describes."""
+    bounds = [strategy.sensitivity(budget) for strategy in components.strategies]
+    power = 2 if isinstance(budget, PureDP) else 1
+    # The variance of a component's answers at share s is in proportion to steep / s ** power.
+    steep = np.array([float(l1**2 if power == 2 else l2_squared) for l1, l2_squared in bounds])
+    if largest:
+        variances = bounded_weights(
+            _cell_variances(components), steep ** (1 / power), power=1 / power, tolerance=tolerance
+        ).weights
+        shares = (steep / variances) ** (1 / power)
+    else:
+        shares = (steep * np.array(components.costs)) ** (1 / (1 + power))
+    return components.with_shares(precise_shares(shares))
 
 
 def _cell_variances(components: Components) -> sparse.csr_array:

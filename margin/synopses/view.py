@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 _MAX_CELLS = 1 << 24
 
-_LEAST_VARIANCE = 1e-12
+LEAST_VARIANCE = 1e-12
 """Below this, noise is zero with near certainty, and weights by its inverse would overflow."""
 
 
@@ -62,7 +62,7 @@ class ViewSynopsis(Synopsis):
             values=tuple(
                 marginal.counts.transpose(np.argsort(view)) for marginal, view in zip(measured, axes, strict=True)
             ),
-            variances=tuple(max(float(marginal.variance.flat[0]), _LEAST_VARIANCE) for marginal in measured),
+            variances=tuple(max(float(marginal.variance.flat[0]), LEAST_VARIANCE) for marginal in measured),
         )
         names = tuple(marginal.attributes for marginal in measured)
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
@@ -74,6 +74,12 @@ class ViewSynopsis(Synopsis):
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
         """The same synopsis, answering by another solver."""
         return dataclasses.replace(self, reconstruction=reconstruction)
+
+    @classmethod
+    def of_tables(cls, domain: Domain, tables: Tables, *, reconstruction: Solver) -> "ViewSynopsis":
+        """A synopsis of consistent tables of views of the domain."""
+        names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
+        return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
 
     @property
     def views(self) -> tuple[Marginal, ...]:
@@ -196,7 +202,10 @@ class ViewSynopsis(Synopsis):
             "variances": self.tables.variances,
             "reconstruction": describe(self.reconstruction),
         }
-        return Packed(fields, {"tables": np.concatenate([value.ravel() for value in self.tables.values])})
+        arrays = {"tables": np.concatenate([value.ravel() for value in self.tables.values])}
+        if self.tables.precisions is not None:
+            arrays["precisions"] = np.concatenate(self.tables.precisions)
+        return Packed(fields, arrays)
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
@@ -204,16 +213,17 @@ class ViewSynopsis(Synopsis):
         names = tuple(domain.view(view) for view in packed.fields["views"])
         axes = [tuple(sorted(domain.axes(view))) for view in names]
         shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
-        sizes = [math.prod(shape) for shape in shapes]
-        (flat,) = packed.arrays.values()
-        if flat.dtype != np.float64 or flat.shape != (sum(sizes),):
+        arrays = dict(packed.arrays)
+        parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
+        known = arrays.pop("precisions", None)
+        if arrays:
             raise ValueError("unexpected array")
-        parts = np.split(flat.astype(np.float64), np.cumsum(sizes)[:-1])
         tables = Tables(
             sizes=domain.sizes,
             views=tuple(axes),
             values=tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
             variances=tuple(float(variance) for variance in packed.fields["variances"]),
+            precisions=None if known is None else tuple(_split(known, [1 << len(view) for view in axes])),
         )
         solver = _solver(packed.fields["reconstruction"])
         return cls(domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance)
@@ -255,6 +265,13 @@ class ViewSynopsis(Synopsis):
 
 
 _NOTHING = np.empty(0)
+
+
+def _split(flat: NDArray[np.generic], lengths: Sequence[int]) -> list[Floats]:
+    """The parts of these lengths of an array from a file."""
+    if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
+        raise ValueError("unexpected array")
+    return np.split(flat.astype(np.float64), np.cumsum(lengths)[:-1])
 
 
 def _at_once(shape: tuple[int, ...]) -> int:

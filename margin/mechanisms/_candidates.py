@@ -1,0 +1,194 @@
+"""What could be measured, and what each choice is expected to give: noise in closed form, and what is missed by an
+assumption about the data."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..budget import Budget
+from ..designs import covering_views
+from ..domain import Domain, View
+from ..solvers import Newton, Tables
+from ..workload import Workload
+from ._strength import Strength
+from .priview import PriView
+from .residual import Residual
+
+__all__ = ["Candidate", "candidates"]
+
+Floats = NDArray[np.float64]
+
+_SAMPLE = 200
+"""Of a larger workload so many views are looked at."""
+
+_LIMITS = tuple(1 << power for power in range(4, 15))
+"""How many cells the views of a cover may have at most."""
+
+_MOST_VIEWS = 3_000
+_MOST_SETS = 20_000
+_MOST_CELLS = 1 << 20
+"""How many cells all measured tables may have: they are made non-negative together, in seconds."""
+
+_JOINT_CELLS = 1 << 17
+"""Up to this size of the full table maximum entropy is taken over all attributes at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A mechanism, and what is expected of it for a workload.
+
+    Attributes
+    ----------
+    mechanism
+        It, ready for `release`.
+    note
+        What it measures, in words.
+    noise
+        The expected squared error that noise adds to all cells of all marginals of the workload, times their weights.
+    missed
+        The squared error that comes from what is not measured, for one row; it grows with their square.
+    """
+
+    mechanism: PriView | Residual
+    note: str
+    noise: float
+    missed: float
+
+    def error(self, rows: float) -> float:
+        """The expected squared error for so many rows."""
+        return self.noise + self.missed * rows**2
+
+
+def candidates(domain: Domain, workload: Workload, budget: Budget, strength: Strength) -> list[Candidate]:
+    """Everything that is considered, from public facts alone: the full table, the residual components of each order,
+    and covers of all pairs, triples and quadruples by views of several sizes, in equal shares."""
+    asked = _Asked(domain, workload)
+    found = []
+    for mechanism, note, precision in itertools.chain(_residuals(domain, workload, budget), _covers(domain, budget)):
+        noise, missed = asked.errors(precision, strength)
+        found.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
+    return found
+
+
+class _Precision:
+    """The precision of the estimates of components; zero where they are not measured."""
+
+    def __call__(self, axes: NDArray[np.int64]) -> Floats:
+        """Of all components of sets of axes, shape (n, k) to (n, 2 ** k)."""
+        raise NotImplementedError
+
+
+class _OfViews(_Precision):
+    def __init__(self, domain: Domain, views: Iterable[tuple[int, ...]], variance: float) -> None:
+        known = tuple(views)
+        empty = tuple(np.broadcast_to(np.zeros(()), [domain.sizes[axis] for axis in view]) for view in known)
+        self._tables = Tables(sizes=domain.sizes, views=known, values=empty, variances=(variance,) * len(known))
+
+    def __call__(self, axes: NDArray[np.int64]) -> Floats:
+        return self._tables.holders(axes)[0]
+
+
+class _OfComponents(_Precision):
+    def __init__(self, known: Mapping[View, float], names: View) -> None:
+        self._known, self._names = known, names
+
+    def __call__(self, axes: NDArray[np.int64]) -> Floats:
+        precision = np.zeros((len(axes), 1 << axes.shape[1]))
+        for row, some in enumerate(axes.tolist()):
+            for mask in range(precision.shape[1]):
+                view = tuple(self._names[axis] for place, axis in enumerate(some) if mask >> place & 1)
+                precision[row, mask] = self._known.get(view, 0.0)
+        return precision
+
+
+class _Asked:
+    """The workload, or a sample of it that stands for all."""
+
+    def __init__(self, domain: Domain, workload: Workload) -> None:
+        rows = np.arange(len(workload))
+        if len(rows) > _SAMPLE:
+            rows = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+        self._weight = len(workload) / len(rows)
+        self._groups: dict[int, tuple[list[tuple[int, ...]], list[float]]] = {}
+        for row in rows.tolist():
+            axes = tuple(a for a in sorted(domain.axes(workload.views[row])) if domain.sizes[a] > 1)
+            views, weights = self._groups.setdefault(len(axes), ([], []))
+            views.append(axes)
+            weights.append(workload.weights[row])
+        self._sizes = np.array(domain.sizes)
+
+    def errors(self, precision: _Precision, strength: Strength) -> tuple[float, float]:
+        """The noise part and the missed part for one row, over the whole workload."""
+        noise = missed = 0.0
+        for length, (views, weights) in self._groups.items():
+            axes = np.array(views, dtype=np.int64).reshape(-1, length)
+            known = precision(axes)
+            width = np.ones((len(axes), 1))
+            for place in range(length):
+                width = np.concatenate([width, width * (self._sizes[axes[:, place, None]] - 1.0)], axis=1)
+            share = np.array(weights) / self._sizes[axes].prod(axis=1)
+            measured = known > 0
+            noise += float(share @ np.where(measured, width / np.where(measured, known, 1.0), 0.0).sum(axis=1))
+            squares = width * strength.square(_depths(measured))
+            missed += float(share @ np.where(measured, 0.0, squares).sum(axis=1))
+        return noise * self._weight, missed * self._weight
+
+
+def _depths(measured: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each component, by bit masks, the largest t such that all its parts on t attributes are measured."""
+    count = measured.shape[1]
+    depths = np.zeros(measured.shape, dtype=np.int64)
+    for mask in range(1, count):
+        parts = [mask & ~(1 << place) for place in range(count.bit_length() - 1) if mask >> place & 1]
+        depths[:, mask] = np.where(measured[:, mask], mask.bit_count(), depths[:, parts].min(axis=1))
+    return depths
+
+
+def _residuals(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tuple[Residual, str, _Precision]]:
+    varying = sum(size > 1 for size in domain.sizes)
+    for order in range(1, min(varying, max(map(len, workload))) + 1):
+        if math.comb(varying, order) > _MOST_SETS or _cells(domain, order) > _MOST_CELLS:
+            return
+        mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
+        known = mechanism.precisions(domain, workload, budget)
+        yield mechanism, f"components of up to {order} attributes", _OfComponents(known, domain.attributes)
+
+
+def _cells(domain: Domain, order: int) -> float:
+    """The number of cells of all tables on `order` attributes."""
+    sums = [1.0] + [0.0] * order
+    for size in domain.sizes:
+        for place in range(order, 0, -1):
+            sums[place] += sums[place - 1] * size
+    return sums[order]
+
+
+def _covers(domain: Domain, budget: Budget) -> Iterator[tuple[PriView, str, _Precision]]:
+    seen = set()
+    for strength in (2, 3, 4):
+        if strength > len(domain) or math.comb(len(domain), strength) > _MOST_SETS:
+            continue
+        for limit in (*_LIMITS, _MOST_CELLS):
+            if limit == _MOST_CELLS and math.prod(domain.sizes) > limit:
+                continue
+            views = covering_views(domain.sizes, max_cells=limit, t=strength)
+            cells = [math.prod(domain.sizes[axis] for axis in view) for view in views]
+            if views in seen or len(views) > _MOST_VIEWS or sum(cells) > _MOST_CELLS:
+                continue
+            seen.add(views)
+            names = [tuple(domain.attributes[axis] for axis in view) for view in views]
+            charge = min(budget.split(len(views)))
+            l1, l2_squared = budget.sensitivity()
+            variance = budget.noise(charge, l1=l1, l2_squared=l2_squared).variance
+            note = f"{len(views)} view{'s' if len(views) > 1 else ''} of up to {max(cells):,} cells"
+            mechanism = PriView(views=names, reconstruction=_reconstruction(domain))
+            yield mechanism, note, _OfViews(domain, views, variance)
+
+
+def _reconstruction(domain: Domain) -> Newton:
+    """Maximum entropy over all attributes at once where they are few."""
+    return Newton(context=len(domain)) if math.prod(domain.sizes) <= _JOINT_CELLS else Newton()

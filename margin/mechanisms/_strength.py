@@ -1,0 +1,111 @@
+"""How much marginals say beyond marginals on fewer attributes: assumed, or learnt from noisy tables."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DomainError
+from ..solvers import Newton, Problem, Tables
+
+__all__ = ["Strength", "Structure", "learned"]
+
+Floats = NDArray[np.float64]
+
+Structure = Literal["weak", "medium", "strong"]
+
+_DOUBT = 1.0
+"""The standard deviation of the logarithm of a strength, before anything is learnt."""
+
+_MOST_PARTS = 120
+"""So many parts of the tables are looked at, for each number of attributes."""
+
+_MOST_CELLS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strength:
+    """How much is missed of what is not measured.
+
+    A component of which all parts on up to t attributes are measured, but not all larger ones, is estimated by maximum
+    entropy from those. What is missed of it is taken to have, for each of its moments (means of functions of mean
+    square one), the mean square singles**2 for t = 1, pairs**2 for t = 2 and triples**2 for t = 3; beyond that it
+    changes from each t to the next by the same factor as from 2 to 3.
+
+    Attributes
+    ----------
+    singles, pairs, triples
+        As above, > 0.
+    """
+
+    singles: float
+    pairs: float
+    triples: float
+
+    @classmethod
+    def of(cls, structure: Structure) -> "Strength":
+        """By the words of `Auto`.
+
+        Raises
+        ------
+        DomainError
+            When it is none of them.
+        """
+        if structure not in _PAIRS:
+            raise DomainError(f"structure ({structure!r}) must be one of {', '.join(map(repr, _PAIRS))}")
+        return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_PAIRS[structure] / 3)
+
+    def square(self, depth: NDArray[np.int64]) -> Floats:
+        """The mean square of what is missed of a moment, by the t above."""
+        beyond = self.pairs * (self.triples / self.pairs) ** (depth - 2.0)
+        return np.asarray(np.where(depth >= 2, beyond, np.where(depth == 1, self.singles, 1.0)) ** 2)
+
+
+_SINGLES = 0.03
+
+_PAIRS: Mapping[str, float] = {"weak": 0.002, "medium": 0.008, "strong": 0.02}
+
+
+def learned(tables: Tables, before: Strength) -> Strength:
+    """The strength that noisy tables of a few views speak for, together with what was assumed before.
+
+    Parts of the views on t + 1 attributes are estimated by maximum entropy from all that they say on up to t; the
+    squares of what that misses, less those of the noise, tell the strength. Its logarithm is normal before; the
+    estimate is the root of the mean of its square after.
+    """
+    found = {}
+    for name, known in (("singles", 1), ("pairs", 2), ("triples", 3)):
+        grid = getattr(before, name) * np.exp(np.linspace(-3, 3, 61) * _DOUBT)
+        likelihood = -(np.log(grid / getattr(before, name)) ** 2) / (2 * _DOUBT**2)
+        for squares, count, variance in _misses(tables, known):
+            spread = variance + grid**2
+            likelihood -= (squares / spread + count * np.log(spread)) / 2
+        weight = np.exp(likelihood - likelihood.max())
+        found[name] = math.sqrt(float(weight @ grid**2 / weight.sum()))
+    return replace(before, **found)
+
+
+def _misses(tables: Tables, known: int) -> Iterator[tuple[float, int, float]]:
+    """For parts on one attribute more than known: the sum of the squared misses of the moments of the component of all
+    its attributes, their number, and the variance of the noise in each."""
+    solver = Newton(bars=False)
+    for axes in _parts(tables, known + 1):
+        problem = Problem.of(tables, axes)
+        low = problem.order <= known
+        fewer = replace(problem, index=problem.index[low], target=problem.target[low], variance=problem.variance[low])
+        solution = solver.solve(fewer)
+        if solution.status.ok and not low.all():
+            missed = problem.moments(solution.table.ravel() / problem.total)[~low] - problem.target[~low]
+            yield float(missed @ missed), len(missed), float(problem.variance[~low].mean())
+
+
+def _parts(tables: Tables, size: int) -> list[tuple[int, ...]]:
+    """Some sets of so many attributes within a view, an even sample of all of them."""
+    sizes = np.array(tables.sizes)
+    all_parts = sorted({part for view in tables.views for part in itertools.combinations(view, size)})
+    small = [part for part in all_parts if sizes[list(part)].min() > 1 and sizes[list(part)].prod() <= _MOST_CELLS]
+    return small[:: max(1, len(small) // _MOST_PARTS)]

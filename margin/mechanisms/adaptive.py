@@ -1,0 +1,206 @@
+"""`Adaptive`: a part of the budget learns how much high-order structure there is, and where; the rest measures that."""
+
+import itertools
+import logging
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..budget import Budget
+from ..domain import Domain, View
+from ..errors import DomainError
+from ..estimate import possible
+from ..marginal import Marginal
+from ..private import Private
+from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ..synopses import ViewSynopsis
+from ..synopses.view import LEAST_VARIANCE
+from ..workload import Workload
+from ._candidates import Candidate, candidates
+from ._strength import Strength, Structure, learned
+from .auto import usual_workload
+from .priview import PriView
+from .residual import Residual
+
+__all__ = ["Adaptive"]
+
+log = logging.getLogger("margin")
+
+_PROBES = 4
+"""How many views are measured to learn from."""
+
+_PROBE_CELLS = 64
+"""How many cells these have at most, unless three attributes have more."""
+
+_MOST_PROBE_CELLS = 4096
+
+_CONTESTANTS = 1_000
+"""How many views compete in a round at most."""
+
+_CHOICE = Fraction(1, 10)
+"""The part of a round that chooses; the rest measures (McKenna et al., VLDB 2022)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptive:
+    """Learn privately what pays, then measure it.
+
+    First a few small views, chosen by a public rule, are measured. How far maximum entropy is from them tells how much
+    high-order structure there is, and so which of the candidates of `Auto` to measure. In each round after that the
+    exponential mechanism chooses the view that the answers so far are furthest from, in L1 distance less what noise
+    alone would cost, and it is measured, too; when a round changes the answers by less than its noise, the next one
+    gets twice as much (as in AIM, McKenna et al., VLDB 2022). All that was measured, in whatever step, counts by its
+    precision.
+
+    Parameters
+    ----------
+    rounds
+        How many views are chosen by their gap at most; 0 for none. None takes as many as there are attributes where
+        more is expected to be missed than noise adds, else none.
+    learn_share
+        What part of the budget measures the first views, > 0 and < 1.
+    rounds_share
+        What part goes into the rounds, where there are any, > 0 and < 1 - learn_share.
+    structure
+        See `Auto`: what is assumed before anything is learnt.
+    max_cells
+        The most cells of a view that is chosen in a round.
+    nonnegativity
+        Removes negative counts; None leaves them.
+    reconstruction
+        Answers what no view covers; None takes maximum entropy, over all attributes at once where they are few.
+    """
+
+    rounds: int | None = None
+    learn_share: float = 0.1
+    rounds_share: float = 0.3
+    structure: Structure = "medium"
+    max_cells: int = 4096
+    nonnegativity: NonNegativity | None = JointProjection()
+    reconstruction: Solver | None = None
+
+    def __post_init__(self) -> None:
+        Strength.of(self.structure)
+        if self.rounds is not None and (not isinstance(self.rounds, int) or self.rounds < 0 or self.rounds is True):
+            raise DomainError(f"rounds ({self.rounds!r}) must be a whole number >= 0, or None")
+        for name in ("learn_share", "rounds_share"):
+            share = getattr(self, name)
+            if isinstance(share, bool) or not isinstance(share, int | float | Fraction) or not 0 < share < 1:
+                raise DomainError(f"{name} ({share!r}) must be a number > 0 and < 1")
+        if self.learn_share + self.rounds_share >= 1:
+            raise DomainError("learn_share and rounds_share must leave some of the budget: they add up to 1 or more")
+
+    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+        """Learn, choose, measure, and go after the largest gaps."""
+        domain, budget = private.domain, private.budget
+        asked = usual_workload(domain, workload)
+        evidence = Evidence(sizes=domain.sizes)
+        _add(evidence, domain, private.measure(_probes(domain), spend=_part(self.learn_share)))
+        tables = evidence.tables()
+        rows = max(1.0, tables.total)
+        strength = learned(tables, Strength.of(self.structure)) if tables.total > 0 else Strength.of(self.structure)
+        found = candidates(domain, asked, budget, strength)
+        if not found:  # too many attributes to compare
+            return self._synopsis(domain, _measured(PriView(), evidence, private, asked, None), Newton())
+        chosen = min(found, key=lambda candidate: candidate.error(rows))
+        log.info("measuring %s", chosen.note)
+        solver = self.reconstruction or chosen.mechanism.reconstruction
+        contestants = _contestants(domain, asked, self.max_cells)
+        rounds = min(self._rounds(domain, chosen, rows), len(contestants))
+        base = 1 - _part(self.learn_share) - _part(self.rounds_share)
+        _measured(chosen.mechanism, evidence, private, asked, base if rounds else None)
+        synopsis = self._synopsis(domain, evidence, solver)
+        return self._go_on(private, evidence, synopsis, contestants, rounds) if rounds else synopsis
+
+    def _rounds(self, domain: Domain, chosen: Candidate, rows: float) -> int:
+        if self.rounds is not None:
+            return self.rounds
+        return len(domain) if chosen.missed * rows**2 > chosen.noise else 0
+
+    def _go_on(
+        self, private: Private, evidence: Evidence, synopsis: ViewSynopsis, contestants: list[View], rounds: int
+    ) -> ViewSynopsis:
+        """Round after round the view with the largest gap, until all is spent."""
+        domain, left = private.domain, _part(self.rounds_share)
+        each = left / rounds
+        while left:
+            if left < 2 * each:
+                each = left
+            left -= each
+            deviation = _deviation(private.budget, each * (1 - _CHOICE))
+            noise = [math.ceil(deviation * domain.cells(view)) for view in contestants]
+            (place,) = private.select(
+                contestants, synopsis.marginals(contestants), penalties=noise, spend=each * _CHOICE
+            )
+            view = contestants[place]
+            log.info("measuring %s", ", ".join(view))
+            _add(evidence, domain, private.measure([view], spend=each * (1 - _CHOICE) if left else None))
+            before, synopsis = synopsis, self._synopsis(domain, evidence, synopsis.reconstruction)
+            change = np.abs(synopsis.marginal(view).counts - before.marginal(view).counts).sum()
+            if change <= noise[place]:
+                each *= 2
+        return synopsis
+
+    def _synopsis(self, domain: Domain, evidence: Evidence, solver: Solver) -> ViewSynopsis:
+        tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
+        return ViewSynopsis.of_tables(domain, tables, reconstruction=solver)
+
+
+def _part(share: float) -> Fraction:
+    return Fraction(share).limit_denominator(10**6)
+
+
+def _deviation(budget: Budget, part: Fraction) -> float:
+    """The expected size of the noise in a count that is measured with a part of the budget."""
+    l1, l2_squared = budget.sensitivity()
+    charge = max(1, math.floor(part * budget.units))
+    return math.sqrt(2 / math.pi * budget.noise(charge, l1=l1, l2_squared=l2_squared).variance)
+
+
+def _add(evidence: Evidence, domain: Domain, measured: Iterable[Marginal]) -> None:
+    for marginal in measured:
+        axes = domain.axes(marginal.attributes)
+        table = marginal.counts.transpose(np.argsort(axes))
+        evidence.add_table(tuple(sorted(axes)), table, max(float(marginal.variance.flat[0]), LEAST_VARIANCE))
+
+
+def _measured(
+    mechanism: PriView | Residual, evidence: Evidence, private: Private, workload: Workload, spend: Fraction | None
+) -> None:
+    """Add what a mechanism would measure."""
+    domain = private.domain
+    if isinstance(mechanism, Residual):
+        mechanism.components(domain, workload, private.budget).measure(private, evidence, spend=spend)
+        return
+    planned = mechanism.planned(domain, workload, private.budget)
+    _add(evidence, domain, private.measure(planned.views or (), shares=planned.shares, spend=spend))
+
+
+def _probes(domain: Domain) -> list[View]:
+    """A few views of at least three attributes where there are so many, the same for every domain of these sizes."""
+    rng = np.random.default_rng(0)
+    varying = [name for name in domain if domain[name].size > 1] or [domain.attributes[0]]
+    views: list[View] = []
+    for _ in range(_PROBES):
+        view: list[str] = []
+        for place in rng.permutation(len(varying)).tolist():
+            wider = [*view, varying[place]]
+            if domain.cells(wider) <= (_PROBE_CELLS if len(wider) > 3 else _MOST_PROBE_CELLS):
+                view = wider
+        views.append(tuple(sorted(view or [varying[0]], key=domain.position.__getitem__)))
+    return list(dict.fromkeys(views))
+
+
+def _contestants(domain: Domain, workload: Workload, max_cells: int) -> list[View]:
+    """Pairs, triples and quadruples within views of the workload, an even sample of them where they are many."""
+    step = max(1, len(workload) // _CONTESTANTS)
+    found: dict[View, None] = {}
+    for view in workload.views[::step]:
+        names = sorted((name for name in view if domain[name].size > 1), key=domain.position.__getitem__)
+        for size in (2, 3, 4):
+            found.update(dict.fromkeys(itertools.combinations(names, size)))
+    small = [view for view in found if domain.cells(view) <= max_cells]
+    return small[:: max(1, len(small) // _CONTESTANTS)]
