@@ -117,6 +117,17 @@ class Attribute:
         code = self._plain_code(value)
         return self._other_code if code == UNSEEN else code
 
+    def category(self, value: object) -> int:
+        """The code of a category that is named by its label, by a value in it, or by None for the missing; `UNSEEN`
+        for any other, even where the attribute has a category for those."""
+        if self.bins is not None and isinstance(value, str | int | float) and value in self._bin_labels:
+            return self._bin_labels[value]
+        return self._missing_code if self.is_missing(value) else self._plain_code(value)
+
+    def label(self, code: int) -> Value:
+        """The category of a code; see `labels`."""
+        return code if self.values is None and self.bins is None else self.labels[code]
+
     def is_missing(self, value: object) -> bool:
         """Whether a value is a null, NaN or an empty text; where numbers are declared, also the text "nan"."""
         if value is None or value != value:
@@ -152,6 +163,10 @@ class Attribute:
     @cached_property
     def _bin_extras(self) -> tuple[Value, ...]:
         return tuple(dict.fromkeys(label for label in (self.other, self.missing) if label is not None))
+
+    @cached_property
+    def _bin_labels(self) -> dict[Value, int]:
+        return {label: code for code, label in enumerate(self.labels)}
 
     @cached_property
     def _numeric(self) -> bool:

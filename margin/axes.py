@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "Halves", "Leaves", "Level", "Pick", "Tree", "nested"]
+__all__ = ["Axis", "Halves", "Leaves", "Level", "Pick", "Tree", "nested", "parents"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -157,6 +157,17 @@ class Tree(Axis):
             low, high = (low + left) >> 1, (high - right) >> 1
         return np.concatenate([*found, self.levels[-1].offset + low[low < high]])
 
+    def children(self, nodes: Integers) -> Integers:
+        """How many nodes are right below each: two, one at the end, none below a code."""
+        level, place = self._located(nodes)
+        widths = np.array([each.width for each in self.levels])
+        below = np.minimum(widths[np.maximum(level - 1, 0)] - 2 * place, 2)
+        return np.asarray(np.where(level > 0, below, 0), np.int64)
+
+    def level(self, nodes: Integers) -> Integers:
+        """The level of each, 0 for a code."""
+        return self._located(nodes)[0]
+
     def parents(self, nodes: Integers) -> Integers:
         """The node above each; the root's is itself."""
         level, place = self._located(nodes)
@@ -206,12 +217,7 @@ def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
     An ancestor is above the node along one tree or more, and is it along all other axes.
     """
     keep = np.ones(len(codes), np.bool_)
-    trees = [place for place, axis in enumerate(axes) if isinstance(axis, Tree)]
-    above = []
-    for place in trees:
-        parents = codes.copy()
-        parents[:, place] = axes[place].parents(codes[:, place])  # type: ignore[attr-defined]
-        above.append(_places(axes, codes, parents))
+    above = [parents(axes, place, codes) for place, axis in enumerate(axes) if isinstance(axis, Tree)]
     while True:
         still = keep.copy()
         for places in above:
@@ -219,6 +225,16 @@ def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
         if (still == keep).all():
             return keep
         keep = still
+
+
+def parents(axes: Sequence[Axis], along: int, codes: Integers) -> Integers:
+    """Where the node above each of some nodes, along one tree, is among them, -1 where it is not: array (nodes,). A
+    root is above itself."""
+    tree = axes[along]
+    assert isinstance(tree, Tree)
+    wanted = codes.copy()
+    wanted[:, along] = tree.parents(codes[:, along])
+    return _places(axes, codes, wanted)
 
 
 def _places(axes: Sequence[Axis], codes: Integers, wanted: Integers) -> Integers:

@@ -34,7 +34,7 @@ def estimate(
     Parameters
     ----------
     domain
-        The attributes.
+        The attributes, the rules that estimates keep, and the number of rows that they add up to.
     measured
         The tables, each with independent noise of one variance.
     consistency, nonnegativity, reconstruction
@@ -46,9 +46,9 @@ def estimate(
 
 
 def possible(tables: Tables, nonnegativity: NonNegativity | None, consistency: Consistency) -> Tables:
-    """Consistent tables made non-negative, unless that is None, and consistent again."""
+    """Consistent tables made non-negative, unless that is None, and consistent again, with zeros where they must be."""
     if nonnegativity is None:
-        return tables
+        return tables if tables.empty is None and tables.known_total is None else consistency(tables)
     changed = nonnegativity(tables)
     return changed if nonnegativity.keeps_consistency else consistency(changed)
 
@@ -70,7 +70,7 @@ def from_measurements(
         Each a triple (attributes, counts, standard deviation of the noise of each count); or a `Marginal` of one
         variance; or an `mbi.LinearMeasurement` of a whole marginal. A set of attributes may come several times.
     domain
-        The attributes.
+        The attributes, the rules that answers keep, and the number of rows that they add up to.
     guarantee
         Under which they were published, in the publisher's own words; without it the synopsis cannot be saved.
     consistency, nonnegativity, reconstruction

@@ -15,6 +15,7 @@ from .context import Reconstruction
 from .coverage import coverage_error
 from .enumerate import Enumerate
 from .evidence import Evidence
+from .forest import agreeing
 from .greedy import Greedy
 from .highs import Highs
 from .integer import BestResponse, Responder, Response
@@ -34,6 +35,7 @@ from .projection_qp import ProjectionQP
 from .pulp import Pulp
 from .tables import Tables
 from .trust_exact import TrustExact
+from .zeros import Zeros
 
 __all__ = [
     "IPF",
@@ -81,5 +83,7 @@ __all__ = [
     "Status",
     "Tables",
     "TrustExact",
+    "Zeros",
+    "agreeing",
     "coverage_error",
 ]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .greedy import greedy_record
 from .integer import BestResponse, Response, Seed
-from .presolve import compress
+from .presolve import compress, presolve
 from .problem import Status
 
 
@@ -17,7 +17,8 @@ class Anneal:
 
     A sweep proposes another class to each attribute in turn; the temperature falls by equal ratios from `hot` to `cold`
     times the mean absolute weight, so scaling all weights changes nothing. Sweeps without heat end each run. Missed
-    constraints cost more and more. `Response.work` counts the proposed moves.
+    constraints cost more and more. Where there are fewer terms than attributes, what has a best class whatever the
+    others do is fixed first (`presolve`), which leaves little. `Response.work` counts the proposed moves.
 
     Parameters
     ----------
@@ -44,10 +45,13 @@ class Anneal:
             raise ValueError("an annealer needs sweeps >= 0, runs >= 1, hot > 0 and cold > 0")
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         from .response_kernels import Layout, anneal
 
         rng = np.random.default_rng(seed)
         small = compress(instance)
+        if small.instance.terms < len(small.instance.sizes):
+            small = presolve(instance)
         layout, weight = Layout.of(small.instance), small.instance.weight
         unit = float(np.abs(weight).mean()) if len(weight) else 1.0
         heat = (max(unit, 1e-9) * self.hot, max(unit, 1e-9) * self.cold)

@@ -36,6 +36,7 @@ class CpSat:
     time_limit: float | None = None
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         number = int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
         options = {"seed": number, "steps": self.steps, "seconds": self.time_limit}
         # It keeps its limit by itself; if it does not, it is ended.
@@ -57,6 +58,7 @@ class MaxSat:
     time_limit: float | None = None
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
 
 

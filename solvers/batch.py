@@ -32,6 +32,8 @@ class Batch:
         The known coefficients, their moments and error variances.
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
+    zeros
+        Which cells must be zero, shape (n, cells); None for no such cell.
 
     Raises
     ------
@@ -46,6 +48,7 @@ class Batch:
     variance: Floats
     total: Floats
     total_variance: Floats
+    zeros: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         require_small(self.shape)
@@ -68,6 +71,11 @@ class Batch:
             raise ValueError("total must be positive and finite")
         if not (np.isfinite(self.total_variance).all() and (self.total_variance >= 0).all()):
             raise ValueError("total_variance must be finite and >= 0")
+        if self.zeros is not None:
+            if self.zeros.shape != (count, self.cells) or self.zeros.dtype != np.bool_:
+                raise ValueError(f"zeros must hold a truth value for each of the {self.cells} cells of each table")
+            if self.zeros.all(axis=1).any():
+                raise ValueError("some cell of each table must be allowed not to be zero")
 
     @classmethod
     def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
@@ -95,6 +103,7 @@ class Batch:
             variance=variance,
             total=np.full(len(asked), tables.total),
             total_variance=total_variance,
+            zeros=None if tables.zeros is None else tables.zeros.cells_of_many(asked),
         )
 
     @classmethod
@@ -110,6 +119,7 @@ class Batch:
             variance=np.concatenate([problem.variance for problem in problems]),
             total=np.array([problem.total for problem in problems]),
             total_variance=np.array([problem.total_variance for problem in problems]),
+            zeros=_stacked(problems),
         )
 
     def __len__(self) -> int:
@@ -126,6 +136,7 @@ class Batch:
             variance=self.variance[own],
             total=float(self.total[row]),
             total_variance=float(self.total_variance[row]),
+            zeros=None if self.zeros is None or not self.zeros[row].any() else self.zeros[row],
         )
 
     def __iter__(self) -> Iterator[Problem]:
@@ -140,6 +151,19 @@ class Batch:
     def cells(self) -> int:
         """The number of cells of each table."""
         return math.prod(self.shape)
+
+    @property
+    def possible(self) -> Integers:
+        """How many cells of each table need not be zero, shape (n,)."""
+        count = np.full(len(self), self.cells)
+        return count if self.zeros is None else count - self.zeros.sum(axis=1)
+
+
+def _stacked(problems: Sequence[Problem]) -> NDArray[np.bool_] | None:
+    """The zeros of problems of one shape."""
+    if all(problem.zeros is None for problem in problems):
+        return None
+    return np.stack([np.zeros(p.cells, np.bool_) if p.zeros is None else p.zeros for p in problems])
 
 
 _GOOD = np.array([status.ok for status in Status])

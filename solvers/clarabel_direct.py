@@ -18,9 +18,9 @@ from .problem import Problem, Solution, Status
 class ClarabelDirect(Penalised, OneByOne):
     """The programme of `Newton` as Clarabel's own input.
 
-    Variables are the n cells p, n bounds h and m scaled misses r. Minimise -sum(h) + |r| ** 2 / 2 subject to sum(p) =
-    1, r = (F p - target) / sqrt(ridge), and (h, p, 1) in the exponential cone, p exp(h / p) <= 1, which bounds h by the
-    entropy -p log p.
+    Variables are the n cells p that need not be zero, n bounds h and m scaled misses r. Minimise -sum(h) + |r| ** 2 / 2
+    subject to sum(p) = 1, r = (F p - target) / sqrt(ridge), and (h, p, 1) in the exponential cone, p exp(h / p) <= 1,
+    which bounds h by the entropy -p log p.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class ClarabelDirect(Penalised, OneByOne):
 
     def _solve(self, problem: Problem) -> tuple[Status, int, np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
         clarabel: Any = importlib.import_module("clarabel")  # without types
-        cells, known = problem.cells, len(problem.index)
+        cells, known = len(problem.possible), len(problem.index)
         scale = 1 / np.sqrt(self.ridge(problem))
-        functions = problem.functions(np.eye(known)) * scale[:, None]
+        functions = problem.functions(np.eye(known))[:, problem.possible] * scale[:, None]
         quadratic = sparse.diags_array(np.concatenate([np.zeros(2 * cells), np.ones(known)])).tocsc()
         linear = np.concatenate([np.zeros(cells), -np.ones(cells), np.zeros(known)])
         sum_row = np.append(np.ones(cells), np.zeros(cells + known))[None, :]
@@ -71,7 +71,7 @@ class ClarabelDirect(Penalised, OneByOne):
         found = clarabel.DefaultSolver(quadratic, linear, constraints, right, cones, settings).solve()
         status = _STATUS.get(str(found.status), Status.FAILED)
         answered = status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-        return status, int(found.iterations), np.array(found.x[:cells]) if answered else None
+        return status, int(found.iterations), problem.spread(np.array(found.x[:cells])) if answered else None
 
 
 _STATUS = {

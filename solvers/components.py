@@ -41,6 +41,7 @@ class ByComponents:
     most: int = 500
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         rng = np.random.default_rng(seed)
         reduced = presolve(instance)
         small = reduced.instance

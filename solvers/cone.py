@@ -34,17 +34,17 @@ class Cone(Penalised, OneByOne):
         started = time.process_time()
         cvxpy: Any = importlib.import_module("cvxpy")
         ridge = self.ridge(problem)
-        cells = cvxpy.Variable(problem.cells)
+        cells = cvxpy.Variable(len(problem.possible))
         objective = -cvxpy.sum(cvxpy.entr(cells))
         if len(ridge):
-            functions = problem.functions(np.eye(len(ridge)))
+            functions = problem.functions(np.eye(len(ridge)))[:, problem.possible]
             # Misses in units of their ridge: the programme is then well scaled.
             misses = (functions / np.sqrt(ridge)[:, None]) @ cells - problem.target / np.sqrt(ridge)
             objective += 0.5 * cvxpy.sum_squares(misses)
         programme = cvxpy.Problem(cvxpy.Minimize(objective), [cvxpy.sum(cells) == 1])
         status, iterations = run(programme, self.solver, self.time_limit)
         return problem.solution(
-            cells.value,
+            None if cells.value is None else problem.spread(cells.value),
             status=status,
             objective=self.objective,
             iterations=iterations,

@@ -13,11 +13,17 @@ from scipy import sparse
 from .basis import Floats, Integers, transform
 from .tables import Axes, Tables
 
+_EMPTYING = 1000
+"""The most steps towards zeros; a few dozen are usual."""
+
 _Grouping = tuple[tuple[tuple[int, ...], slice], ...]
 
 
 class Consistency(Protocol):
-    """Anything that changes tables so that any two have the same marginal on the axes they share."""
+    """Anything that changes tables so that any two have the same marginal on the axes they share.
+
+    Cells that must be zero are zero then, and a known total is the sum of every table.
+    """
 
     def __call__(self, tables: Tables, /) -> Tables: ...
 
@@ -29,11 +35,14 @@ class ResidualConsistency:
     A component S of a view V has independent error of equal variance in all its coefficients, so generalised least
     squares decouples: the estimate is the mean over the views V that contain S, weighted by 1 / (variance of V x
     product of the sizes of V outside S). The result equals that of `LatticeConsistency`.
+
+    A known total takes the place of the views' own; where cells must be zero, the estimate is the best linear one that
+    has zeros there.
     """
 
     def __call__(self, tables: Tables) -> Tables:
         components = Components(tables)
-        return components.tables(components.average(components.analyse(components.flatten(tables.values))))
+        return components.tables(components.estimate(tables.values))
 
 
 class Components:
@@ -89,6 +98,48 @@ class Components:
     def average(self, coefficients: Floats) -> Floats:
         """The precision-weighted mean of each distinct coefficient, shape (n,) to (m,)."""
         return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
+
+    def estimate(self, values: Iterable[Floats]) -> Floats:
+        """The best linear estimate of the distinct coefficients given the tables, a known total, and where cells must
+        be zero; shape (m,)."""
+        shared = self.average(self.analyse(self.flatten(values)))
+        precision = self.precision
+        if self._source.known_total is not None:
+            shared[self.order == 0] = self._source.known_total
+            precision = np.where(self.order == 0, np.inf, precision)
+        return self.emptied(shared, precision)
+
+    @cached_property
+    def empty(self) -> NDArray[np.bool_] | None:
+        """Which cells must be zero, shape (n,); None when there is none."""
+        empty = self._source.empty
+        return None if empty is None else self.flatten(empty)  # type: ignore[arg-type, return-value]
+
+    def emptied(self, shared: Floats, weight: Floats) -> Floats:
+        """The nearest coefficients, in squares times weights, that leave nothing where cells must be zero.
+
+        Shapes (m,); what has an infinite weight does not change. Found by conjugate gradients, which give the least
+        change however often the same thing is asked for in several views.
+        """
+        if self.empty is None:
+            return shared
+        empty, scale = np.flatnonzero(self.empty), 1 / np.sqrt(weight)
+        cells = np.zeros(len(self._shared))
+
+        def changed(step: Floats) -> Floats:
+            return self.synthesise(scale * np.ravel(step))[empty]
+
+        def pulled(values: Floats) -> Floats:
+            cells[empty] = np.ravel(values)
+            return scale * np.bincount(self._shared, weights=self.analyse(cells) / self._spread**2)
+
+        import scipy.sparse.linalg
+
+        linalg: Any = scipy.sparse.linalg
+        operator = linalg.LinearOperator((len(empty), len(shared)), matvec=changed, rmatvec=pulled, dtype=np.float64)
+        wrong = self.synthesise(shared)[empty]
+        step = linalg.lsqr(operator, -wrong, atol=1e-14, btol=1e-14, conlim=0, iter_lim=_EMPTYING)[0]
+        return np.asarray(shared + scale * step)
 
     def synthesise(self, shared: Floats) -> Floats:
         """The cells of all views from the distinct coefficients, shape (m,) to (n,)."""
@@ -169,7 +220,9 @@ class Components:
         return self.with_cells(self.synthesise(shared))
 
     def with_cells(self, cells: Floats) -> Tables:
-        """The tables that the cells of all views make up."""
+        """The tables that the cells of all views make up, with nothing where cells must be zero."""
+        if self.empty is not None:
+            cells = np.where(self.empty, 0.0, cells)
         values: list[Floats] = [np.empty(0)] * len(self._rows)
         start = 0
         for row in self._rows:
@@ -243,6 +296,8 @@ class LatticeConsistency:
     set A of the intersection lattice, in a topological order of inclusion, the best estimate of the marginal on A is
     the mean over the views V that contain A, weighted by 1 / (variance of V x cells of V per cell of A); each of these
     views is then corrected evenly within each cell of A.
+
+    A known total, and cells that must be zero, are not in that paper: they are met by the nearest tables in the end.
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -251,7 +306,10 @@ class LatticeConsistency:
             holders = [row for row, view in enumerate(tables.views) if common <= set(view)]
             if len(holders) > 1:
                 _agree(tables, values, common, holders)
-        return tables.with_values(values)
+        consistent = tables.with_values(values)
+        if tables.zeros is None and tables.known_total is None:
+            return consistent
+        return ResidualConsistency()(consistent)
 
 
 def intersections(views: tuple[Axes, ...]) -> list[frozenset[int]]:

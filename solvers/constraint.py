@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .basis import Integers
+from .zeros import Box
 
 LARGEST = 2**50
 """What absolute weights or coefficients may sum to: floats of back-ends then hold every sum exactly."""
@@ -52,6 +53,18 @@ class Constraint:
         pairs = np.array(list(cells), np.int64).reshape(-1, 2)
         return cls(
             attribute=pairs[:, 0], value=pairs[:, 1], coefficient=np.ones(len(pairs), np.int64), upper=len(pairs) - 1
+        )
+
+    @classmethod
+    def forbid_box(cls, box: Box) -> "Constraint":
+        """No record may lie in a box, which gives attributes each with some values: many structural zeros at once."""
+        attribute = [axis for axis, codes in box for _ in codes]
+        value = [code for _, codes in box for code in codes]
+        return cls(
+            attribute=np.array(attribute, np.int64),
+            value=np.array(value, np.int64),
+            coefficient=np.ones(len(value), np.int64),
+            upper=len(box) - 1,
         )
 
     def activity(self, record: NDArray[Any]) -> int:

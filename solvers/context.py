@@ -22,7 +22,7 @@ _CONTEXT_CELLS = 1 << 16
 
 
 class Reconstruction:
-    """Answers about consistent tables of positive total.
+    """Answers about consistent `tables` of positive total, by a `solver`.
 
     With `Newton(context=K)` a marginal is reconstructed over up to K axes, the asked ones and those that are associated
     with them most, and projected: views that share axes with the context then speak, too. When the whole array is small

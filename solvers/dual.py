@@ -27,7 +27,8 @@ class Penalised:
     """For solvers of maximum entropy under noisy moments: its parameters and its objective.
 
     Minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S), where f_S are the
-    known basis functions and ridge_S = strength * r(|S|) * variance_S, with r(1) = 0.01 and r(j) = j ** 2.
+    known basis functions and ridge_S = strength * r(|S|) * variance_S, with r(1) = 0.01 and r(j) = j ** 2. Where cells
+    must be zero, p and the uniform distribution are those on the other cells.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class Penalised:
     def objective(self, problem: Problem, distribution: Floats) -> float:
         """The value, in nats, of what is minimised, at a distribution of shape (cells,)."""
         misses = problem.moments(distribution) - problem.target
-        return divergence(distribution) + float(0.5 * (misses**2 / self.ridge(problem)).sum())
+        return divergence(problem, distribution) + float(0.5 * (misses**2 / self.ridge(problem)).sum())
 
     def solved(
         self, problem: Problem, dual: "Dual", theta: Floats, steps: int, started: float, *, bars: bool = False
@@ -81,7 +82,7 @@ class Penalised:
             distribution,
             variance=variance,
             status=Status.RELAXED if status.ok and contradicts(problem, distribution) else status,
-            objective=math.log(problem.cells) - dual.value(theta),
+            objective=math.log(len(problem.possible)) - dual.value(theta),
             iterations=steps,
             seconds=time.process_time() - started,
             relaxation=self.strength_on(problem.shape),
@@ -101,16 +102,19 @@ def contradicts(problem: Problem, distribution: Floats) -> bool:
     )
 
 
-def divergence(distribution: Floats) -> float:
-    """KL(p || uniform) in nats."""
+def divergence(problem: Problem, distribution: Floats) -> float:
+    """KL(p || uniform) in nats; infinite where a cell is positive that must be zero."""
+    if problem.zeros is not None and (distribution[problem.zeros] > 0).any():
+        return math.inf
     positive = distribution[distribution > 0]
-    return float(positive @ np.log(positive)) + math.log(distribution.size)
+    return float(positive @ np.log(positive)) + math.log(len(problem.possible))
 
 
 class Dual:
     """log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2, and its derivatives.
 
-    Its minimum is log(cells) less that of `Penalised.objective`. All vectors have shape (m,), tables shape (cells,).
+    Its minimum is log(cells) less that of `Penalised.objective`; sum and number are over the cells that need not be
+    zero. All vectors have shape (m,), tables shape (cells,).
     """
 
     def __init__(self, problem: Problem, ridge: Floats) -> None:
@@ -184,6 +188,8 @@ class Dual:
         """The exponentials of the logits less the largest, and that."""
         if self._weights_of[0] is not theta:
             logits = self.problem.functions(theta)
+            if self.problem.zeros is not None:
+                logits[self.problem.zeros] = -math.inf
             top = float(logits.max())
             self._weights_of = theta, np.exp(logits - top), top
         return self._weights_of[1:]

@@ -25,6 +25,7 @@ class Enumerate:
     limit: int = 2**22
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         from .response_kernels import Layout, enumerate_parts
 
         rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .basis import Floats, transform
 from .tables import Axes, Tables
+from .zeros import Zeros
 
 _AT_ONCE = 1 << 22
 """How many cells are made at a time."""
@@ -26,6 +27,8 @@ class Evidence:
     ----------
     sizes
         The number of categories of every axis of the array.
+    zeros, known_total
+        See `Tables`, which get them.
     precision
         For each component, by its ascending axes, the sum of the precisions of total times moment.
     weighted
@@ -33,6 +36,8 @@ class Evidence:
     """
 
     sizes: tuple[int, ...]
+    zeros: Zeros | None = None
+    known_total: float | None = None
     precision: dict[Axes, float] = field(default_factory=dict)
     weighted: dict[Axes, Floats] = field(default_factory=dict)
 
@@ -77,7 +82,13 @@ class Evidence:
         precisions = tuple(self._precisions(view) for view in views)
         variances = tuple(map(self._variance, views, precisions))
         return Tables(
-            sizes=self.sizes, views=tuple(views), values=tuple(values), variances=variances, precisions=precisions
+            sizes=self.sizes,
+            views=tuple(views),
+            values=tuple(values),
+            variances=variances,
+            precisions=precisions,
+            zeros=self.zeros,
+            known_total=self.known_total,
         )
 
     def _largest(self) -> list[Axes]:

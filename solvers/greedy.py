@@ -24,6 +24,7 @@ class Greedy:
     """
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         from .response_kernels import Layout
 
         rng = np.random.default_rng(seed)

@@ -30,6 +30,7 @@ class Highs:
     time_limit: float | None = None
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         try:
             highspy: Any = importlib.import_module("highspy")  # optional, and without types
         except ImportError as error:

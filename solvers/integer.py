@@ -376,4 +376,5 @@ class Response:
 class Responder(Protocol):
     """A way to answer a `BestResponse`."""
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response: ...
+    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """The best that was found, and whether it is known to be the best; the same seed gives the same one."""

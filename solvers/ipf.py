@@ -43,23 +43,24 @@ class IPF(OneByOne):
         worst = max(
             (np.abs(table.sum(axis=drop) - marginal).max() for drop, marginal in _margins(problem)), default=0.0
         )
-        return divergence(distribution) if worst <= 100 * self.tolerance else math.inf
+        return divergence(problem, distribution) if worst <= 100 * self.tolerance else math.inf
 
     def answer(self, problem: Problem) -> Solution:
         started = time.process_time()
-        table = np.full(problem.shape, 1 / problem.cells)
+        table = problem.uniform.reshape(problem.shape)
         margins = _margins(problem)
         status, steps = Status.ITERATION_LIMIT, self.iterations
         if any(marginal.min() < -self.tolerance for _, marginal in margins):
             status, steps = Status.INFEASIBLE, 0
         for step in range(steps):
-            worst = 0.0
+            worst, lost = 0.0, 0.0
             for dropped, marginal in margins:
                 now = table.sum(axis=dropped, keepdims=True)
                 wanted = np.maximum(marginal, 0.0).reshape(now.shape)
                 worst = max(worst, float(np.abs(now - wanted).max()))
+                lost = max(lost, float(wanted[now == 0].max(initial=0.0)))
                 table *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)
-            if not table.any():  # cells that one marginal needs are zero in another
+            if lost > self.tolerance:  # cells that one marginal needs must be zero, or are zero in another
                 status, steps = Status.INFEASIBLE, step + 1
                 break
             if worst <= self.tolerance:
@@ -68,7 +69,7 @@ class IPF(OneByOne):
         return problem.solution(
             None if status is Status.INFEASIBLE else table.ravel() / table.sum(),
             status=status,
-            objective=lambda _, cells: divergence(cells),
+            objective=divergence,
             iterations=steps,
             seconds=time.process_time() - started,
             relaxation=0.0,

@@ -13,21 +13,26 @@ from .loops import compiled, exponentials, extended, means, narrowed, sums
 
 @compiled
 def _evaluate(
-    theta: Floats, index: Integers, target: Floats, ridge: Floats, shape: Any, cells: Floats, spare: Any
-) -> float:
-    """The dual's value, leaving the distribution in `cells`."""
+    theta: Floats, index: Integers, target: Floats, ridge: Floats, shape: Any, zeros: Integers, cells: Floats,
+    spare: Any,
+) -> float:  # fmt: skip
+    """The dual's value, leaving the distribution in `cells`; those in `zeros` must be zero."""
     cells[:] = 0.0
     value = 0.0
     for row in range(index.size):
         cells[index[row]] = theta[row]
         value += theta[row] * (0.5 * ridge[row] * theta[row] - target[row])
     sums(cells, spare[0], shape[0], shape[1])
+    for cell in zeros:
+        cells[cell] = -1e300
     top = cells[0]
     for cell in range(cells.size):
         top = max(top, cells[cell])
     for cell in range(cells.size):
         cells[cell] -= top
     exponentials(cells, spare[1])
+    for cell in zeros:
+        cells[cell] = 0.0
     total = 0.0
     for cell in range(cells.size):
         total += cells[cell]
@@ -124,8 +129,8 @@ def _spread_form(inverse: Floats, index: Integers, average: Floats, shape: Any, 
 
 @compiled
 def _solve(
-    index: Integers, target: Floats, ridge: Floats, tolerance: float, limit: int, shape: Any, pairs: Any, theta: Floats,
-    cells: Floats, average: Floats, work: Any,
+    index: Integers, target: Floats, ridge: Floats, tolerance: float, limit: int, shape: Any, pairs: Any,
+    zeros: Integers, theta: Floats, cells: Floats, average: Floats, work: Any,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """Newton's method for one problem from a given start; status, steps, the dual's value, and the largest residual.
 
@@ -134,7 +139,7 @@ def _solve(
     sizes, binary = shape
     spare, scale, trial_cells, trial, direction, gradient, matrix, first, second = work
     size = index.size
-    value, before = _evaluate(theta, index, target, ridge, shape, cells, (spare, scale)), 0.0
+    value, before = _evaluate(theta, index, target, ridge, shape, zeros, cells, (spare, scale)), 0.0
     for step in range(limit + 1):
         average[:] = cells
         means(average, spare, sizes, binary)
@@ -164,7 +169,7 @@ def _solve(
         while True:
             for row in range(size):
                 trial[row] = theta[row] - length * direction[row]
-            new = _evaluate(trial[:size], index, target, ridge, shape, trial_cells, (spare, scale))
+            new = _evaluate(trial[:size], index, target, ridge, shape, zeros, trial_cells, (spare, scale))
             # So near the optimum rounding hides the fall of the value, and full steps converge.
             if decrease <= 1e-10 * (1 + abs(value)) or new <= value - 0.25 * length * decrease:
                 break
@@ -179,9 +184,12 @@ def _solve(
 
 @compiled
 def solve_range(
-    start: int, stop: int, sizes: Integers, batch: Any, start_theta: Floats, settings: Any, result: Any
+    start: int, stop: int, sizes: Integers, batch: Any, start_theta: Floats, settings: Any, zeros: Any, result: Any
 ) -> None:
-    """Solve the problems from `start` up to `stop` of a packed batch, writing rows of the arrays in `result`."""
+    """Solve the problems from `start` up to `stop` of a packed batch, writing rows of the arrays in `result`.
+
+    `zeros` tells which cells must be zero, a row a problem, or has no rows.
+    """
     offsets, index, target, variance, ridge, total, total_variance = batch
     tolerance, limit, bars = settings
     tables, variances, status, steps, values, residuals = result
@@ -202,6 +210,7 @@ def solve_range(
     digits = np.zeros((1 if binary else largest, sizes.size), np.int64)
     places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
     factors = np.zeros(places.shape)
+    no_cells = np.empty(0, np.int64)
     work = (spare, scale, trial_cells, trial, direction, gradient, matrix, first, second)
     for problem in range(start, stop):
         low, high = offsets[problem], offsets[problem + 1]
@@ -212,9 +221,10 @@ def solve_range(
             _look_up(own, sizes, digits, places, factors)
             single = np.array([_pair(digits[row], digits[0] * 0, sizes)[0] for row in range(size)], np.int64)
         pairs = (places, factors, single)
+        empty = np.flatnonzero(zeros[problem]) if zeros.size else no_cells
         theta = start_theta[low:high]
         status[problem], steps[problem], values[problem], residuals[problem] = _solve(
-            own, aim, lam, tolerance, limit, shape, pairs, theta, cells, average, work
+            own, aim, lam, tolerance, limit, shape, pairs, empty, theta, cells, average, work
         )
         amount = total[problem]
         for cell in range(cell_count):

@@ -52,19 +52,23 @@ class Ladder(OneByOne):
         table: Floats | None = None
         status = Status.OPTIMAL
         # From here on the uniform table meets the constraints, and no table has more entropy.
-        last = max((float(np.abs(marginal - 1 / marginal.size).max()) for _, marginal in margins), default=0.0)
+        gaps = (
+            np.abs(marginal.ravel() - projection(problem.shape, places) @ problem.uniform)
+            for places, marginal in margins
+        )
+        last = max((float(gap.max()) for gap in gaps), default=0.0)
         while table is None and tolerance < last and status is not Status.MISSING:
             status, table, iterations = self._attempt(problem, margins, tolerance)
             if table is None:
                 tolerance = max(self.first, tolerance * self.factor)
         if table is None and status is not Status.MISSING:
-            tolerance, table = min(tolerance, last), np.full(problem.cells, 1 / problem.cells)
+            tolerance, table = min(tolerance, last), problem.uniform
         if table is not None:
             status = Status.RELAXED if tolerance else Status.OPTIMAL
         return problem.solution(
             table,
             status=status,
-            objective=lambda _, cells: divergence(cells),
+            objective=divergence,
             iterations=iterations,
             seconds=time.process_time() - started,
             relaxation=tolerance,
@@ -75,10 +79,10 @@ class Ladder(OneByOne):
     ) -> tuple[Status, Floats | None, int]:
         cvxpy: Any = importlib.import_module("cvxpy")  # heavy, and without types
 
-        table = cvxpy.Variable(problem.cells, nonneg=True)
+        table = cvxpy.Variable(len(problem.possible), nonneg=True)
         constraints: list[Any] = [cvxpy.sum(table) == 1]
         for places, marginal in margins:
-            projected = projection(problem.shape, places) @ table
+            projected = projection(problem.shape, places)[:, problem.possible] @ table
             if tolerance:
                 constraints.append(cvxpy.abs(projected - marginal.ravel()) <= tolerance)
             else:
@@ -87,7 +91,7 @@ class Ladder(OneByOne):
         status, iterations = run(programme, self.solver, None, accurate=False)
         return (
             status,
-            np.asarray(table.value) if status is Status.OPTIMAL and table.value is not None else None,
+            problem.spread(table.value) if status is Status.OPTIMAL and table.value is not None else None,
             iterations,
         )
 

@@ -21,9 +21,9 @@ _HEAVY = 1e5
 class LeastSquares(Penalised, OneByOne):
     """Like `Newton`, with the squared distance from the uniform table in place of the divergence.
 
-    Minimises over distributions p on n cells: n |p - 1/n| ** 2 / 2 + sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S). As
-    the ridge goes to zero this is the method of least norm that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum
-    entropy; cells far from uniform make it much less accurate.
+    Minimises over distributions p on the n cells that need not be zero: n |p - 1/n| ** 2 / 2 + sum_S (E_p[f_S] -
+    target_S) ** 2 / (2 ridge_S). As the ridge goes to zero this is the method of least norm that Qardaji, Yang and Li,
+    SIGMOD 2014, compare with maximum entropy; cells far from uniform make it much less accurate.
 
     Parameters
     ----------
@@ -41,22 +41,23 @@ class LeastSquares(Penalised, OneByOne):
     def objective(self, problem: Problem, distribution: Floats) -> float:
         """The value of what is minimised at a distribution."""
         misses = problem.moments(distribution) - problem.target
-        spread = problem.cells * ((distribution - 1 / problem.cells) ** 2).sum()
+        spread = len(problem.possible) * ((distribution - problem.uniform) ** 2).sum()
         return float(0.5 * (spread + (misses**2 / self.ridge(problem)).sum()))
 
     def answer(self, problem: Problem) -> Solution:
         started = time.process_time()
         scale = 1 / np.sqrt(self.ridge(problem))
         # Unknowns are n p, which are about one; the rows are the terms of the objective.
-        functions = problem.functions(np.eye(len(scale))).reshape(-1, problem.cells) / problem.cells
-        rows = np.concatenate([np.eye(problem.cells) / np.sqrt(problem.cells), functions * scale[:, None]])
-        right = np.concatenate([np.full(problem.cells, 1 / np.sqrt(problem.cells)), problem.target * scale])
+        count = len(problem.possible)
+        functions = problem.functions(np.eye(len(scale))).reshape(-1, problem.cells)[:, problem.possible] / count
+        rows = np.concatenate([np.eye(count) / np.sqrt(count), functions * scale[:, None]])
+        right = np.concatenate([np.full(count, 1 / np.sqrt(count)), problem.target * scale])
         if self.solver.upper() == "SCIPY":
             status, iterations, cells = _scipy(rows, right)
         else:
             status, iterations, cells = self._cvxpy(rows, right)
         return problem.solution(
-            None if cells is None else cells / problem.cells,
+            None if cells is None else problem.spread(cells / count),
             status=status,
             objective=self.objective,
             iterations=iterations,

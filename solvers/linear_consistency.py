@@ -19,7 +19,8 @@ class AbsoluteConsistency:
     """The consistent tables whose cells differ least in sum from the given ones, in units of their deviations.
 
     Ding et al., SIGMOD 2011, section 5 (the L1 norm). Consistent tables are the marginals of one array, which may be
-    negative: it is what the linear programme looks for. There can be many solutions.
+    negative: it is what the linear programme looks for. Cells that must be zero are, and it has a known total.
+    There can be many solutions.
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -28,8 +29,8 @@ class AbsoluteConsistency:
         count, cells = rows.shape
         excess = sparse.identity(count)
         cost = np.concatenate([np.zeros(cells), np.ones(2 * count)])
-        found = _solve(cost, equal=sparse.hstack([rows, excess, -excess]), right=targets, free=cells)
-        return _tables(tables, found[:cells])
+        equal = sparse.hstack([rows, excess, -excess])
+        return _tables(tables, _solve(tables, cost, equal=equal, right=targets))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +47,7 @@ class MaximumConsistency:
         column = sparse.csr_array(-np.ones((count, 1)))
         cost = np.append(np.zeros(cells), 1.0)
         below = sparse.vstack([sparse.hstack([rows, column]), sparse.hstack([-rows, column])])
-        found = _solve(cost, below=below, bound=np.concatenate([targets, -targets]), free=cells)
-        return _tables(tables, found[:cells])
+        return _tables(tables, _solve(tables, cost, below=below, bound=np.concatenate([targets, -targets])))
 
 
 def _scaled(tables: Tables) -> tuple[Any, Floats]:
@@ -62,17 +62,24 @@ def _scaled(tables: Tables) -> tuple[Any, Floats]:
 
 
 def _solve(
-    cost: Floats, *, free: int, equal: Any = None, right: Any = None, below: Any = None, bound: Any = None
+    tables: Tables, cost: Floats, *, equal: Any = None, right: Any = None, below: Any = None, bound: Any = None
 ) -> Floats:
-    """The minimum over variables of which the first `free` have any sign."""
-    bounds = [(None, None)] * free + [(0, None)] * (len(cost) - free)
+    """The array's cells, of any sign, that together with further variables >= 0 are cheapest."""
+    axes = tuple(range(len(tables.sizes)))
+    empty = np.zeros(tables.sizes, np.bool_) if tables.zeros is None else tables.zeros.cells(axes)
+    bounds: list[tuple[float | None, float | None]] = [(0, 0) if zero else (None, None) for zero in empty.flat]
+    bounds += [(0, None)] * (len(cost) - empty.size)
+    if tables.known_total is not None:
+        whole = sparse.csr_array((np.arange(len(cost)) < empty.size).astype(np.float64)[None, :])
+        equal = whole if equal is None else sparse.vstack([equal, whole])
+        right = np.append([] if right is None else right, tables.known_total)
     import scipy.optimize
 
     optimize: Any = scipy.optimize  # its types do not know sparse matrices
     found = optimize.linprog(cost, A_ub=below, b_ub=bound, A_eq=equal, b_eq=right, bounds=bounds, method="highs")
     if found.x is None:
         raise ValueError(f"the linear programme was not solved ({found.message})")
-    return np.asarray(found.x, np.float64)
+    return np.asarray(found.x[: empty.size], np.float64)
 
 
 def _tables(tables: Tables, array: Floats) -> Tables:

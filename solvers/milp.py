@@ -31,6 +31,7 @@ class Milp:
     time_limit: float | None = None
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)

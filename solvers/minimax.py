@@ -46,9 +46,9 @@ class MinimaxLP(OneByOne):
         started = time.process_time()
         solve = {"SCIPY": self._scipy, "HIGHS": self._highs}.get(self.solver.upper(), self._cvxpy)
         rows, right = _constraints(problem)
-        status, iterations, found = solve(rows, right, problem.cells)
+        status, iterations, found = solve(rows[:, problem.possible], right, len(problem.possible))
         return problem.solution(
-            found,
+            None if found is None else problem.spread(found),
             status=status,
             objective=lambda _, table: float(np.abs(rows @ table - right).max(initial=0.0)),
             iterations=iterations,

@@ -1,5 +1,6 @@
 """`MirrorDescent`: noisy moments fitted by entropic mirror descent, without a penalty."""
 
+import math
 import time
 from dataclasses import dataclass
 
@@ -46,14 +47,14 @@ class MirrorDescent(OneByOne):
     def answer(self, problem: Problem) -> Solution:
         started = time.process_time()
         weight = 1 / np.maximum(problem.variance, _LEAST_VARIANCE)
-        logits = np.zeros(problem.cells)
-        distribution = np.full(problem.cells, 1 / problem.cells)
+        logits = np.where(problem.uniform > 0, 0.0, -math.inf)
+        distribution = problem.uniform
         value = self.objective(problem, distribution)
         step = 1 / max(float(weight.max(initial=1.0)), 1.0)
         status, steps = Status.ITERATION_LIMIT, self.iterations
         for iteration in range(self.iterations + 1):
             gradient = problem.functions(weight * (problem.moments(distribution) - problem.target))
-            if gradient @ distribution - gradient.min() <= self.tolerance:
+            if gradient @ distribution - gradient[problem.possible].min() <= self.tolerance:
                 status, steps = Status.OPTIMAL, iteration
                 break
             while True:

@@ -1,6 +1,5 @@
 """`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as its ridge."""
 
-import math
 import time
 from dataclasses import dataclass
 from typing import Any, overload
@@ -19,11 +18,11 @@ class Newton(Penalised):
     """Maximum entropy under noisy moments, always feasible.
 
     Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S), where f_S are the
-    known basis functions. Its dual, log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2,
-    is smooth, strictly convex and free of constraints. With ridge_S = strength * r(|S|) * variance_S a constraint is
-    relaxed in proportion to its noise, more for higher orders: r(1) = 0.01, r(j) = j ** 2. As the ridge goes to zero
-    the answer goes to that of the published maximum entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014,
-    section 4.3) wherever that exists.
+    known basis functions, and p and the uniform distribution are zero where cells must be. Its dual, log sum exp(sum_S
+    theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2, is smooth, strictly convex and free of constraints.
+    With ridge_S = strength * r(|S|) * variance_S a constraint is relaxed in proportion to its noise, more for higher
+    orders: r(1) = 0.01, r(j) = j ** 2. As the ridge goes to zero the answer goes to that of the published maximum
+    entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3) wherever that exists.
 
     A batch goes through compiled loops on all processors where numba is installed, else, like a single problem, through
     numpy; the numbers are the same. Problems with thousands of unknowns use conjugate gradients.
@@ -121,6 +120,7 @@ class Newton(Penalised):
             (batch.offsets, batch.index, batch.target, batch.variance, ridge, batch.total, batch.total_variance),
             pairwise(batch.shape, batch.index, batch.target, np.repeat(np.arange(count), np.diff(batch.offsets))),
             (self.tolerance, self.iterations, self.bars),
+            np.zeros((0, 0), np.bool_) if batch.zeros is None else batch.zeros,
             (tables, variances, status, steps, values, residuals),
         )
         threads = min(self.threads or processors(), count)
@@ -132,7 +132,7 @@ class Newton(Penalised):
         return Solutions(
             table=tables.reshape(count, *batch.shape),
             statuses=statuses,
-            objective=math.log(batch.cells) - values,
+            objective=np.log(batch.possible) - values,
             residual=residuals,
             iterations=steps,
             variance=variances.reshape(count, *batch.shape) if self.bars else None,

@@ -14,25 +14,37 @@ from .threads import compiled_loops, in_parts, processors, single_thread
 
 
 class NonNegativity(Protocol):
-    """Anything that changes tables so that no cell is (much) below zero.
+    """Anything that changes tables so that no cell is (much) below zero, and none is above that must be zero.
+
+    Where the total is known, every table adds up to it afterwards.
 
     `keeps_consistency` says whether consistent tables stay consistent.
     """
 
     @property
-    def keeps_consistency(self) -> bool: ...
+    def keeps_consistency(self) -> bool:
+        """Whether consistent tables stay consistent."""
 
     def __call__(self, tables: Tables, /) -> Tables: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clip:
-    """Set negative cells to zero. Simple, and biased: totals grow (the paper's *Simple*)."""
+    """Set negative cells to zero. Simple, and biased: totals grow (the paper's *Simple*), unless the total is known:
+    tables are then scaled to it.
+    """
 
     keeps_consistency: ClassVar[bool] = False
 
     def __call__(self, tables: Tables) -> Tables:
-        return tables.with_values([np.maximum(value, 0.0) for value in tables.values])
+        values = []
+        for value, empty in _with_empty(tables):
+            clipped = np.where(empty, 0.0, np.maximum(value, 0.0))
+            if tables.known_total is not None:
+                clipped = clipped if clipped.any() else np.where(empty, 0.0, 1.0)
+                clipped *= tables.known_total / clipped.sum()
+            values.append(clipped)
+        return tables.with_values(values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +52,13 @@ class Simplex:
     """The nearest non-negative table of the same total, one by one (the paper's *Global*).
 
     Euclidean projection onto the scaled simplex: the same number is taken from every cell that stays positive. A table
-    whose total is not positive becomes zero.
+    whose total is not positive becomes zero. What cells hold that must be zero goes to the others.
     """
 
     keeps_consistency: ClassVar[bool] = False
 
     def __call__(self, tables: Tables) -> Tables:
-        return tables.with_values([_simplex(value) for value in tables.values])
+        return tables.with_values([_simplex(value, empty, tables.known_total) for value, empty in _with_empty(tables)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +68,8 @@ class Ripple:
     Qardaji, Yang and Li, SIGMOD 2014, section 4.4; neighbours differ in one attribute (section 4.7). The order of the
     steps does not matter for the result, so all cells below the threshold are served at once. A table whose total is
     not positive becomes zero, since the published procedure would not end on it; one that is not done after `sweeps` is
-    finished by `Simplex`.
+    finished by `Simplex`. Cells that must be zero are nobody's neighbours: what they hold is spread evenly over the
+    others at first, and so is what a table lacks of a known total.
 
     Parameters
     ----------
@@ -78,7 +91,9 @@ class Ripple:
         values = list(tables.values)
         for rows in _same_shape(tables):
             limits = self.threshold * np.sqrt([tables.variances[row] for row in rows])
-            batch = _ripple(np.stack([values[row] for row in rows]), limits, self.sweeps)
+            empty = None if tables.empty is None else np.stack([tables.empty[row] for row in rows])
+            batch = _evened(np.stack([values[row] for row in rows]), empty, tables.known_total)
+            batch = _ripple(batch, limits, self.sweeps, empty)
             for row, value in zip(rows, batch, strict=True):
                 values[row] = value
         return tables.with_values(values)
@@ -96,6 +111,9 @@ class JointProjection:
     Solved by the alternating direction method of multipliers: both steps are closed forms, an average of components and
     a clip. The result is exactly consistent and exactly non-negative: what the iteration leaves below zero is lifted by
     mixing in the uniform table. When the total is not positive all tables become zero.
+
+    Cells that must be zero are zero: in the clip, then, for what the iteration leaves there, by the nearest consistent
+    tables of which that is true, and in what is mixed in, a distribution that is positive everywhere else.
 
     Parameters
     ----------
@@ -120,21 +138,24 @@ class JointProjection:
 
     def __call__(self, tables: Tables) -> Tables:
         components = Components(tables)
-        observed = components.average(components.analyse(components.flatten(tables.values)))
-        if tables.total <= 0:
+        observed = components.estimate(tables.values)
+        total = float(observed[components.order == 0].item())
+        if total <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         # The total keeps its place: an infinite weight.
         known = components.precision / components.metric
         weight = np.where(components.order > 0, known * np.maximum(components.order, 1) ** -self.decay, np.inf)
         cells = components.synthesise(observed)
+        if components.empty is not None:
+            cells[components.empty] = 0.0
         if cells.min() < 0:
             with single_thread():
                 cells = self._solve(components, observed, weight, cells)
-        uniform = tables.total / components.flatten([np.full(v.shape, float(v.size)) for v in tables.values])
-        # Cells that are still negative by c < 0 need a share t of the uniform cell u with (1 - t) c + t u >= 0.
+        inner = total * components.flatten(map(tables.inner, range(len(tables.views))))
+        # Cells that are still negative by c < 0 need a share t of the inner cell u with (1 - t) c + t u >= 0.
         low = np.minimum(cells, 0.0)
-        share = float(np.max(low / (low - uniform)))
-        return components.with_cells(np.maximum((1 - share) * cells + share * uniform, 0.0))
+        share = float(np.max(low / np.where(inner > 0, low - inner, -np.inf)))
+        return components.with_cells(np.maximum((1 - share) * cells + share * inner, 0.0))
 
     def _solve(self, components: Components, observed: Floats, weight: Floats, cells: Floats) -> Floats:
         loops = compiled_loops("projection_loops", _NUMPY_SECONDS * cells.size)
@@ -148,7 +169,10 @@ class JointProjection:
                 factor = 2.0 if primal > 5 * rho * change else 0.5 if rho * change > 5 * primal else 1.0
                 rho *= factor
                 state.dual /= factor
-        return state.cells
+        if components.empty is None:
+            return state.cells
+        shared = components.average(components.analyse(state.cells))
+        return components.synthesise(components.emptied(shared, weight * components.metric))
 
 
 class _Splitting:
@@ -157,6 +181,7 @@ class _Splitting:
     def __init__(self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any) -> None:
         self.components, self.observed, self.weight, self.loops = components, observed, weight, loops
         self.cells = cells
+        self.empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self.positive = np.maximum(cells, 0.0)
         self.dual = np.zeros_like(cells)
 
@@ -169,6 +194,8 @@ class _Splitting:
         self.cells = components.synthesise(shared)
         relaxed = _RELAXATION * self.cells + (1 - _RELAXATION) * positive + self.dual
         self.positive = np.maximum(relaxed, 0.0)
+        if self.empty.size:
+            self.positive[self.empty] = 0.0
         self.dual = relaxed - self.positive
         deviation = components.deviation
         return (
@@ -199,7 +226,7 @@ class _CompiledSplitting(_Splitting):
             loops.agree(start, stop, self._shared, self._goal, rho, cells)
 
         def clip(start: int, stop: int) -> None:
-            loops.clip(start, stop, views, self._deviation, _RELAXATION, cells, positive, dual, self._worst)
+            loops.clip(start, stop, views, self._deviation, _RELAXATION, self.empty, cells, positive, dual, self._worst)
 
         in_parts(len(self._worst), self._threads, analyse)
         in_parts(len(self._goal[0]), self._threads, agree)
@@ -226,8 +253,19 @@ def _same_shape(tables: Tables) -> Iterator[list[int]]:
     yield from rows.values()
 
 
-def _simplex(table: Floats) -> Floats:
-    total = table.sum()
+def _with_empty(tables: Tables) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
+    """The views' tables, each with which of its cells must be zero."""
+    empty = tables.empty or tuple(np.zeros(value.shape, np.bool_) for value in tables.values)
+    return zip(tables.values, empty, strict=True)
+
+
+def _simplex(table: Floats, empty: NDArray[np.bool_] | None = None, total: float | None = None) -> Floats:
+    """The nearest non-negative table of its own total, or a given one, with nothing in cells that must be empty."""
+    total = float(table.sum()) if total is None else total
+    if empty is not None and empty.any():
+        result = np.zeros_like(table)
+        result[~empty] = _simplex(table[~empty], total=total)
+        return result
     if total <= 0:
         return np.zeros_like(table)
     falling = np.sort(table, axis=None)[::-1]
@@ -236,20 +274,50 @@ def _simplex(table: Floats) -> Floats:
     return np.asarray(np.maximum(table - excess[np.flatnonzero(falling >= excess)[-1]], 0.0))
 
 
-def _ripple(batch: Floats, limits: NDArray[np.float64], sweeps: int) -> Floats:
-    """Ripple tables of one shape, (rows, ...), each until no cell is below minus its limit."""
-    batch = np.where(batch.sum(axis=tuple(range(1, batch.ndim)), keepdims=True) > 0, batch, 0.0)
-    neighbours = sum(batch.shape[1:]) - (batch.ndim - 1)
+def _evened(batch: Floats, empty: NDArray[np.bool_] | None, total: float | None) -> Floats:
+    """Tables of one shape, (rows, ...), with nothing in cells that must be empty, of their own total or a given one.
+
+    What is left over or lacks is spread evenly over the other cells.
+    """
+    if empty is None and total is None:
+        return batch
+    inner = tuple(range(1, batch.ndim))
+    full = np.ones_like(batch) if empty is None else (~empty).astype(np.float64)
+    lacks = (batch.sum(axis=inner, keepdims=True) if total is None else total) - (batch * full).sum(
+        axis=inner, keepdims=True
+    )
+    return np.asarray(full * (batch + lacks / full.sum(axis=inner, keepdims=True)))
+
+
+def _ripple(batch: Floats, limits: NDArray[np.float64], sweeps: int, empty: NDArray[np.bool_] | None = None) -> Floats:
+    """Ripple tables of one shape, (rows, ...), each until no cell is below minus its limit.
+
+    Cells that must be empty take no part. A cell without neighbours is left to `_simplex`.
+    """
+    inner = tuple(range(1, batch.ndim))
+    batch = np.where(batch.sum(axis=inner, keepdims=True) > 0, batch, 0.0)
+    full = np.ones((1, *batch.shape[1:])) if empty is None else (~empty).astype(np.float64)
+    neighbours = _passed(full)
+    weight = np.divide(full, neighbours, out=np.zeros_like(full), where=neighbours > 0)
     limits = limits.reshape(-1, *[1] * (batch.ndim - 1))
     active = np.arange(len(batch))
-    for _ in range(sweeps if neighbours else 0):
-        part = batch[active]
-        deficit = np.where(part < -limits[active], -part, 0.0)
-        unfinished = deficit.any(axis=tuple(range(1, batch.ndim)))
+    for _ in range(sweeps if weight.any() else 0):
+        part, own = batch[active], active if empty is not None else slice(None)
+        deficit = np.where((part < -limits[active]) & (weight[own] > 0), -part, 0.0)
+        unfinished = deficit.any(axis=inner)
         if not unfinished.any():
-            return batch
+            active = active[:0]
+            break
         active, deficit = active[unfinished], deficit[unfinished]
-        passed = sum(deficit.sum(axis=axis, keepdims=True) - deficit for axis in range(1, batch.ndim))
-        batch[active] += deficit - passed / neighbours
-    batch[active] = [_simplex(table) for table in batch[active]]
+        own = active if empty is not None else slice(None)
+        batch[active] += deficit - full[own] * _passed(deficit * weight[own])
+    if empty is not None:
+        active = np.flatnonzero((batch < -limits).any(axis=inner))
+    for row in active.tolist():
+        batch[row] = _simplex(batch[row], None if empty is None else empty[row])
     return batch
+
+
+def _passed(batch: Floats) -> Floats:
+    """What reaches each cell when every cell hands its number to each of its neighbours."""
+    return np.asarray(sum(batch.sum(axis=axis, keepdims=True) - batch for axis in range(1, batch.ndim)))

@@ -3,11 +3,14 @@
 An integer least-squares programme. The unknowns are the categories x of n rows; with T_v(x) the counts of the rows in
 the cells of view v, t_v the given table scaled to n rows, and w_v its precision,
 
-    minimise  sum_v w_v |T_v(x) - t_v|^2   over  x in {0, ..., m_1 - 1} x ... x {0, ..., m_d - 1}, n times over.
+    minimise  sum_v w_v |T_v(x) - t_v|^2   over  x in {0, ..., m_1 - 1} x ... x {0, ..., m_d - 1}, n times over,
 
-Rows are first drawn attribute by attribute, each from the view that shares most with what is drawn already. Then rows
-are changed one category at a time, each to the category that lowers the objective most (coordinate descent), until a
-sweep over all rows gains next to nothing. A change costs two look-ups for each view that holds the attribute.
+without rows in cells that must be zero (`Tables.zeros`), whether or not a view tells.
+
+Rows are first drawn attribute by attribute, each from the view that shares most with what is drawn already, and rows
+that may not be are drawn anew. Then rows are changed one category at a time, each to the category that lowers the
+objective most (coordinate descent), until a sweep over all rows gains next to nothing. A change costs two look-ups for
+each view that holds the attribute.
 """
 
 from dataclasses import dataclass
@@ -82,6 +85,8 @@ class Population:
             raise ValueError(f"rows ({rows}) must be from 1 to {_MOST_ROWS}, and the tables' total positive")
         rng = np.random.default_rng(seed)
         codes = _drawn(tables, rows, rng)
+        if tables.zeros is not None:
+            tables.zeros.mend(codes, rng)
         state = _State(tables, codes)
         worth = [state.objective]
         while len(worth) <= self.sweeps and (len(worth) == 1 or worth[-2] - worth[-1] > self.gain * worth[-2]):
@@ -107,6 +112,7 @@ class _State:
         self._holders = [np.flatnonzero(member).astype(np.int64) for member in tables.member.T]
         self._strides = tables.strides
         self._sizes = tables.sizes
+        self._zeros = tables.zeros
 
     @property
     def objective(self) -> float:
@@ -133,7 +139,22 @@ class _State:
                     self._strides[holders, axis],
                     self._weights[holders],
                     self._sizes[axis],
+                    *self._barred(axis),
                 )
+
+    def _barred(self, axis: int) -> tuple[Integers, NDArray[np.bool_]]:
+        """Which categories of an axis a row may not get, given its other axes: a case for each row, and for each case
+        the categories, shape (cases, size); both empty where all may be."""
+        boxes = [] if self._zeros is None else [box for box in self._zeros.boxes if axis in dict(box)]
+        if self._zeros is None or not boxes:
+            return np.empty(0, np.int64), np.zeros((0, 0), np.bool_)
+        near = [tuple(part for part in box if part[0] != axis) for box in boxes]
+        inside = np.stack([self._zeros.inside(self._codes, box) for box in near], axis=1)
+        cases, case = np.unique(inside, axis=0, return_inverse=True)
+        flags = np.zeros((len(boxes), self._sizes[axis]), np.int64)
+        for row, box in enumerate(boxes):
+            flags[row, list(dict(box)[axis])] = 1
+        return np.ravel(case).astype(np.int64), cases.astype(np.int64) @ flags > 0
 
 
 def _drawn(tables: Tables, rows: int, rng: np.random.Generator) -> NDArray[np.int32]:

@@ -19,6 +19,8 @@ def descend(
     strides: Integers,
     weights: Floats,
     size: int,
+    case: Integers,
+    barred: NDArray[np.bool_],
 ) -> None:
     """Set the category of one axis of each row, in the given order, to the best given all else; in place.
 
@@ -36,12 +38,15 @@ def descend(
         The views that hold the axis, how far apart its neighbours are in each, and how much each view counts.
     size
         The number of categories.
+    case, barred
+        For each row a case, and for each case the categories that it may not get; without entries where it may get all.
     """
+    some_barred = barred.size > 0
     for row in order:
         now = codes[row]
         best, gain = now, -1e-9
         for other in range(size):
-            if other == now:
+            if other == now or (some_barred and barred[case[row], other]):
                 continue
             change = 0.0
             for place in range(holders.size):

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .basis import Floats, Integers, transform
 from .tables import Axes, Tables
@@ -69,11 +70,15 @@ class Problem:
     marginals
         The known marginals as they were observed, for solvers that want them so: places of the axes, and table of sum
         one. They need not agree with each other. None takes those that the moments make up.
+    zeros
+        Which cells must be zero, bool array of shape (cells,); None for no such cell. What is called uniform is so on
+        the others.
 
     Raises
     ------
     ValueError
-        When the table is too large, the arrays do not fit the shape, or a number is not finite or out of range.
+        When the table is too large, the arrays do not fit the shape, a number is not finite or out of range, or all
+        cells must be zero.
     """
 
     shape: tuple[int, ...]
@@ -83,6 +88,7 @@ class Problem:
     total: float
     total_variance: float = 0.0
     marginals: tuple[tuple[Axes, Floats], ...] | None = None
+    zeros: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         require_small(self.shape)
@@ -98,6 +104,11 @@ class Problem:
             raise ValueError(f"total ({self.total}) must be positive and finite")
         if not (self.total_variance >= 0 and math.isfinite(self.total_variance)):
             raise ValueError(f"total_variance ({self.total_variance}) must be finite and >= 0")
+        if self.zeros is not None:
+            if self.zeros.shape != (self.cells,) or self.zeros.dtype != np.bool_:
+                raise ValueError(f"zeros must hold a truth value for each of the {self.cells} cells")
+            if self.zeros.all():
+                raise ValueError("some cell must be allowed not to be zero")
 
     @classmethod
     def of(cls, tables: Tables, axes: Axes) -> "Problem":
@@ -129,6 +140,24 @@ class Problem:
         return math.prod(self.shape)
 
     @cached_property
+    def possible(self) -> Integers:
+        """The cells that need not be zero, ascending."""
+        return np.arange(self.cells) if self.zeros is None else np.flatnonzero(~self.zeros)
+
+    @property
+    def uniform(self) -> Floats:
+        """The uniform distribution on the cells that need not be zero, shape (cells,)."""
+        return self.spread(np.full(len(self.possible), 1 / len(self.possible)))
+
+    def spread(self, values: Floats) -> Floats:
+        """Values of the cells that need not be zero as a table of shape (cells,)."""
+        if self.zeros is None:
+            return values
+        table = np.zeros(self.cells)
+        table[self.possible] = values
+        return table
+
+    @cached_property
     def order(self) -> Integers:
         """The number of axes of each known coefficient, shape (m,)."""
         return transform(self.shape).order[self.index]
@@ -158,19 +187,20 @@ class Problem:
         value of its objective, or how to compute it.
 
         What a back-end returns is not trusted: cells that are not finite, clearly negative, or of another sum make the
-        status `FAILED`, and a solution without cells has a table of NaN.
+        status `FAILED`, and so do clearly positive cells that must be zero; a solution without cells has a table of
+        NaN.
         """
         if distribution is None or not (
             distribution.size == self.cells
             and np.isfinite(distribution).all()
             and distribution.min() > -1e-4
-            and abs(distribution.sum() - 1) < 1e-3
+            and abs(distribution[self.possible].sum() - 1) < 1e-3
         ):
             distribution, status = None, Status.FAILED if status.ok else status
         if distribution is None:
             table, residual, value = np.full(self.cells, math.nan), math.nan, math.nan
         else:
-            clipped = np.maximum(distribution, 0.0)
+            clipped = self.spread(np.maximum(distribution[self.possible], 0.0))
             table = clipped / clipped.sum()
             residual = float(np.abs(self.moments(table) - self.target).max(initial=0.0))
             value = objective(self, table) if callable(objective) else objective
@@ -251,4 +281,5 @@ class Solver(Protocol):
     distribution of shape (cells,), which must be convex; the checks of `testing` then hold its answers against it.
     """
 
-    def solve(self, problem: Problem, /) -> Solution: ...
+    def solve(self, problem: Problem, /) -> Solution:
+        """The distribution that was found, and how good it is."""

@@ -52,15 +52,17 @@ def agree(start: int, stop: int, shared: Any, goal: Any, rho: float, coefficient
 
 @compiled
 def clip(
-    start: int, stop: int, views: Any, deviation: Floats, relaxation: float, cells: Floats, positive: Floats,
-    dual: Floats, worst: Floats,
+    start: int, stop: int, views: Any, deviation: Floats, relaxation: float, empty: Any, cells: Floats,
+    positive: Floats, dual: Floats, worst: Floats,
 ) -> None:  # fmt: skip
     """Turn coefficients into cells, in place, and update the non-negative copy and the multipliers.
 
-    Leaves each view's largest distance between the two copies, and largest change, in `worst`.
+    `empty` tells which cells must be zero, or has no entries. Leaves each view's largest distance between the two
+    copies, and largest change, in `worst`.
     """
     bounds, axes, sizes, binary, widest = views
     spare = np.empty(widest)
+    some_empty = empty.size > 0
     for view in range(start, stop):
         low, high = bounds[view], bounds[view + 1]
         own = cells[low:high]
@@ -70,6 +72,8 @@ def clip(
             before = positive[low + cell]
             relaxed = relaxation * own[cell] + (1 - relaxation) * before + dual[low + cell]
             after = max(relaxed, 0.0)
+            if some_empty and empty[low + cell]:
+                after = 0.0
             positive[low + cell] = after
             dual[low + cell] = relaxed - after
             primal = max(primal, abs(own[cell] - after) / deviation[view])

@@ -39,8 +39,8 @@ class ProjectionQP:
 
     def __call__(self, tables: Tables) -> Tables:
         components = Components(tables)
-        observed = components.average(components.analyse(components.flatten(tables.values)))
-        if tables.total <= 0:
+        observed = components.estimate(tables.values)
+        if observed[components.order == 0].item() <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         cvxpy: Any = importlib.import_module("cvxpy")
         free = components.order > 0
@@ -51,7 +51,10 @@ class ProjectionQP:
         synthesis = deviation @ components.matrix()[:, free] @ sparse.diags_array(1 / scale)
         cells = synthesis @ change + components.synthesise(observed) / components.deviation
         distance = cvxpy.sum(cvxpy.multiply(weight, cvxpy.square(change)))
-        status, _ = run(cvxpy.Problem(cvxpy.Minimize(distance), [cells >= 0]), self.solver, self.time_limit)
+        signs = [cells >= 0]
+        if components.empty is not None:
+            signs.append(cells[components.empty] == 0)
+        status, _ = run(cvxpy.Problem(cvxpy.Minimize(distance), signs), self.solver, self.time_limit)
         if status is not Status.OPTIMAL or change.value is None:
             raise RuntimeError(f"{self.solver}: {status.value}")
         shared = observed.copy()

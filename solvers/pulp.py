@@ -41,6 +41,7 @@ class Pulp:
     time_limit: float | None = None
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)

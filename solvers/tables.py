@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .basis import Floats, Integers, transform
+from .zeros import Zeros
 
 Axes = tuple[int, ...]
 
@@ -33,6 +34,10 @@ class Tables:
         for each view the precision of the estimate of each of its components, in the scaling of total times moment, by
         bit masks over its axes, shape (2 ** axes,). Views that share a component give it the same precision. None when
         all that is known is independent tables.
+    zeros
+        Cells of the whole array that must be zero, or None for no such cell. Estimates respect them.
+    known_total
+        What all cells sum to, where that is known exactly, > 0; else None. Estimates add up to it.
 
     Raises
     ------
@@ -45,6 +50,8 @@ class Tables:
     values: tuple[Floats, ...]
     variances: tuple[float, ...]
     precisions: tuple[Floats, ...] | None = None
+    zeros: Zeros | None = None
+    known_total: float | None = None
 
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
@@ -60,6 +67,10 @@ class Tables:
                 raise ValueError(f"the variance of view {view} must be positive and finite, not {variance}")
         if self.precisions is not None and [len(p) for p in self.precisions] != [1 << len(v) for v in self.views]:
             raise ValueError("precisions must hold one number for each component of each view")
+        if self.zeros is not None and self.zeros.sizes != self.sizes:
+            raise ValueError("zeros must be of an array of the same sizes")
+        if self.known_total is not None and not (self.known_total > 0 and math.isfinite(self.known_total)):
+            raise ValueError(f"known_total ({self.known_total}) must be positive and finite")
 
     def with_values(self, values: Sequence[Floats]) -> "Tables":
         """The same views with other tables."""
@@ -67,9 +78,25 @@ class Tables:
 
     @cached_property
     def total(self) -> float:
-        """The best linear estimate of the sum of all cells: the views' totals weighted by their precision."""
+        """The sum of all cells, as known or by the best linear estimate: the views' totals weighted by precision."""
+        if self.known_total is not None:
+            return self.known_total
         totals = np.array([value.sum() for value in self.values])
         return float(self.precision @ totals / self.precision.sum())
+
+    @cached_property
+    def empty(self) -> tuple[NDArray[np.bool_], ...] | None:
+        """For each view which cells must be zero, shaped like its table; None when there is none in any."""
+        if self.zeros is None:
+            return None
+        empty = tuple(self.zeros.cells(view) for view in self.views)
+        return empty if any(cells.any() for cells in empty) else None
+
+    def inner(self, row: int) -> Floats:
+        """For one view its part of a distribution on the whole array that is positive wherever it may be."""
+        if self.zeros is not None:
+            return self.zeros.positive(self.views[row])
+        return np.full(self.values[row].shape, 1 / self.values[row].size)
 
     @cached_property
     def member(self) -> NDArray[np.bool_]:
@@ -176,13 +203,15 @@ class Tables:
         held, view = view < len(self.views), np.minimum(view, len(self.views) - 1)
         if self.precisions is not None:
             precision = np.where(held, self._known_precision(asked, view), 0.0)
+        if self.known_total is not None:
+            precision[:, 0] = math.inf
         return precision, view
 
     def _known_precision(self, asked: Integers, view: Integers) -> Floats:
         """What `precisions` says of each component of many marginals, by the views that hold them, shapes as of
         `holders`."""
         assert self.precisions is not None
-        before = np.cumsum(self.member, axis=1) - self.member
+        before: Integers = np.cumsum(self.member, axis=1) - self.member
         own = np.zeros_like(view)
         for place in range(asked.shape[1]):
             present = np.arange(view.shape[1]) >> place & 1
@@ -197,6 +226,8 @@ class Tables:
 
     def covered_variances(self, asked: Integers) -> Floats:
         """The variance of each cell of the best linear estimates of covered marginals of one shape, (n, k) to (n,).
+
+        What zeros tell beyond the tables is left out: cells that must be zero have none, and others no more than this.
 
         A marginal on B is the sum over the subsets S of B of its components, so a cell's variance is the sum over S of
         prod_{a in S} (n_a - 1) / precision_S, divided by the square of the number of cells of B.

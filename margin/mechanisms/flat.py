@@ -41,7 +41,14 @@ class Flat:
         table, variance = measured.counts, float(measured.variance.flat[0])
         if self.nonnegativity is not None:
             view = tuple(range(table.ndim))
-            tables = Tables(sizes=table.shape, views=(view,), values=(table,), variances=(max(variance, 1e-12),))
+            tables = Tables(
+                sizes=table.shape,
+                views=(view,),
+                values=(table,),
+                variances=(max(variance, 1e-12),),
+                zeros=private.domain.zeros,
+                known_total=private.domain.rows,
+            )
             (table,) = self.nonnegativity(tables).values
         return TableSynopsis(domain=private.domain, table=table, variance=variance, covariances={})
 

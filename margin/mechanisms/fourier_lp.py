@@ -34,7 +34,7 @@ class FourierLP:
     max_cells: int = 1 << 12
 
     def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
-        """Measure the coefficients as one vector, and solve the programme."""
+        """Measure the coefficients as one vector, and solve the programme; SolverError when that fails."""
         domain = private.domain
         instead = "Fourier, Direct, PriView or MatrixMechanism(), which do not hold it"
         check_reach("FourierLP", math.prod(domain.sizes), self.max_cells, instead=instead)

@@ -96,6 +96,8 @@ class Weighted:
             views=tuple(tuple(sorted(view)) for view in axes),
             values=tuple(value.transpose(np.argsort(view)) for value, view in zip(values, axes, strict=True)),
             variances=tuple(max(variance, 1e-12) for variance in variances),
+            zeros=self.domain.zeros,
+            known_total=self.domain.rows,
         )
 
 

@@ -57,6 +57,9 @@ class CellSynopsis(Synopsis):
     of weights are unbiased for the sums of all noisy counts that are at least theta in size, hence for sums of true
     counts when theta is one (Horvitz and Thompson; Duffield, Lund and Thorup 2007 for priority samples).
 
+    Marginals and single cells are zero where the rules of the domain leave nothing; `sum` and `range` add up what was
+    kept, rules or not.
+
     Attributes
     ----------
     domain, provenance
@@ -75,6 +78,9 @@ class CellSynopsis(Synopsis):
         Whether negative counts could be kept.
     variance
         That of the noise in each cell, before any was dropped.
+    agreed
+        Estimates of the nodes of a tree that are nearer to each other's sums than the noisy counts, and count in their
+        place: shape (kept,). None where there are none. The standard error is then at most what it says.
     """
 
     axes: tuple[Axis, ...]
@@ -84,10 +90,13 @@ class CellSynopsis(Synopsis):
     tau: float
     two_sided: bool
     variance: float
+    agreed: Floats | None = None
 
     @cached_property
     def weights(self) -> Floats:
         """What each kept cell counts for: shape (kept,)."""
+        if self.agreed is not None:
+            return self.agreed
         return np.where(self.values < 0, -1.0, 1.0) * np.maximum(np.abs(self.values), self.tau)
 
     def cells(self) -> tuple[Integers, Integers, Floats]:
@@ -95,10 +104,14 @@ class CellSynopsis(Synopsis):
         return self.codes, self.values, self.weights
 
     def point(self, cell: Mapping[str, Any]) -> Estimate:
-        """The count of the cell that has these categories, one an attribute of the domain."""
+        """The count of the cell with these categories, one an attribute of the domain; DomainError for any other."""
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
             raise DomainError("a cell has one category for each attribute of the domain, by name")
-        return self.sum({name: [category] for name, category in cell.items()})
+        estimate = self.sum({name: [category] for name, category in cell.items()})
+        if self.domain.zeros is not None:
+            codes = np.array([[self.domain[name].code(cell[name]) for name in self.domain]])
+            return Estimate(0.0, 0.0, 0.0) if self.domain.zeros.broken(codes)[0] else estimate
+        return estimate
 
     def sum(self, predicate: "Predicate") -> Estimate:
         """The number of rows in some cells.
@@ -182,7 +195,10 @@ class CellSynopsis(Synopsis):
             "two_sided": self.two_sided,
             "variance": self.variance,
         }
-        return Packed(fields, {"codes": self.codes, "values": self.values})
+        arrays: dict[str, NDArray[Any]] = {"codes": self.codes, "values": self.values}
+        if self.agreed is not None:
+            arrays["agreed"] = self.agreed
+        return Packed(fields, arrays)
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
@@ -195,6 +211,9 @@ class CellSynopsis(Synopsis):
             raise ValueError("unexpected array")
         if (codes < 0).any() or (codes >= nodes).any():
             raise ValueError("a cell outside the domain")
+        agreed = arrays.get("agreed")
+        if agreed is not None and (agreed.dtype != np.float64 or agreed.shape != values.shape):
+            raise ValueError("unexpected array")
         return cls(
             domain=domain,
             provenance=provenance,
@@ -205,6 +224,7 @@ class CellSynopsis(Synopsis):
             tau=float(fields["tau"]),
             two_sided=bool(fields["two_sided"]),
             variance=float(fields["variance"]),
+            agreed=None if agreed is None else agreed.astype(np.float64),
         )
 
     @property
@@ -283,12 +303,12 @@ class CellSynopsis(Synopsis):
             for axis_of_table, place in enumerate(places):
                 if isinstance(self.axes[place], Halves):
                     counts = _leaves(counts, axis_of_table, self.axes[place])
-            return Marginal(domain, counts, np.full(counts.shape, np.nan))
+            return self._answered(view, counts, np.full(counts.shape, np.nan))
         spread = share**2 * self._sampling(used)
         if self._filtered:
             spread, noise = spread + share**2 / self._chances[used] * self.variance, 0.0
         variance = _table(flat, spread, nodes) + noise
-        return Marginal(domain, counts, variance)
+        return self._answered(view, counts, variance)
 
 
 def _table(cells: Integers, values: Floats, shape: tuple[int, ...]) -> Floats:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..domain import Domain
 from ..errors import DomainError
 from ..marginal import Floats, Marginal
+from ..queries import Queries
 from ..synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
@@ -41,7 +42,7 @@ class ColumnCounts(Synopsis):
     parameters: dict[str, float]
 
     def order(self, k: int) -> Integers:
-        """The places of the k most frequent items, the most frequent first: shape (k,)."""
+        """The places of the k most frequent items, the most frequent first: shape (k,). DomainError for other k."""
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.counts.size:
             raise DomainError(f"k ({k}) must be an integer from 1 to the number of items ({self.counts.size})")
         if self.ranking.size >= k:
@@ -66,6 +67,10 @@ class ColumnCounts(Synopsis):
         for view in workload:
             self.domain.view(view)
         return [Marginal(self.domain, self.counts.copy(), self.variance.copy()) for _ in workload]
+
+    def answer(self, queries: Queries) -> Floats:
+        """Refused: a row holds many items, so that counts of items are no shares of the rows."""
+        raise DomainError("counts of items are no shares of the rows: ask for .counts or top(k)")
 
     def summary(self) -> dict[str, str]:
         """What it consists of, for people."""

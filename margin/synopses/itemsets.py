@@ -40,7 +40,7 @@ class ItemsetCounts(Synopsis):
         return [tuple(attribute.labels[item] for item in items) for items in self.itemsets[:k]]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """Refused: sets of items are in no table of counts."""
+        """Refused by a DomainError: sets of items are in no table of counts."""
         raise DomainError("itemsets have no marginals: ask for top(k), or for .itemsets and .counts")
 
     def summary(self) -> dict[str, str]:

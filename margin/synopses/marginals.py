@@ -1,7 +1,7 @@
 """`MarginalSynopsis`: the answers of a workload, and no more."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..domain import Domain, View
 from ..errors import DomainError
 from ..marginal import Floats, Marginal
-from ..solvers import NonNegativity, Tables
+from ..solvers import NonNegativity, ResidualConsistency, Tables
 from ..synopsis import Packed, Provenance, Synopsis
 from ..workload import Workload
 
@@ -40,9 +40,13 @@ class MarginalSynopsis(Synopsis):
     def of(
         cls, domain: Domain, marginals: Sequence[Marginal], nonnegativity: NonNegativity | None
     ) -> "MarginalSynopsis":
-        """A synopsis of marginals from which negative counts are removed, each by itself."""
-        if nonnegativity is not None:
-            marginals = [_without_negatives(marginal, nonnegativity) for marginal in marginals]
+        """A synopsis of marginals from which negative counts are removed, each by itself; where the domain has rules or
+        a number of rows, each is at least moved to the nearest that keeps them."""
+        change: Callable[[Tables], Tables] | None = nonnegativity
+        if change is None and (domain.zeros is not None or domain.rows is not None):
+            change = ResidualConsistency()
+        if change is not None:
+            marginals = [_changed(marginal, change) for marginal in marginals]
         return cls(domain=domain, held=tuple(marginals))
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
@@ -53,7 +57,8 @@ class MarginalSynopsis(Synopsis):
         DomainError
             Also when a view is not within one that is held; the message says what is.
         """
-        return [self._answer(view) for view in Workload.of(self.domain, workload)]
+        answers = ((view, self._answer(view)) for view in Workload.of(self.domain, workload))
+        return [self._answered(view, answer.counts, answer.variance) for view, answer in answers]
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
@@ -102,15 +107,17 @@ class MarginalSynopsis(Synopsis):
         return min(holders, key=lambda marginal: marginal.counts.size).project(view)
 
 
-def _without_negatives(marginal: Marginal, nonnegativity: NonNegativity) -> Marginal:
+def _changed(marginal: Marginal, change: Callable[[Tables], Tables]) -> Marginal:
     shape = marginal.counts.shape
     tables = Tables(
         sizes=shape,
         views=(tuple(range(len(shape))),),
         values=(marginal.counts,),
         variances=(max(float(marginal.variance.mean()), 1e-12),),
+        zeros=marginal.domain.zeros,
+        known_total=marginal.domain.rows,
     )
-    return Marginal(marginal.domain, nonnegativity(tables).values[0], marginal.variance)
+    return Marginal(marginal.domain, change(tables).values[0], marginal.variance)
 
 
 def _reordered(marginal: Marginal, view: View) -> Marginal:

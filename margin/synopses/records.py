@@ -45,13 +45,19 @@ class RecordSynopsis(Synopsis):
     largest_error: float | None = None
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
-        """See `Synopsis.answer`: the share of the records, millions of queries in seconds."""
+        """See `Synopsis.answer`: shares of the records, shape (queries,), millions in seconds.
+
+        DomainError when the queries are of another domain.
+        """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
             raise DomainError("answer takes queries of the domain of the synopsis, such as Conjunctions")
         return queries.counts(self.table) / self.table.rows
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """See `Synopsis.records`: every record about equally often, in order."""
+        """See `Synopsis.records`: codes, shape (n, attributes), every record about equally often, in order.
+
+        DomainError when n is not a whole number from 1, or too large to be held.
+        """
         if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 1:
             raise DomainError("the number of records must be a whole number >= 1")
         if operator.index(n) * len(self.domain) > _MAX_CODES:

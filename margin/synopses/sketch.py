@@ -45,13 +45,16 @@ class SketchSynopsis(Synopsis):
     variance: float
 
     def point(self, cell: Mapping[str, Any]) -> float:
-        """The count of the cell that has these categories, one an attribute of the domain."""
+        """The count of the cell with these categories, one an attribute of the domain; DomainError for any other."""
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
             raise DomainError("a cell has one category for each attribute of the domain, by name")
         codes = [attribute.code(cell[name]) for name, attribute in self.domain.items()]
         if UNSEEN in codes:
             raise DomainError("a category is not one of those its attribute declares")
-        return float(self.counts(np.array([codes], np.int64))[0])
+        cells = np.array([codes], np.int64)
+        if self.domain.zeros is not None and self.domain.zeros.broken(cells)[0]:
+            return 0.0
+        return float(self.counts(cells)[0])
 
     def counts(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """The counts of some cells, given by codes of shape (cells, attributes): shape (cells,)."""
@@ -63,7 +66,10 @@ class SketchSynopsis(Synopsis):
         return np.asarray(np.median(estimates, axis=0) if self.median else estimates.mean(axis=0), np.float64)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The tables of views of *all* attributes, where these are small: sums of many cells add up what collides."""
+        """The tables of views of *all* attributes, where these are small; DomainError for others.
+
+        Sums of many cells would add up what collides.
+        """
         answers = []
         for view in Workload.of(self.domain, workload):
             sizes = self.domain.shape(view)
@@ -73,7 +79,7 @@ class SketchSynopsis(Synopsis):
             places = [view.index(name) for name in self.domain]
             counts = self.counts(codes[:, places]).reshape(sizes)
             variance = self.variance / (1 if self.median else len(self.sums))
-            answers.append(Marginal(self.domain.restrict(view), counts, np.full(sizes, variance)))
+            answers.append(self._answered(view, counts, np.full(sizes, variance)))
         return answers
 
     def summary(self) -> dict[str, str]:

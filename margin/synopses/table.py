@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -19,7 +20,7 @@ __all__ = ["RangeCount", "TableSynopsis"]
 
 @dataclass(frozen=True)
 class RangeCount:
-    """A number of rows, and the variance of the noise in it; NaN where that is not known."""
+    """A `count` of rows, and the `variance` of the noise in it, squared rows; NaN where that is not known."""
 
     count: float
     variance: float
@@ -37,7 +38,7 @@ class TableSynopsis(Synopsis):
         One axis an attribute, in the order of the domain.
     variance
         The noise in two cells x and y has the covariance ``variance * prod_a C_a[x_a, y_a]``, before negative counts
-        were removed; NaN where it is not known.
+        were removed, or cells that the rules of the domain exclude; NaN where it is not known.
     covariances
         C_a by the place of attribute a in the domain, arrays of shape (size, size). The identity for attributes that
         are left out: then the noise of two cells that differ there is independent.
@@ -53,11 +54,11 @@ class TableSynopsis(Synopsis):
         for view in Workload.of(self.domain, workload):
             axes = self.domain.axes(view)
             dropped = tuple(axis for axis in range(len(self.domain)) if axis not in axes)
-            counts = self.table.sum(axis=dropped).transpose(np.argsort(np.argsort(axes)))
+            counts = self._possible.sum(axis=dropped).transpose(np.argsort(np.argsort(axes)))
             variance = np.full((), self.variance * math.prod(self._sum_variance(axis) for axis in dropped))
             for axis in axes:
                 variance = np.multiply.outer(variance, self._cell_variances(axis))
-            answers.append(Marginal(self.domain.restrict(view, checked=True), counts, variance))
+            answers.append(self._answered(view, counts, variance))
         return answers
 
     def count(self, ranges: Mapping[str, tuple[int, int]]) -> RangeCount:
@@ -84,7 +85,7 @@ class TableSynopsis(Synopsis):
         >>> synopsis.count({"age": (1, 2)})
         RangeCount(count=14.0, variance=4.0)
         """
-        chosen, variance = self.table, self.variance
+        chosen, variance = self._possible, self.variance
         for axis, size in enumerate(self.domain.sizes):
             name = self.domain.attributes[axis]
             first, last = ranges.get(name, (0, size - 1))
@@ -117,6 +118,19 @@ class TableSynopsis(Synopsis):
         written = packed.fields["variance"]
         variance = math.nan if written is None else float(written)
         return cls(domain=domain, table=table, variance=variance, covariances=covariances, provenance=provenance)
+
+    @cached_property
+    def _possible(self) -> Floats:
+        """The table with nothing in cells that the rules of the domain exclude, and the domain's number of rows: what
+        lacks goes to all cells in proportion, or evenly where some are negative."""
+        if self.domain.zeros is None and self.domain.rows is None:
+            return self.table
+        possible = self.domain.possible(self.domain.attributes)
+        table = self.table * possible
+        if self.domain.rows is None:
+            return table
+        share = table / table.sum() if table.min() >= 0 and table.any() else possible / possible.sum()
+        return np.asarray(table + (self.domain.rows - table.sum()) * share)
 
     def _cell_variances(self, axis: int) -> Floats:
         covariance = self.covariances.get(axis)

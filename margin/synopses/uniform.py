@@ -1,15 +1,14 @@
 """`UniformSynopsis`: the number of rows, spread evenly."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from ..domain import Domain
+from ..domain import Domain, View
 from ..errors import DomainError
-from ..marginal import Marginal
+from ..marginal import Floats, Marginal
 from ..synopsis import Packed, Provenance, Synopsis
 from ..workload import Workload
 
@@ -20,14 +19,14 @@ _MAX_CELLS = 1 << 27
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UniformSynopsis(Synopsis):
-    """A number of rows. It answers any marginal as if all cells were equally likely.
+    """A number of rows. It answers any marginal as if all possible cells were equally likely.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`.
     total
-        The noisy number of rows.
+        The noisy number of rows; the domain's takes its place where it declares one.
     variance
         Of its noise.
     """
@@ -37,14 +36,22 @@ class UniformSynopsis(Synopsis):
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """See `Synopsis.marginals`."""
+        known = self.domain.rows
+        total, variance = (self.total, self.variance) if known is None else (known, 0.0)
         answers = []
         for view in Workload.of(self.domain, workload):
-            shape = self.domain.shape(view)
-            if (cells := math.prod(shape)) > _MAX_CELLS:
+            if (cells := self.domain.cells(view)) > _MAX_CELLS:
                 raise DomainError(f"the marginal has {cells} cells; at most {_MAX_CELLS} can be written out")
-            counts, variance = np.full(shape, self.total / cells), np.full(shape, self.variance / cells**2)
-            answers.append(Marginal(self.domain.restrict(view, checked=True), counts, variance))
+            share = self._shares(view)
+            answers.append(self._answered(view, total * share, variance * share**2))
         return answers
+
+    def _shares(self, view: View) -> Floats:
+        """The share of the possible cells of the whole table that each cell of a view sums."""
+        if self.domain.zeros is None:
+            return np.full(self.domain.shape(view), 1 / self.domain.cells(view))
+        axes = self.domain.axes(view)
+        return self.domain.zeros.uniform(tuple(sorted(axes))).transpose(np.argsort(np.argsort(axes)))
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""

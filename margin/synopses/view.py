@@ -34,7 +34,8 @@ class ViewSynopsis(Synopsis):
     """Noisy tables of views, and the way to answer what they do not cover.
 
     A marginal within a view is that view's; any other is reconstructed from what the views say about its parts. Answers
-    that no view covers need not agree with each other beyond the views.
+    that no view covers need not agree with each other beyond the views. What the rules of the domain exclude has no
+    count in any answer, and no record; where the domain declares the number of rows, answers add up to it.
 
     Attributes
     ----------
@@ -63,6 +64,8 @@ class ViewSynopsis(Synopsis):
                 marginal.counts.transpose(np.argsort(view)) for marginal, view in zip(measured, axes, strict=True)
             ),
             variances=tuple(max(float(marginal.variance.flat[0]), LEAST_VARIANCE) for marginal in measured),
+            zeros=domain.zeros,
+            known_total=domain.rows,
         )
         names = tuple(marginal.attributes for marginal in measured)
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
@@ -88,6 +91,8 @@ class ViewSynopsis(Synopsis):
         for names, axes, table in zip(self.names, self.tables.views, self.tables.values, strict=True):
             counts = table.transpose(np.argsort(np.argsort(self.domain.axes(names))))
             variance = np.full(counts.shape, self.tables.variance(axes))
+            if self.domain.zeros is not None:
+                variance[~self.domain.possible(names)] = 0.0
             views.append(Marginal(self.domain, counts, variance, attributes=names))
         return tuple(views)
 
@@ -157,7 +162,8 @@ class ViewSynopsis(Synopsis):
     def population(self, n: int, *, seed: int = 0) -> Rows:
         """Synthetic rows, and how far their tables are from the views': see `margin.solvers.Population`.
 
-        Every row is of declared categories. Their number may be any; the views' tables are scaled to it.
+        Every row is of declared categories, in a combination that the rules of the domain allow. Their number may be
+        any; the views' tables are scaled to it.
 
         Parameters
         ----------
@@ -224,6 +230,8 @@ class ViewSynopsis(Synopsis):
             values=tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
             variances=tuple(float(variance) for variance in packed.fields["variances"]),
             precisions=None if known is None else tuple(_split(known, [1 << len(view) for view in axes])),
+            zeros=domain.zeros,
+            known_total=domain.rows,
         )
         solver = _solver(packed.fields["reconstruction"])
         return cls(domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance)
@@ -237,6 +245,9 @@ class ViewSynopsis(Synopsis):
             assert view is not None
             counts[row] = self.tables.project(view, own)
             variances[row] = np.full(counts[row].shape, variance)
+            if self.domain.zeros is not None:
+                empty = self.domain.zeros.cells(own)
+                counts[row][empty], variances[row][empty] = 0.0, 0.0
 
     def _reconstruct(self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]) -> None:
         """Fill in marginals of one shape that no view covers."""
