@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments._study import Row
 from margin import ApproxDP, DataError, Domain, DualQuery, FileError, Neighbours, PackedSource, datasets, simulate
 from margin.queries import BitTable, Conjunctions
 
@@ -85,6 +86,21 @@ def measure(
         "seconds": time.process_time() - counted,
         "counting": counted - began,
     }
+
+
+def curve(rows: list[Row], by: str, column: str, **where: str) -> dict[float, float]:
+    """The mean of a column over the seeds, for each value of another; of the rows that have these values."""
+    points: dict[float, list[float]] = {}
+    for row in rows:
+        if all(row[name] == value for name, value in where.items()):
+            points.setdefault(float(row[by]), []).append(float(row[column]))
+    return {point: float(np.mean(values)) for point, values in sorted(points.items())}
+
+
+def panel(rows: list[Row], by: str, column: str, **where: str) -> dict[str, tuple[list[float], list[float]]]:
+    """The curves of both methods, for a plot."""
+    curves = {method: curve(rows, by, column, method=method, **where) for method in (PAPER, OURS)}
+    return {method: (list(points), list(points.values())) for method, points in curves.items()}
 
 
 def _fill(line: NDArray[np.uint64], ones: int, rng: np.random.Generator) -> None:

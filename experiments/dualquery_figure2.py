@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-
 from experiments import _dualquery
-from experiments._dualquery import OURS, PAPER
+from experiments._dualquery import OURS, PAPER, curve, panel
 from experiments._pages import Claim, page
 from experiments._plots import lines
 from experiments._study import Row, bad, good, sweep
@@ -28,7 +26,7 @@ def run(smoke: bool, out: Path) -> str:
     rows = sweep(out / "rows.csv", _dualquery.measure, keys)
     done = good(rows)
     panels = {
-        f"{data}, {measure} error": {method: _curve(done, data, method, measure) for method in (PAPER, OURS)}
+        f"{data}, {measure} error": panel(done, "epsilon", measure, data=data)
         for data in dict.fromkeys(row["data"] for row in done)
         for measure in ("mean", "largest")
     }
@@ -48,18 +46,10 @@ def run(smoke: bool, out: Path) -> str:
     )
 
 
-def _curve(rows: list[Row], data: str, method: str, measure: str) -> tuple[list[float], list[float]]:
-    points: dict[float, list[float]] = {}
-    for row in rows:
-        if row["data"] == data and row["method"] == method:
-            points.setdefault(float(row["epsilon"]), []).append(float(row[measure]))
-    return list(points), [float(np.mean(values)) for values in points.values()]
-
-
 def _claim(rows: list[Row], data: str, bar: float) -> Claim:
     ratios = []
     for measure in ("mean", "largest"):
-        paper, ours = (dict(zip(*_curve(rows, data, method, measure), strict=True)) for method in (PAPER, OURS))
+        paper, ours = (curve(rows, "epsilon", measure, data=data, method=method) for method in (PAPER, OURS))
         ratios.append(paper[1.0] / ours[1.0])
     return Claim(
         claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with the paper's parameters",

@@ -85,7 +85,7 @@ class SparseSource:
     Parameters
     ----------
     matrix
-        In any of scipy's formats. Values other than zero and one are refused.
+        In any of scipy's formats. Values other than zero and one are refused by a DataError.
     """
 
     def __init__(self, matrix: Any) -> None:
@@ -98,7 +98,7 @@ class SparseSource:
 
     def check(self, domain: Domain) -> None:
         """Refuse a domain with another number of attributes, or one that has not two categories; but see `baskets`."""
-        if not self._holds_sets(domain):
+        if not self.holds_sets(domain):
             _check(domain, self._matrix.shape[1])
 
     def baskets(self, domain: Domain) -> Baskets:
@@ -115,7 +115,7 @@ class SparseSource:
             yield dict(zip(domain, codes, strict=True))
 
     def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
-        """The bits of the attributes that are used, some columns at a time."""
+        """The bits of the attributes that are used, some columns at a time; DataError when they take over 16 GB."""
         self._refuse_sets(domain)
         columns = self._matrix.tocsc()
         places = np.flatnonzero(used)
@@ -136,12 +136,13 @@ class SparseSource:
         """How many rows there are; as confidential as the data, where rows are added or removed."""
         return int(self._matrix.shape[0])
 
-    def _holds_sets(self, domain: Domain) -> bool:
+    def holds_sets(self, domain: Domain) -> bool:
+        """Whether the rows are sets of the categories of the one attribute of the domain."""
         columns = self._matrix.shape[1]
         return len(domain) == 1 and columns > 1 and domain.sizes[0] == columns
 
     def _refuse_sets(self, domain: Domain) -> None:
-        if self._holds_sets(domain):
+        if self.holds_sets(domain):
             raise DataError("rows are sets of items: use a mechanism that counts items, such as DPSense")
         self.check(domain)
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from .domain import Domain
 from .encode import Batch, Encoder
 from .errors import DataError
 
-__all__ = ["Baskets", "Pairs", "SetSource", "Transactions", "baskets_of_matrix", "universe"]
+__all__ = ["Baskets", "HoldsSets", "Pairs", "SetSource", "Transactions", "baskets_of_matrix", "holders", "universe"]
 
 Integers = NDArray[np.int64]
 
@@ -67,6 +67,24 @@ def universe(domain: Domain, columns: int | None = None) -> Attribute:
     return attribute
 
 
+@runtime_checkable
+class HoldsSets(Protocol):
+    """A source whose rows are sets, for some domains."""
+
+    def holds_sets(self, domain: Domain, /) -> bool:
+        """Whether the rows are sets of the categories of the one attribute of the domain."""
+
+    def baskets(self, domain: Domain, /) -> Baskets:
+        """All rows."""
+
+
+def holders(source: object, domain: Domain) -> Integers | None:
+    """How many rows of a source of sets hold each item of its domain, shape (items,); None of others. Not private."""
+    if not isinstance(source, HoldsSets) or not source.holds_sets(domain):
+        return None
+    return np.bincount(source.baskets(domain).items, minlength=domain.sizes[0]).astype(np.int64)
+
+
 class SetSource:
     """Rows that are sets; see the subclasses. Only what counts items can read it: a set is not in one cell."""
 
@@ -75,8 +93,12 @@ class SetSource:
         universe(domain)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Refused: rows that are sets are in no cell of a table."""
+        """Refused by a DataError: rows that are sets are in no cell of a table. No arrays come out."""
         raise DataError("rows are sets of items: use a mechanism that counts items, such as DPSense")
+
+    def holds_sets(self, domain: Domain) -> bool:
+        """That the rows are sets."""
+        return True
 
     def baskets(self, domain: Domain) -> Baskets:
         """All rows."""
@@ -87,20 +109,20 @@ class SetSource:
 class Transactions(SetSource):
     """A text file of sets, one a line, items apart by white space or `delimiter` (the format of FIMI's data).
 
-    An empty line is an empty set. Items are read as `Attribute` reads any value.
+    An empty line is an empty set. Items are read as `Attribute` reads any value. `path` is that of the file.
     """
 
     path: "str | os.PathLike[str]"
     delimiter: str | None = None
 
     def check(self, domain: Domain) -> None:
-        """Refuse a file that is not there."""
+        """Refuse, by a DataError, a file that is not there."""
         universe(domain)
         if not Path(self.path).is_file():
             raise DataError(f"data file {str(self.path)!r} does not exist or is not a file")
 
     def baskets(self, domain: Domain) -> Baskets:
-        """All lines."""
+        """All lines; DataError when one cannot be read or holds an item that the domain lacks."""
         self.check(domain)
         attribute, name = universe(domain), domain.attributes[0]
         known: dict[str, int] = {}
@@ -141,7 +163,7 @@ class Pairs(SetSource):
     item: str = "item"
 
     def baskets(self, domain: Domain) -> Baskets:
-        """All users, in an order that says nothing."""
+        """All users, in an order that says nothing; DataError where a user is null."""
         attribute = universe(domain)
         users, items = self._columns()
         codes = np.asarray(Encoder(domain.attributes[0], attribute).encode(items), np.int64)

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from .domain import Domain, View
 from .encode import Batch, check_type, code_type, locate, quietly
 from .errors import DataError
-from .spark_tasks import CodesTask, KeysTask, Layout, TablesTask, WordsTask
+from .spark_tasks import CodesTask, KeysTask, Layout, TablesTask, WordsTask, width
 
 __all__ = ["SparkSource"]
 
 _CODES = ("tinyint", "smallint", "int", "bigint", "boolean")
 """Spark's types whose values can be codes themselves."""
+
+_LARGEST = (1 << 63) - 1
 
 T = TypeVar("T")
 
@@ -53,7 +55,7 @@ class SparkSource:
         self._fields(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """The codes of all attributes, brought to the driver a partition at a time; `count_views` does without."""
+        """See `Source`: codes, brought to the driver a partition at a time; `count_views` does without."""
         return _batches(*self._packed(domain))
 
     def count_views(self, domain: Domain, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
@@ -61,7 +63,7 @@ class SparkSource:
         return _tables(*self._packed(domain), views)
 
     def distinct(self, domain: Domain, view: View) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
-        """The distinct rows of a view, grouped by the executors, a partition at a time, and how often each comes."""
+        """The distinct rows of a view, grouped by the executors, and how often each comes: arrays, by partitions."""
         return _distinct(*self._packed(domain), view)
 
     def bounded(self, unit: str, max_rows: int, key: bytes) -> "BoundedSparkSource":
@@ -144,15 +146,22 @@ class BoundedSparkSource:
 
 
 def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
-    """The expression that packs some attributes in a long. It is kept short: Java compiles no long methods."""
+    """The expression that packs some attributes in a long; see `spark_tasks.width` for the codes.
+
+    It is short and has no branches: as Spark compiles all columns to one method, and Java none of over 8,000 bytes.
+    """
     from pyspark.sql import functions as sql
+
+    def long(number: int) -> Any:
+        return sql.lit(number).cast("bigint")
 
     parts = []
     for place, shift in layout.shifts(word):
-        value, size = columns[place].cast("bigint"), layout.domain.sizes[place]
-        is_code = value.between(0, size - 1)
-        code = sql.when(is_code, value).when(value.isNull(), sql.lit(size + 1).cast("bigint"))
-        parts.append(sql.shiftleft(code.otherwise(sql.lit(size).cast("bigint")), shift))
+        size, bits = layout.domain.sizes[place], width(layout.domain[layout.domain.attributes[place]])
+        value = columns[place].cast("bigint")
+        positive = value.bitwiseOR(sql.shiftright(value, 63)).bitwiseAND(long(_LARGEST))  # below zero: the largest
+        code = sql.least(sql.coalesce(positive, long(-1)), long(size)).bitwiseAND(long((1 << bits) - 1))
+        parts.append(sql.shiftleft(code, shift))
     return reduce(lambda one, other: one.bitwiseOR(other), parts)
 
 

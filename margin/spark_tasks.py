@@ -20,7 +20,7 @@ _LONGEST = 63  # bits of a long that hold codes
 
 
 def width(attribute: Attribute) -> int:
-    """How many bits a packed value takes: a code, or `size` for a value that is none, or `size` + 1 for a null."""
+    """How many bits a packed value takes: a code, or `size` for a value that is none, or all ones for a null."""
     return (attribute.size + 1).bit_length()
 
 
@@ -101,12 +101,14 @@ class Layout:
 
 
 def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The codes of values of which some are none, `size`, or null, `size` + 1."""
-    table = np.array([*range(attribute.size), attribute.code(object()), attribute.code(None)], np.int64)
-    for place, missing in ((attribute.size + 1, True), (attribute.size, False)):
-        if table[place] == UNSEEN and (values == place).any():
-            raise not_provided(name, missing=missing)
-    return table[values]
+    """The codes of values of which some are none, or null; see `width`."""
+    null, none = values > attribute.size, values == attribute.size
+    for which, code, missing in ((null, attribute.code(None), True), (none, attribute.code(object()), False)):
+        if which.any():
+            if code == UNSEEN:
+                raise not_provided(name, missing=missing)
+            values = np.where(which, code, values)
+    return values
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Sql:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """The codes of all attributes, at most `ROWS` rows at a time."""
+        """See `Source`: the codes of all attributes, at most `ROWS` rows at a time."""
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:

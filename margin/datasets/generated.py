@@ -19,7 +19,8 @@ def markov_chain(order: int, *, attributes: int = 64, rows: int = 1_000_000, see
 
     A bit is one with probability 0.5 + (1 - 2 s / order) / 4, where s is how many of the `order` bits before it are one
     (Qardaji, Yang and Li, SIGMOD 2014, section 5; they use 64 bits and orders 1 to 7). The sequence begins with fair
-    bits, of which the first 64 are not kept. Attributes `b0`, `b1`, ... are in the order of the sequence.
+    bits, of which the first 64 are not kept. Attributes `b0`, `b1`, ... are in the order of the sequence. The
+    same `seed` gives the same rows.
 
     Raises
     ------
@@ -61,6 +62,8 @@ def latent_classes(
     concentration
         Of the Dirichlet distribution that a class draws its rates from: the smaller, the more attributes depend on
         each other.
+    rows, seed
+        How many rows; the same seed gives the same ones.
 
     Raises
     ------
@@ -86,7 +89,8 @@ def click_stream(attributes: int = 45, *, rows: int = 647_377, seed: int = 1) ->
 
     By default as large as the search log of AOL in Qardaji, Yang and Li, SIGMOD 2014 (45 binary attributes, 647,377
     people), for which it stands: that log was withdrawn by its publisher. It resembles such a log in that pages are of
-    very different popularity and correlated; nothing in it is taken from the log.
+    very different popularity and correlated; nothing in it is taken from the log. The
+    same `seed` gives the same rows.
 
     Raises
     ------
@@ -124,6 +128,8 @@ def correlated(
     strength
         The probability, 0 to 1, that an attribute follows its parent (by a fixed random map) rather than its own
         distribution: 0 makes all independent, 1 makes each a function of the first.
+    rows, seed
+        How many rows; the same seed gives the same ones.
 
     Raises
     ------

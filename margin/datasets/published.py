@@ -60,7 +60,7 @@ def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
     From the publisher's file: 990,002 visitors, the `pages` most popular pages first to last, visitors of none of them
     kept. From MARGIN_DATA, where `kosarak32_first100k.parquet` is there: its first 100,000 visitors and their 32 most
     popular pages. No checksum of the publisher's file is known to us that we could confirm: it is checked by the number
-    of visitors. Raises as `msnbc`, and DomainError unless 1 <= pages <= 1000.
+    of visitors. `download` and errors as in `msnbc`, and DomainError unless 1 <= pages <= 1000.
     """
     if not 1 <= pages <= 1000:
         raise DomainError(f"pages ({pages}) must be from 1 to 1000")
@@ -83,7 +83,7 @@ def adult(*, download: bool = True) -> Dataset:
     """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census, training and test set, 15 attributes.
 
     Numbers are in declared bins, "?" is a category. The sha256 of both files is that which many others have published.
-    Raises as `msnbc`.
+    `download` and errors as in `msnbc`.
     """
     return _dataset(
         "Adult-15",
@@ -102,7 +102,7 @@ def kdd99(*, download: bool = True) -> Dataset:
     """KDD Cup 1999, the 10 percent (UCI): 494,021 connections, 41 attributes and the label; numbers in declared bins.
 
     The ..._rate columns are integer hundredths. The sha256 of the publisher's file is that which others have published.
-    Raises as `msnbc`.
+    `download` and errors as in `msnbc`.
     """
     return _dataset(
         "KDD99-42",
@@ -120,7 +120,7 @@ def kdd99(*, download: bool = True) -> Dataset:
 def mushroom(*, download: bool = True) -> Dataset:
     """Mushroom (UCI, J. Schlimmer): 8,124 mushrooms, 23 categorical attributes, "?" a category.
 
-    The sha256 of the publisher's file is that which many others have published. Raises as `msnbc`.
+    The sha256 of the publisher's file is that which many others have published. `download` and errors as in `msnbc`.
     """
     return _dataset(
         "Mushroom-23",
@@ -138,7 +138,7 @@ def nursery(*, download: bool = True) -> Dataset:
     """Nursery (UCI, V. Rajkovic): 12,960 applications, 9 categorical attributes.
 
     No checksum of the publisher's file is known to us. It is checked by its form: the first eight attributes take each
-    combination of their values once. Raises as `msnbc`.
+    combination of their values once. `download` and errors as in `msnbc`.
     """
     return _dataset(
         "Nursery-9",

@@ -20,7 +20,8 @@ def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
     masks = (limits - 1).view(np.uint64).copy()
     for shift in (1, 2, 4, 8, 16, 32):
         masks |= masks >> np.uint64(shift)
-    drawn = _words(limits.size, entropy) & masks
+    drawn = _words(limits.size, entropy)
+    drawn &= masks
     left = np.flatnonzero(drawn >= limits.view(np.uint64))
     while left.size:
         drawn[left] = _words(left.size, entropy) & masks[left]
@@ -33,7 +34,9 @@ def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
     shift = np.uint64(64 - (bound - 1).bit_length())
     if bound == 1:
         return np.zeros(count, np.int64)
-    drawn = (_words(count, entropy) >> shift).view(np.int64)
+    words = _words(count, entropy)
+    words >>= shift
+    drawn = words.view(np.int64)
     if bound & (bound - 1) == 0:
         return drawn
     left = np.flatnonzero(drawn >= bound)

@@ -3,7 +3,8 @@
 import logging
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..private.queries import QueryRounds
 from ..queries import BitTable, Queries
 from ..queries.bits import Lines, Words
 from ..rounds import Rounds
-from ..solvers import BestResponse, Responder
+from ..solvers import BestResponse, Constraint, Responder
 
 __all__ = ["Play", "probe"]
 
@@ -88,22 +89,36 @@ class Play:
             up, down = (np.rint(scale * count * np.exp(sign * self.weight * missed)).astype(np.int64)
                         for count, sign in ((ask, 1), (deny, -1)))  # fmt: skip
             instance = self.queries.best_response(asked, up - down, constant=int(down.sum()))
+            if self._rules:
+                instance = replace(instance, constraints=self._rules)
             record = self._answer(instance, (place, turn))
             records.append(record)
             missed += usual - instance.holds(record)
         return np.stack(records)
 
     def _answer(self, instance: BestResponse, seed: tuple[int, int]) -> NDArray[np.unsignedinteger[Any]]:
-        """A record for an instance, whatever the solver does: at random when it has none, or fails."""
+        """A record for an instance, whatever the solver does: at random when it has none, or fails; and one that the
+        rules of the domain allow, whatever the solver makes of them."""
         try:
             record = self.response.solve(instance, seed=seed).record
         except Exception as error:  # of a user's own solver; the budget is spent, and the round must end
             log.debug("a response failed: %s", type(error).__name__)
             record = None
-        if record is not None and _fits(np.asarray(record), instance):
+        fits = record is not None and _fits(np.asarray(record), instance)
+        if fits and instance.feasible(np.asarray(record)):
             return np.asarray(record).astype(instance.record_type)
         self.failures += 1
-        return instance.random(np.random.default_rng(seed))
+        rng = np.random.default_rng(seed)
+        drawn = np.asarray(record).astype(instance.record_type) if fits else instance.random(rng)
+        if self.queries.domain.zeros is not None:
+            self.queries.domain.zeros.mend(drawn[None], rng)
+        return drawn
+
+    @cached_property
+    def _rules(self) -> tuple[Constraint, ...]:
+        """What the domain says of a record: of the attributes of a rule at most all but one are as it says."""
+        zeros = self.queries.domain.zeros
+        return () if zeros is None else tuple(map(Constraint.forbid_box, zeros.boxes))
 
 
 def _fits(record: NDArray[Any], instance: BestResponse) -> bool:

@@ -141,7 +141,7 @@ class DualQuery:
     pool
         Of how many rounds, the last ones, the draws are answered. More cost nothing.
     size
-        A public number of rows, where neighbours add or remove rows.
+        A public number of rows, where neighbours add or remove rows; None takes the domain's, where it declares one.
     accounting
         Which accounting limits the rounds of an `ApproxDP` budget. "exact" and "zcdp" use all of it; with the published
         ones, "closed" and "per_round" (see `privacy`), some is spent in vain.
@@ -219,7 +219,7 @@ class DualQuery:
         return Conjunctions.cells(domain, _even(domain, Workload.of(domain, views).views))
 
     def run(self, private: Private, workload: Workload | None) -> RecordSynopsis:
-        """Settle the parameters, charge for all rounds, play them."""
+        """Settle the parameters, charge for all rounds, play them; SolverError when the solver is of no use."""
         queries = self._queries(private.domain, workload)
         problem = probe(self.response, queries)
         if problem:
@@ -263,6 +263,8 @@ class DualQuery:
     def _size(self, private: Private) -> int:
         if self.size is not None:
             return self.size
+        if private.domain.rows is not None:
+            return private.domain.rows
         if private.budget.neighbours is Neighbours.REPLACE_ROW:
             return max(1, private.count_rows())
         return max(1, private.count_rows(spend=_pure_share(private.budget, _FOR_ROWS)))

@@ -50,7 +50,7 @@ class PlainItems:
 class SampledItems:
     """Each row keeps `most` of its items, which makes the sensitivity `most`: row sampling.
 
-    Counts of rows that were cut are not scaled up.
+    Counts of rows that were cut are not scaled up. `attributes` as in `DPSense`.
     """
 
     most: int = 10

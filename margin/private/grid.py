@@ -10,7 +10,7 @@ from ..axes import Axis, Level
 from ..entropy import Entropy
 from ..exact.uniform import uniform
 
-__all__ = ["Grid", "merged", "ordered", "rows_equal"]
+__all__ = ["Grid", "among", "in_order", "merged", "ordered", "rows_equal"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -104,6 +104,28 @@ def rows_equal(words: Integers) -> npt.NDArray[np.bool_]:
     if len(words) > 1:
         equal[1:] = (words[1:] == words[:-1]).all(axis=1)
     return equal
+
+
+def in_order(words: Integers) -> Integers:
+    """The rows of words in ascending order."""
+    return words[ordered(words)]
+
+
+def among(words: Integers, others: Integers) -> npt.NDArray[np.bool_]:
+    """Whether each row of words is one of some others; both in order. Array (rows,)."""
+    if not len(others):
+        return np.zeros(len(words), np.bool_)
+    place = np.minimum(np.searchsorted(others[:, 0], words[:, 0]), len(others) - 1)
+    found: npt.NDArray[np.bool_] = others[place, 0] == words[:, 0]
+    if words.shape[1] > 1 and found.any():  # a few, unless the first words of many cells are the same
+        alike = others[np.isin(others[:, 0], words[found, 0])]
+        together = np.concatenate([alike, words[found]])
+        order = ordered(together)
+        start = np.flatnonzero(~rows_equal(together[order]))
+        # Of equal rows the others come first: each group is found when it begins with one.
+        known = np.repeat(order[start] < len(alike), np.diff(np.append(start, len(order))))
+        found[found] = known[np.argsort(order)][len(alike) :]
+    return found
 
 
 def merged(words: Integers, values: Integers) -> tuple[Integers, Integers]:

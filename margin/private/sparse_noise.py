@@ -7,6 +7,7 @@ noise given that it entered; the three are independent. Cells come out in order,
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +20,16 @@ from ..exact.binomial import binomial
 from ..exact.summaries import Entering, Keep, More
 from ..exact.uniform import uniform, uniform_below
 from ..noise import DiscreteLaplace
-from .grid import Grid, ordered, rows_equal
+from .grid import Grid, among, in_order, ordered, rows_equal
 
 __all__ = ["MAX_KEPT", "Kept", "Largest", "check_size", "empty_cells", "kept_cells", "largest_cells"]
 
 Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 MAX_KEPT = 10**7
 _WORD = 62
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -100,41 +103,71 @@ def largest_cells(
     if keep.nested:
         passed = kept_cells(grid, noise, true, Keep(keep.theta, keep.theta, True), entropy)
         inner = nested(grid.axes, grid.unpack(passed.words))
-        words, values = passed.words[inner], passed.counts[inner]
-        return _cut(words, values, _free_ranks(values.size, entropy), keep.size)
+        values = passed.counts[inner]
+        return _cut(
+            [passed.words[inner]], [values], [_priorities(values, _free_ranks(values.size, entropy))], keep.size
+        )
     found, counts = true
     noisy = counts + noise.sample(counts.size, entropy)
     ranks = _free_ranks(counts.size, entropy)
     passing = np.abs(noisy) >= keep.theta
     empty = grid.cells - counts.size
     power = _start(noisy[passing], empty, noise, keep)
-    taken, entered, drawn = found, np.empty(0, np.int64), np.empty((0, 2), np.int64)
+    places, entered, drawn, number = [found[:0]], [noisy[:0]], [np.empty(0)], 0
     law: Entering | More = Entering(noise.scale, _level(keep, power))
     while True:
-        number = binomial(empty - entered.size, law, entropy)
-        values = law.sample(number, entropy)
-        taken = np.concatenate([taken, empty_cells(grid, taken, number, entropy)])
-        entered = np.concatenate([entered, values])
-        drawn = np.concatenate([drawn, _ranks_of(np.abs(values), power, isinstance(law, More), entropy)])
+        new = binomial(empty - number, law, entropy)
+        values = law.sample(new, entropy)
+        taken = in_order(np.concatenate([found, *places])) if number else found
+        places.append(empty_cells(grid, taken, new, entropy))
+        entered.append(values)
+        drawn += _drawn(values, power, isinstance(law, More), entropy)
+        number += new
         inside = passing & _reaches(noisy, ranks, power)
-        if int(inside.sum()) + entered.size > keep.size or 1 << power <= keep.theta:
+        if int(inside.sum()) + number > keep.size or 1 << power <= keep.theta:
             break
         power -= 1
         law = More(noise.scale, _level(keep, power), _level(keep, power + 1))
-    words = np.concatenate([found[inside], taken[counts.size :]])
-    values = np.concatenate([noisy[inside], entered])
-    chosen = np.concatenate([ranks[inside], drawn])
-    order = ordered(words)
-    return _cut(words[order], values[order], chosen[order], keep.size)
+    priorities = [_priorities(noisy[inside], ranks[inside]), *drawn]
+    return _cut([found[inside], *places], [noisy[inside], *entered], priorities, keep.size)
 
 
-def _cut(words: Integers, values: Integers, ranks: Integers, size: int) -> Kept:
-    """The `size` largest priorities; among equal ones, as floats, the cells that come first."""
-    rank = (ranks[:, 0] + (ranks[:, 1] + 1) * 2.0**-_WORD) * 2.0**-_WORD
-    priorities = np.abs(values) / rank
-    best = np.argsort(-priorities, kind="stable")
-    kept = np.sort(best[:size])
-    return Kept(words[kept], values[kept], float(priorities[best[size]]) if best.size > size else 0.0)
+def _drawn(values: Integers, power: int, more: bool, entropy: Entropy) -> list[Floats]:
+    """The priorities of cells that reach 2**power; see `_ranks_of`. Some at a time, to spare memory."""
+    parts = (values[start : start + _AT_ONCE] for start in range(0, values.size, _AT_ONCE))
+    return [_priorities(part, _ranks_of(np.abs(part), power, more, entropy)) for part in parts]
+
+
+def _priorities(values: Integers, ranks: Integers) -> Floats:
+    """|v| / r, as floats: array as `values`."""
+    rank = (ranks[:, 1] + 1).astype(np.float64)
+    rank *= 2.0**-_WORD
+    rank += ranks[:, 0]
+    rank *= 2.0**-_WORD
+    np.divide(np.abs(values), rank, out=rank)
+    return rank
+
+
+def _cut(words: Sequence[Integers], values: Sequence[Integers], priorities: Sequence[Floats], size: int) -> Kept:
+    """The `size` largest priorities of cells in several arrays, in order of the cells; among equal ones, as floats, the
+    cells that come first."""
+    every = np.concatenate(priorities)
+    cut, kept = 0.0, np.ones(every.size, np.bool_)
+    if every.size > size:
+        last = every.size - size - 1
+        cut = float(np.partition(every, last)[last])
+        kept = every > cut
+        level = every == cut
+        kept[np.flatnonzero(level)[ordered(_chosen(words, level))][: size - int(kept.sum())]] = True
+    cells, counts = _chosen(words, kept), _chosen(values, kept)
+    order = ordered(cells)
+    return Kept(cells[order], counts[order], cut)
+
+
+def _chosen(parts: Sequence[Integers], flags: npt.NDArray[np.bool_]) -> Integers:
+    """The rows of several arrays that are flagged."""
+    ends = np.cumsum([len(part) for part in parts])
+    return np.concatenate([part[some] for part, some in zip(parts, np.split(flags, ends[:-1]), strict=True)])
 
 
 def _level(keep: Largest, power: int) -> Keep:
@@ -191,9 +224,9 @@ def _start(noisy: Integers, empty: int, noise: DiscreteLaplace, keep: Largest) -
 
 
 def empty_cells(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> Integers:
-    """A uniform choice without return of `number` cells that are not among `taken`: array (number, words).
+    """A uniform choice without return of `number` cells that are not among `taken`, in order: array (number, words).
 
-    Cells are drawn with return; those that are taken, or were drawn before, are passed over.
+    Cells are drawn with return; those that are taken, or were drawn before, are passed over. `taken` is in order, too.
     """
     chosen = np.empty((0, taken.shape[1]), np.int64)
     while len(chosen) < number:
@@ -203,9 +236,11 @@ def empty_cells(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> I
         enough = missing * grid.cells // (grid.cells - used)
         draws = min(enough + 4 * math.isqrt(enough - missing) + 16, 4 * (used + missing) + 64)
         drawn = grid.draw(draws, entropy)
-        together = np.concatenate([taken, chosen, drawn])
-        order = ordered(together)  # equal cells stay in the order of drawing
-        new = order[~rows_equal(together[order])]
-        new = np.sort(new[new >= used])[:missing]
-        chosen = np.concatenate([chosen, together[new]])
+        order = ordered(drawn)  # equal cells stay in the order of drawing
+        drawn = drawn[order]
+        passed = rows_equal(drawn) | among(drawn, taken) | among(drawn, chosen)
+        new = np.flatnonzero(~passed)
+        if new.size > missing:  # those that were drawn first
+            new = new[order[new] <= np.partition(order[new], missing - 1)[missing - 1]]
+        chosen = in_order(np.concatenate([chosen, drawn[new]])) if len(chosen) else drawn[new]
     return chosen

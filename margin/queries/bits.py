@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..domain import Domain
 from ..errors import DomainError
 
-__all__ = ["MAX_WORDS", "BitTable", "Words", "pack_bits"]
+__all__ = ["MAX_WORDS", "BitTable", "Lines", "Words", "pack_bits"]
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -62,18 +62,18 @@ class BitTable:
         DomainError
             When the lines of these attributes are too many to be held.
         """
-        start, lines = _starts(domain, used)
+        lines = Lines.of(domain, used)
         names = [(domain.attributes[axis], domain.sizes[axis]) for axis in np.flatnonzero(used)]
         parts: list[Words] = []
         rows = 0
         for columns in _in_words(batches, [name for name, _ in names]):
             count = len(columns[0])
             rows += count
-            if lines * (rows + 63) // 64 > MAX_WORDS:
-                raise DomainError(f"{lines} lines of bits take more than 16 GB: ask about fewer attributes")
-            part = np.empty((lines, (count + 63) // 64), np.uint64)
+            if lines.count * (rows + 63) // 64 > MAX_WORDS:
+                raise DomainError(f"{lines.count} lines of bits take more than 16 GB: ask about fewer attributes")
+            part = np.empty((lines.count, (count + 63) // 64), np.uint64)
             for (name, size), column in zip(names, columns, strict=True):
-                first = start[domain.position[name]]
+                first = lines.start[domain.position[name]]
                 if size == 2:
                     part[first] = pack_bits(column[None] == 1)[0]
                 else:
@@ -81,23 +81,13 @@ class BitTable:
                         values = np.arange(value, min(value + _LINES, size), dtype=column.dtype)
                         part[first + values.astype(np.int64)] = pack_bits(column == values[:, None])
             parts.append(part)
-        words = np.concatenate(parts, axis=1) if parts else np.zeros((lines, 0), np.uint64)
-        return cls(domain=domain, words=words, start=start, rows=rows)
+        words = np.concatenate(parts, axis=1) if parts else np.zeros((lines.count, 0), np.uint64)
+        return cls(domain=domain, words=words, start=lines.start, rows=rows)
 
     @classmethod
     def of_codes(cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None) -> "BitTable":
         """The table of an array of codes, shape (rows, attributes)."""
-        kept = np.ones(len(domain), np.bool_) if used is None else used
-        start, lines = _starts(domain, kept)
-        words = np.empty((lines, (len(codes) + 63) // 64), np.uint64)
-        sizes = np.asarray(domain.sizes)
-        binary = np.flatnonzero(kept & (sizes == 2))
-        for some in _pieces(binary, _LINES):
-            words[start[some]] = pack_bits(codes[:, some].T == 1)
-        for axis in np.flatnonzero(kept & (sizes != 2)).tolist():
-            for values in _pieces(np.arange(sizes[axis]), _LINES):
-                words[start[axis] + values] = pack_bits(codes[:, axis] == values[:, None])
-        return cls(domain=domain, words=words, start=start, rows=len(codes))
+        return Lines.of(domain, used).table(codes)
 
     @classmethod
     def of_words(cls, domain: Domain, words: Words, rows: int) -> "BitTable":
@@ -108,15 +98,15 @@ class BitTable:
         DomainError
             When they have another shape, or bits beyond the rows.
         """
-        start, lines = _starts(domain, np.ones(len(domain), np.bool_))
-        if rows < 1 or words.dtype != np.uint64 or words.shape != (lines, (rows + 63) // 64):
-            raise DomainError(f"the bits of {rows} rows have shape {(lines, (rows + 63) // 64)}, unsigned 64-bit")
+        lines = Lines.of(domain)
+        if rows < 1 or words.dtype != np.uint64 or words.shape != (lines.count, (rows + 63) // 64):
+            raise DomainError(f"the bits of {rows} rows have shape {(lines.count, (rows + 63) // 64)}, unsigned 64-bit")
         if rows % 64 and (words[:, -1] >> np.uint64(rows % 64)).any():
             raise DomainError("there are bits beyond the last row")
-        return cls(domain=domain, words=words, start=start, rows=rows)
+        return cls(domain=domain, words=words, start=lines.start, rows=rows)
 
     def lines(self, attributes: NDArray[Any], values: NDArray[Any]) -> Integers:
-        """The line of each literal "attribute has value": arrays of one shape."""
+        """The line of each literal "attribute has value": arrays of one shape. DomainError for other attributes."""
         first = self.start[attributes]
         if first.size and first.min() < 0:
             raise DomainError("the table of bits lacks an attribute of the queries")
@@ -125,20 +115,54 @@ class BitTable:
         return lines
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lines:
+    """Which lines of a `BitTable` are of which attribute: made once for many tables.
+
+    Attributes
+    ----------
+    domain
+        The attributes.
+    sizes
+        The number of categories of each, shape (attributes,).
+    start
+        See `BitTable`.
+    count
+        How many lines there are.
+    """
+
+    domain: Domain
+    sizes: Integers
+    start: Integers
+    count: int
+
+    @classmethod
+    def of(cls, domain: Domain, used: NDArray[np.bool_] | None = None) -> "Lines":
+        """Those of some attributes, a flag each; of all when not given."""
+        sizes = np.fromiter(domain.sizes, np.int64, len(domain))
+        kept = np.ones(len(domain), np.bool_) if used is None else used
+        ends = np.cumsum(np.where(kept, np.where(sizes == 2, 1, sizes), 0))
+        start = np.where(kept, np.concatenate([[0], ends[:-1]]), -1)
+        return cls(domain=domain, sizes=sizes, start=start, count=int(ends[-1]))
+
+    def table(self, codes: NDArray[Any]) -> BitTable:
+        """The table of an array of codes, shape (rows, attributes)."""
+        words = np.empty((self.count, (len(codes) + 63) // 64), np.uint64)
+        kept = self.start >= 0
+        for some in _pieces(np.flatnonzero(kept & (self.sizes == 2)), _LINES):
+            words[self.start[some]] = pack_bits(codes[:, some].T == 1)
+        for axis in np.flatnonzero(kept & (self.sizes != 2)).tolist():
+            for values in _pieces(np.arange(self.sizes[axis]), _LINES):
+                words[self.start[axis] + values] = pack_bits(codes[:, axis] == values[:, None])
+        return BitTable(domain=self.domain, words=words, start=self.start, rows=len(codes))
+
+
 def pack_bits(flags: NDArray[np.bool_]) -> Words:
     """Truth values, shape (lines, rows), as words, shape (lines, ceil(rows / 64))."""
     lines, rows = flags.shape
     packed = np.zeros((lines, (rows + 63) // 64 * 8), np.uint8)
     packed[:, : (rows + 7) // 8] = np.packbits(flags, axis=1, bitorder="little")
     return packed.view("<u8").astype(np.uint64, copy=False)
-
-
-def _starts(domain: Domain, used: NDArray[np.bool_]) -> tuple[Integers, int]:
-    """The first line of each attribute that is used, -1 of the others; the number of lines."""
-    sizes = np.asarray(domain.sizes, np.int64)
-    lines = np.where(used, np.where(sizes == 2, 1, sizes), 0)
-    ends = np.cumsum(lines)
-    return np.where(used, ends - lines, -1), int(ends[-1])
 
 
 def _in_words(batches: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Iterator[list[NDArray[Any]]]:

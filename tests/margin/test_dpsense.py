@@ -298,3 +298,14 @@ def test_noise_of_walsh_coefficients_covers_rows_that_are_replaced():
     assert event.l1 == min(math.isqrt(2 * event.l2_squared - 1) + 1, 2 * 2 * 8) and event.sampler.sigma2 == F(
         event.l2_squared, 2
     )
+
+
+def test_the_truth_of_sets_is_how_many_rows_hold_each_item(tmp_path):
+    path = tmp_path / "sets.txt"
+    path.write_text("0 3 3\n\n3 7\n")
+    for data, expected in (
+        (matrix(), matrix().toarray().sum(axis=0)),
+        (margin.sets.Transactions(path), [1, 0, 0, 2, 0, 0, 0, 1]),
+    ):
+        made = margin.simulate(data, domain={"item": 8}, budget=PureDP(1), mechanism=margin.PlainItems(), seed=1)
+        assert made.truth("item").counts.tolist() == list(expected)

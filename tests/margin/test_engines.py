@@ -257,7 +257,8 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     query = f"SELECT * FROM '{tmp_path}/t.parquet'"
     assert main([*start, "--sql", query, "--memory-limit", "100MB", "--unit", "who", "--max-rows", "2"]) == 0
     assert margin.load(out).provenance.spent == margin.PureDP(1, rows_per_person=2)
-    assert main([*start, f"{tmp_path}/*.parquet", "--unit", "who"]) == 0
+    assert main([*start, f"{tmp_path}/*.parquet", "--unit", "who", "--force"]) == 0
+    start.append("--force")
     mistakes = {
         "give either a file or --sql": [["x.csv", "--sql", query], []],
         "--attach says where a query runs": [["x.csv", "--attach", "x.duckdb"]],

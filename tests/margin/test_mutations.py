@@ -4,18 +4,23 @@
 mechanisms that do nothing wrong. The list in docs/guarantees.md is compared with this one.
 """
 
+import itertools
 import re
 import warnings
 from fractions import Fraction as F
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from margin import units
 from margin.account import Account
 from margin.audit import audit
+from margin.audit.grey import Player, Recorder, Violation, outcome
 from margin.axes import Tree
 from margin.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from margin.counting import CountPlan
 from margin.domain import Domain
 from margin.entropy import SeededEntropy
 from margin.errors import DataError
@@ -38,6 +43,7 @@ from margin.private import (
 from margin.private.strategy import Factor
 from margin.queries import Conjunctions
 from margin.rounds import Rounds
+from margin.source import open_source
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 VIEWS = [["a", "b"], ["b", "c"]]
@@ -477,6 +483,11 @@ def rows_counted_twice(patch):
     patch.setattr(gate.Gate, "_tables", lambda self, views: [2 * t for t in tables(self, views)])
 
 
+def batches_counted_twice(patch):
+    accumulate = CountPlan.accumulate
+    patch.setattr(CountPlan, "accumulate", lambda self, batch: [accumulate(self, batch) for _ in range(2)])
+
+
 def entropy_that_repeats(patch):
     take = SeededEntropy.take
 
@@ -604,6 +615,7 @@ GATES = [
     (draws_with_thrice_the_rate, Sampler(), PureDP("0.5"), 0),
     (tables_without_empty_rows, Standard(), PureDP(1), 0),
     (rows_counted_twice, Standard(), PureDP(1), 0),
+    (batches_counted_twice, Standard(), PureDP(1), 0),
     (entropy_that_repeats, Standard(), PureDP(1), 2000),
     (half_as_many_empty_cells, Sparse(), PureDP(1), 0),
     (trees_count_as_cells, Trees(), PureDP(1), 0),
@@ -623,8 +635,61 @@ def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, mo
     assert audited(mechanism, budget, pairs=40, runs=runs).findings
 
 
+def a_row_too_many_of_a_person(patch):
+    made = units.BoundedSource.__init__
+    patch.setattr(units.BoundedSource, "__init__", lambda self, rows, unit, m, key: made(self, rows, unit, m + 1, key))
+
+
+def one_bound_for_all_people(patch):
+    texts = units.texts
+    patch.setattr(units, "texts", lambda name, column: texts(name, pa.array([0] * len(column))))
+
+
+def rows_of_a_person_kept_by_the_place_in_the_table(patch):
+    """By where they stand among everybody's: others' rows decide which of mine count."""
+    places = itertools.count()
+
+    def order(people, codes, key):
+        return np.array([hash((key, next(places))) for _ in range(len(people))], np.int64)
+
+    patch.setattr(units, "order", order)
+
+
+UNITS = [a_row_too_many_of_a_person, one_bound_for_all_people, rows_of_a_person_kept_by_the_place_in_the_table]
+
+
+def bounded():
+    """The outcomes of a release of at most two rows a person, and of its replay without one person who has 300."""
+    rng = np.random.default_rng(1)
+    people = np.concatenate([np.full(300, 99), np.repeat(np.arange(40), 6)])
+    codes = rng.integers(0, DOMAIN.sizes, (people.size, 3))
+    codes[:, 2] = np.where(people == 99, codes[:, 2] % 2, 2 + codes[:, 2] % 2)
+    columns = {"person": people, **dict(zip("abc", codes.T, strict=True))}
+    tables = [columns, {name: column[300:] for name, column in columns.items()}]
+    key = bytes([1] * 16)  # with which the rows of that person come first
+    sources = [units.bound(open_source(table), "person", 2, key) for table in tables]
+    settings = {"domain": DOMAIN, "budget": PureDP(1, rows_per_person=2), "entropy": SeededEntropy(1)}
+    recorder, player = Recorder(sources[0], **settings), Player(sources[1], **settings)
+    recorder.tape = []
+    before = outcome(Standard(), recorder, None)
+    player.tape = list(recorder.tape)
+    return before, outcome(Standard(), player, None)
+
+
+def test_a_sound_bound_passes():
+    before, after = bounded()
+    assert before == after
+
+
+@pytest.mark.parametrize("mistake", UNITS, ids=lambda mistake: mistake.__name__)
+def test_a_mistake_in_the_bound_of_a_person_is_caught(mistake, monkeypatch):
+    mistake(monkeypatch)
+    with pytest.raises(Violation, match="true answers differ by"):
+        bounded()
+
+
 def test_there_are_thirty_and_all_are_listed():
-    names = {wrong.__name__ for wrong in MECHANISMS} | {gate[0].__name__ for gate in GATES}
+    names = {wrong.__name__ for wrong in [*MECHANISMS, *UNITS]} | {gate[0].__name__ for gate in GATES}
     assert len(names) >= 30
     rows = re.findall(r"^\| `(\w+)` \| .* \| ((?:grey|law|black|, )+) \|$", GUARANTEES.read_text(), re.MULTILINE)
     assert names == {name for name, _ in rows} and len(rows) == len(names)

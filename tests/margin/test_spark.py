@@ -86,6 +86,21 @@ def test_spark_gives_the_same_integers(local, seed, attributes):
     assert_equal(count(bound(source, "person", 2, KEY), domain, views), kept)
 
 
+def test_codes_at_the_ends_of_every_type_are_packed_alike(local):
+    """Negative and huge numbers are what is not provided for, the least long as well; nulls are missing."""
+    values = {
+        pa.int8(): [-128, -1, 0, 2, 3, 127, None],
+        pa.int16(): [-(2**15), -1, 0, 2, 3, 2**15 - 1, None],
+        pa.int32(): [-(2**31), -1, 0, 2, 3, 2**31 - 1, None],
+        pa.int64(): [-(2**63), -1, 0, 2, 3, 2**63 - 1, None],
+        pa.bool_(): [False, True, False, True, True, True, None],
+    }
+    domain = Domain({f"x{place}": {"size": 4, "other": 1, "missing": 3} for place in range(5)})
+    table = pa.table({f"x{place}": pa.array(column, kind) for place, (kind, column) in enumerate(values.items())})
+    views = [[name] for name in domain]
+    assert_equal(count(local.createDataFrame(table), domain, views), by_hand(domain, table, views))
+
+
 def test_rows_come_to_the_driver_when_a_method_needs_them(local):
     domain, table, _ = example(3, 5, 200)
     codes = {name: [] for name in domain}

@@ -36,7 +36,7 @@ from margin.exact.uniform import uniform, uniform_below
 from margin.mechanisms.summaries import least_theta
 from margin.noise import DiscreteLaplace
 from margin.private import cell_counts
-from margin.private.grid import Grid, merged, ordered
+from margin.private.grid import Grid, among, in_order, merged, ordered
 from margin.private.sparse_noise import Largest, empty_cells, kept_cells, largest_cells
 from margin.source import open_source
 from margin.testing import check_mechanism
@@ -234,6 +234,24 @@ def test_empty_cells_are_a_uniform_choice(number):
     assert hits[[2, 7]].sum() == 0 and hits.sum() == runs * number
     share = number / 8
     assert (np.abs(np.delete(hits, [2, 7]) / runs - share) <= 6 * math.sqrt(share * (1 - share) / runs)).all()
+
+
+@given(st.integers(1, 3), st.integers(0, 30), st.integers(0, 30), st.integers(1, 4), st.integers(0, 10**6))
+def test_cells_among_others_are_found(width, many, others, top, seed):
+    rng = np.random.default_rng(seed)
+    one, two = (in_order(rng.integers(0, top, (rows, width))) for rows in (many, others))
+    known = set(map(tuple, two.tolist()))
+    assert among(one, two).tolist() == [tuple(row) in known for row in one.tolist()]
+
+
+def test_empty_cells_of_several_words_are_distinct_and_free():
+    """The first word has three values only, so that the second tells cells apart."""
+    grid, entropy = Grid([Leaves(3), Leaves(1 << 61)]), SeededEntropy(3)
+    assert len(grid.groups) == 2
+    taken = np.stack([np.zeros(6, np.int64), np.arange(6)], axis=1)
+    chosen = empty_cells(grid, taken, 500, entropy)
+    assert len(np.unique(chosen, axis=0)) == 500 and (in_order(chosen) == chosen).all()
+    assert not among(chosen, taken).any()
 
 
 def test_the_engine_and_memory_count_alike_in_any_order(monkeypatch):
@@ -496,3 +514,30 @@ def test_memory_and_kept_cells_do_not_grow_with_the_domain():
         for mechanism in (PrioritySample(size=800), FilterPriority(size=800), HighPass(target=800)):
             synopsis = simulated(mechanism, codes, domain=domain).synopsis
             assert 200 < len(synopsis.values) < 1700 and synopsis.codes.max() < size
+
+
+def test_the_check_makes_nodes_agree_and_lowers_errors():
+    """Clustered counts: the same budget and target, with the check and without, on the same ranges."""
+    rng = np.random.default_rng(1)
+    counts = np.zeros(4096, np.int64)
+    counts[rng.integers(0, 4096, 3)[:, None] + rng.integers(-20, 20, (3, 60))] = 100
+    rows, totals = np.repeat(np.arange(4096), counts)[:, None], np.concatenate([[0], np.cumsum(counts)])
+    errors, kept = {}, {}
+    for check in (False, True):
+        mechanism = Dyadic(HighPass(target=100), check=check)
+        found = [simulated(mechanism, rows, PureDP("0.3"), seed, Domain({"x": 4096})) for seed in range(4)]
+        some = [simulation.synopsis for simulation in found]
+        ranges = [sorted(pair) for pair in rng.integers(0, 4097, (100, 2)).tolist()]
+        errors[check] = np.mean(
+            [abs(one.range(x=(low, high)) - (totals[high] - totals[low])) for one in some for low, high in ranges]
+        )
+        kept[check] = np.mean([len(one.codes) for one in some])
+        assert all((one.agreed is not None) == check for one in some)
+    assert errors[True] < 0.7 * errors[False] and kept[True] <= 1.2 * kept[False]
+
+
+def test_agreeing_counts_are_saved(tmp_path, rows):
+    synopsis = simulated(Dyadic(HighPass(theta=1), attributes=["x"]), rows).synopsis
+    synopsis.save(tmp_path / "tree.margin")
+    loaded = margin.load(tmp_path / "tree.margin", allow_simulation=True).synopsis
+    assert (loaded.agreed == synopsis.agreed).all() and loaded.range(x=(1, 7)) == synopsis.range(x=(1, 7))
