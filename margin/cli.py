@@ -1,264 +1,132 @@
-"""The command line: margin demo | release | marginal | info | domain suggest | ledger."""
+"""The command line. Commands and their options are in files beside this one, cli_*.py; here they are put together."""
 
 import argparse
-import csv
-import io
-import itertools
 import json
-import math
+import os
 import sys
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from . import (
-    ZCDP,
-    ApproxDP,
-    Domain,
-    FileError,
-    Marginal,
-    MarginError,
-    PureDP,
-    Sql,
-    __version__,
-    load,
-    release,
-)
-from .attribute import Value
-from .budget import Budget, Neighbours
-from .cli_compare import add_commands as add_compare_commands
-from .cli_ledger import add_commands, charged
-from .cli_mechanisms import add_options, mechanism_of
-from .cli_plan import add_commands as add_plan_commands
-from .cli_records import add_commands as add_record_commands
-from .cli_report import add_commands as add_report_commands
-from .cli_workload import add_workload, views_of, workload_of
+from . import __version__, cli_compare, cli_ledger, cli_plan, cli_read, cli_records, cli_release, cli_report
+from .cli_common import Parser, Said, add_command, add_force, check_free, painted
+from .errors import MarginError
 from .progress import shown
 
 __all__ = ["main"]
 
+_DONE, _UNFORESEEN, _MISTAKE, _INTERRUPTED = 0, 1, 2, 130
+
+_COMPLETION = {
+    "bash": 'eval "$(margin completion bash)"   # in ~/.bashrc, for every shell to come',
+    "zsh": 'eval "$(margin completion zsh)"    # in ~/.zshrc',
+    "fish": "margin completion fish | source     # in ~/.config/fish/config.fish",
+}
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 an unexpected failure, 2 a mistake that the message
-    explains."""
-    parsed = _parser().parse_args(arguments)
-    problem = ""
+    """Run one command; returns the exit code.
+
+    0: done; 1: an unforeseen failure; 2: a mistake that the message explains; 130: interrupted.
+    """
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    parsed = parser.parse_args(arguments)
     try:
         with shown():
-            output = parsed.command(parsed)
-        if output:
-            print(output)
-        return 0
-    except MarginError as error:
-        problem = str(error)
-    except KeyboardInterrupt as interrupt:
-        problem = str(interrupt) or "interrupted; if noise had been drawn, the budget is spent"
+            said: Said | None = parsed.command(parsed)
+        if said is not None:
+            print(json.dumps(said.values, indent=1, ensure_ascii=False) if parsed.json else said.text, flush=True)
+        return _DONE
     except BrokenPipeError:
-        sys.stderr.close()
-        return 0
-    except Exception as error:
+        # Who reads has had enough. Nothing is left to be written when Python closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _DONE
+    except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
-            raise
-        # The text of an unforeseen error may quote the data, so it is not shown unless asked for.
-        print(f"margin: internal error ({type(error).__name__}); run again with --debug to see it", file=sys.stderr)
-        return 1
-    print(f"margin: {problem}", file=sys.stderr)
-    return 2
+            traceback.print_exc()
+        code, problem = _explained(error)
+    print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
+    return code
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    """An exit code, and a line that says what went wrong and what to do."""
+    if isinstance(error, MarginError):
+        return _MISTAKE, str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return _INTERRUPTED, str(error) or "interrupted"
+    # The text of an unforeseen error may quote the data, so it is not shown unless asked for.
+    return _UNFORESEEN, f"internal error ({type(error).__name__}); run again with --debug to see it"
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="margin", description="Differentially private release of marginals.")
-    parser.add_argument("--version", action="version", version=f"margin {__version__}")
-    parser.add_argument(
-        "--debug", action="store_true", help="show the full text of unforeseen errors, which may quote the data"
+    parser = Parser(
+        prog="margin",
+        description="Differentially private release of marginals: counts by any set of attributes, with a guarantee.",
+        epilog="start with:\n"
+        "  margin demo                          a made-up table, released, and its answers beside the truth\n"
+        "  margin domain suggest people.csv     draft the file that declares what your table may hold\n"
+        "  margin COMMAND --help                options of a command, and examples\n\n"
+        "exit codes: 0 done, 1 unforeseen failure, 2 mistake that the message explains, 130 interrupted",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"margin {__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error, which may quote the data")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    demo = commands.add_parser("demo", help="release a made-up table and show answers beside the truth")
-    demo.add_argument("-o", "--output", type=Path, default=Path("demo.margin"), help="default: demo.margin")
-    demo.add_argument("--epsilon", default="1", help="default: 1")
-    demo.set_defaults(command=_demo)
-
-    new = commands.add_parser("release", help="make a private synopsis of a table")
-    new.add_argument(
-        "file", nargs="?", help="CSV, Parquet or JSON; a folder or 'pattern*.csv' of these; or leave out, with --sql"
+    demo = add_command(
+        commands,
+        "demo",
+        _demo,
+        does="release a made-up table and show answers beside the truth",
+        examples=["margin demo", "margin demo --epsilon 0.1 -o small.margin"],
     )
-    new.add_argument(
-        "--sql", metavar="SELECT", help="instead of a file: a query, such as \"SELECT * FROM 'x.parquet'\""
+    demo.add_argument("-o", "--output", type=Path, metavar="OUT.margin", help="default: demo.margin, or demo-2.margin")
+    demo.add_argument("--epsilon", default="1", metavar="E", help="default: 1")
+    add_force(demo)
+
+    cli_release.add_commands(commands)
+    cli_read.add_commands(commands)
+    cli_report.add_commands(commands)
+    cli_records.add_commands(commands)
+    cli_plan.add_commands(commands)
+    cli_compare.add_commands(commands)
+    cli_ledger.add_commands(commands)
+
+    completion = add_command(
+        commands,
+        "completion",
+        _completion,
+        does="print what makes a shell complete commands, options and attributes",
+        examples=list(_COMPLETION.values()),
     )
-    new.add_argument(
-        "--attach", metavar="DATABASE", help="where the query runs: a DuckDB file, or postgres:host=... dbname=..."
-    )
-    new.add_argument("--memory-limit", default="1GB", metavar="SIZE", help="the most that a query takes; default: 1GB")
-    new.add_argument("--unit", metavar="COLUMN", help="whose a row is: protects all rows of a person, not one row")
-    new.add_argument("--max-rows", type=int, metavar="M", help="with --unit: how many rows of a person are counted")
-    new.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
-    _add_budget(new)
-    new.add_argument("--ledger", type=Path, help="charge this ledger first; with --dataset")
-    new.add_argument("--dataset", help="the name of the data set in the ledger")
-    new.add_argument(
-        "--views", nargs="+", metavar="A,B,C", help="attributes of each view, or a JSON file with a list of lists"
-    )
-    add_options(new)
-    add_workload(new, default=None)
-    new.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.margin")
-    new.set_defaults(command=_release)
-
-    ask = commands.add_parser("marginal", help="answer a marginal from a .margin file")
-    ask.add_argument("file", type=Path, metavar="OUT.margin")
-    ask.add_argument("attributes", nargs="+", metavar="ATTRIBUTE")
-    ask.add_argument("--format", choices=["table", "csv", "json"], default="table")
-    ask.set_defaults(command=_marginal)
-
-    info = commands.add_parser("info", help="what a .margin file holds and guarantees")
-    info.add_argument("file", type=Path, metavar="OUT.margin")
-    info.set_defaults(command=_info)
-
-    add_commands(commands, _add_budget, _budget)
-    add_plan_commands(commands, _add_budget, _budget)
-    add_compare_commands(commands, _add_budget, _budget)
-    add_report_commands(commands)
-    add_record_commands(commands)
-
-    domain = commands.add_parser("domain", help="work on domains").add_subparsers(required=True, metavar="COMMAND")
-    suggest = domain.add_parser("suggest", help="draft a domain from a file; not private, to be reviewed")
-    suggest.add_argument("file", type=Path)
-    suggest.set_defaults(command=_suggest)
+    completion.add_argument("shell", choices=list(_COMPLETION))
     return parser
 
 
-def _add_budget(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--epsilon", help="alone: pure differential privacy")
-    parser.add_argument("--delta", help="with --epsilon: approximate differential privacy, spent as zCDP")
-    parser.add_argument("--rho", help="instead of --epsilon: zero-concentrated differential privacy")
-    parser.add_argument("--rows-per-person", type=int, default=1, metavar="M", help="protect all rows of a person")
-    parser.add_argument("--replace-row", action="store_true", help="neighbours replace a row; their number is public")
-
-
-def _demo(parsed: argparse.Namespace) -> str:
+def _demo(parsed: argparse.Namespace) -> Said:
     from .demo import demo
 
-    _check_output(parsed.output)
-    return demo(parsed.output, parsed.epsilon)
+    output = parsed.output or _unused("demo")
+    check_free(output, parsed)
+    return demo(output, parsed.epsilon)
 
 
-def _release(parsed: argparse.Namespace) -> str:
-    budget = _budget(parsed)
-    domain = Domain(parsed.domain)
-    mechanism = mechanism_of(parsed, domain, None if parsed.views is None else views_of(parsed.views))
-    _check_output(parsed.output)
-    data = _data(parsed)
-    ledger = charged(parsed.ledger, parsed.dataset)
-    unit: dict[str, Any] = {"unit": parsed.unit, "max_rows": parsed.max_rows}
-    asked = None if parsed.workload is None else workload_of(domain, parsed.workload)
-    synopsis = release(data, domain=domain, budget=budget, mechanism=mechanism, workload=asked, ledger=ledger, **unit)
-    synopsis.save(parsed.output)
-    title, text = next(iter(synopsis.summary().items()))
-    return f"{parsed.output}: {text.split()[0].rstrip(',')} {title}; {synopsis.spent.describe()}"
+def _unused(stem: str) -> Path:
+    """The first of stem.margin, stem-2.margin, ... that is not there."""
+    path, number = Path(f"{stem}.margin"), 1
+    while path.exists():
+        number += 1
+        path = Path(f"{stem}-{number}.margin")
+    return path
 
 
-def _data(parsed: argparse.Namespace) -> object:
-    """The file, or the query."""
-    if (parsed.file is None) == (parsed.sql is None):
-        raise MarginError("give either a file or --sql, not both")
-    if parsed.sql is not None:
-        return Sql(parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit)
-    if parsed.attach is not None:
-        raise MarginError("--attach says where a query runs: give one with --sql")
-    return parsed.file
+def _completion(parsed: argparse.Namespace) -> Said:
+    from argcomplete.shell_integration import shellcode
 
-
-def _marginal(parsed: argparse.Namespace) -> str:
-    marginal = load(parsed.file).marginal(parsed.attributes)
-    return {"table": _as_table, "csv": _as_csv, "json": Marginal.to_json}[parsed.format](marginal)
-
-
-def _info(parsed: argparse.Namespace) -> str:
-    synopsis = load(parsed.file)
-    provenance = synopsis.provenance
-    assert provenance is not None
-    kind = provenance.mechanism["name"] if isinstance(provenance.mechanism, dict) else provenance.mechanism
-    lines = {
-        "guarantee": provenance.spent.describe(),
-        "mechanism": f"{kind}, margin {provenance.version}",
-        "attributes": ", ".join(f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()),
-        **synopsis.summary(),
-    }
-    return "\n".join(f"{title:<12}{line}" for title, text in lines.items() for title, line in _titled(title, text))
-
-
-def _titled(title: str, text: str) -> Iterator[tuple[str, str]]:
-    """The lines of a text, the first with its title."""
-    for place, line in enumerate(text.split("\n")):
-        yield "" if place else title, line
-
-
-def _suggest(parsed: argparse.Namespace) -> str:
-    from .suggest import suggest_domain
-
-    draft = suggest_domain(parsed.file)
-    print("margin: this draft is derived from the data and not private; review it before use", file=sys.stderr)
-    inner = ",\n".join(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}" for key, form in draft.items())
-    return f"{{\n{inner}\n}}"
-
-
-def _budget(parsed: argparse.Namespace) -> Budget:
-    unit: dict[str, Any] = {
-        "neighbours": Neighbours.REPLACE_ROW if parsed.replace_row else Neighbours.ADD_REMOVE_ROW,
-        "rows_per_person": parsed.rows_per_person,
-    }
-    if parsed.rho is not None:
-        if parsed.epsilon is not None or parsed.delta is not None:
-            raise MarginError("give either --rho or --epsilon (with or without --delta), not both")
-        return ZCDP(parsed.rho, **unit)
-    if parsed.epsilon is None:
-        raise MarginError("a budget is needed: --epsilon E, --epsilon E --delta D, or --rho R")
-    if parsed.delta is None:
-        return PureDP(parsed.epsilon, **unit)
-    return ApproxDP(parsed.epsilon, parsed.delta, **unit)
-
-
-def _check_output(path: Path) -> None:
-    """Refuse, before anything is spent, a place that cannot be written."""
-    if path.is_dir() or not path.parent.is_dir():
-        raise FileError(
-            f"{str(path)!r} cannot be written: {'it is a folder' if path.is_dir() else 'its folder does not exist'}"
-        )
-    try:
-        trial = path.with_name(f"{path.name}.trial")
-        trial.touch()
-        trial.unlink()
-    except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
-
-
-def _rows(marginal: Marginal) -> Iterator[tuple[tuple[Value, ...], float, float | None]]:
-    """Cell by cell: categories, count, and the standard error of the noise part where it is known."""
-    labels = itertools.product(*(attribute.labels for attribute in marginal.domain.values()))
-    for label, count, variance in zip(labels, marginal.counts.flat, marginal.variance.flat, strict=True):
-        yield label, float(count), None if math.isnan(variance) else math.sqrt(variance)
-
-
-def _as_table(marginal: Marginal) -> str:
-    rows = [
-        (*map(str, label), f"{count:,.1f}", "" if error is None else f"{error:,.1f}")
-        for label, count, error in _rows(marginal)
-    ]
-    head = (*marginal.attributes, "count", "noise sd")
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    names = len(marginal.attributes)
-    lines = [
-        "  ".join(
-            cell.ljust(width) if place < names else cell.rjust(width) for place, (cell, width) in enumerate(pairs)
-        )
-        for pairs in (list(zip(row, widths, strict=True)) for row in (head, *rows))
-    ]
-    return "\n".join(lines)
-
-
-def _as_csv(marginal: Marginal) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*marginal.attributes, "count", "noise_sd"])
-    writer.writerows([*label, count, error] for label, count, error in _rows(marginal))
-    return text.getvalue().rstrip("\n")
+    script = shellcode(["margin"], shell=parsed.shell)
+    return Said(script, {"shell": parsed.shell, "script": script})

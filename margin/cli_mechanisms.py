@@ -5,10 +5,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .domain import Domain
+import margin
+
 from .errors import MarginError
-from .mechanisms import MWEM, DataCubes, Direct, DualQuery, Flat, Fourier, MatrixMechanism, PriView, Uniform
-from .queries import Conjunctions, Parities, Queries
 
 __all__ = ["MECHANISMS", "PLAIN", "add_options", "mechanism_of"]
 
@@ -17,41 +16,44 @@ Views = list[list[str]] | None
 _QUERIES = re.compile(r"([0-9]{1,6})(way|parity):([0-9]{1,12})(?::([0-9]{1,18}))?")
 
 
-def _priview(parsed: argparse.Namespace, domain: Domain, views: Views) -> PriView:
+def _priview(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> "margin.PriView":
     _without_queries(parsed)
-    return PriView(views=views)
+    return margin.PriView(views=views)
 
 
-def _dual_query(parsed: argparse.Namespace, domain: Domain, views: Views) -> DualQuery:
+def _dual_query(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> "margin.DualQuery":
     if views is not None and parsed.queries is not None:
         raise MarginError("give either --views or --queries, not both")
     queries = None if parsed.queries is None else queries_of(parsed.queries, domain)
     if views is not None:
-        queries = DualQuery.cells(domain, views)
-    return DualQuery(queries=queries, size=parsed.size)
+        queries = margin.DualQuery.cells(domain, views)
+    return margin.DualQuery(queries=queries, size=parsed.size)
 
 
 PLAIN: Mapping[str, Callable[[], Any]] = {
-    "priview-paper": PriView.paper,
-    "optimised": MatrixMechanism,
-    "direct": Direct,
-    "fourier": Fourier,
-    "flat": Flat,
-    "data-cubes": DataCubes,
-    "mwem": MWEM,
-    "uniform": Uniform,
+    "auto": lambda: margin.Auto(),
+    "residual": lambda: margin.Residual(),
+    "adaptive": lambda: margin.Adaptive(),
+    "priview-paper": lambda: margin.PriView.paper(),
+    "optimised": lambda: margin.MatrixMechanism(),
+    "direct": lambda: margin.Direct(),
+    "fourier": lambda: margin.Fourier(),
+    "flat": lambda: margin.Flat(),
+    "data-cubes": lambda: margin.DataCubes(),
+    "mwem": lambda: margin.MWEM(),
+    "uniform": lambda: margin.Uniform(),
 }
 """Mechanisms that take no options on the command line."""
 
 
-def _plain(parsed: argparse.Namespace, domain: Domain, views: Views) -> Any:
+def _plain(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
     _without_queries(parsed)
     if views is not None:
         raise MarginError(f"--views are for priview and dualquery, not for {parsed.mechanism}; give it a --workload")
     return PLAIN[parsed.mechanism]()
 
 
-MECHANISMS: Mapping[str, Callable[[argparse.Namespace, Domain, Views], Any]] = {
+MECHANISMS: Mapping[str, Callable[[argparse.Namespace, "margin.Domain", Views], Any]] = {
     "priview": _priview,
     "dualquery": _dual_query,
     **dict.fromkeys(PLAIN, _plain),
@@ -60,9 +62,12 @@ MECHANISMS: Mapping[str, Callable[[argparse.Namespace, Domain, Views], Any]] = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add --mechanism and what it needs."""
-    parser.add_argument(
-        "--mechanism", metavar="NAME", default="priview", help=f"one of {', '.join(MECHANISMS)}; default: priview"
+    names: Any = parser.add_argument(
+        "--mechanism",
+        metavar="NAME",
+        help=f"one of {', '.join(MECHANISMS)}; default: auto, which chooses by expected error, or priview with --views",
     )
+    names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(
         "--queries",
         metavar="KWAY:COUNT[:SEED]",
@@ -73,7 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def mechanism_of(parsed: argparse.Namespace, domain: Domain, views: Views) -> Any:
+def mechanism_of(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
     """The mechanism that was named.
 
     Raises
@@ -81,17 +86,19 @@ def mechanism_of(parsed: argparse.Namespace, domain: Domain, views: Views) -> An
     MarginError
         When there is none of that name, or it has no use for an option.
     """
+    if parsed.mechanism is None:
+        parsed.mechanism = "auto" if views is None else "priview"
     if parsed.mechanism not in MECHANISMS:
         raise MarginError(f"there is no mechanism {parsed.mechanism!r}; there are {', '.join(MECHANISMS)}")
     return MECHANISMS[parsed.mechanism](parsed, domain, views)
 
 
-def queries_of(text: str, domain: Domain) -> Queries:
+def queries_of(text: str, domain: "margin.Domain") -> "margin.queries.Queries":
     """The queries of a text such as "3way:100000", with a seed as its third part where not 0."""
     found = _QUERIES.fullmatch(text)
     if found is None:
         raise MarginError(f"--queries ({text}) must be like 3way:100000, 3way:100000:7 with a seed, or 3parity:500")
-    kind = Conjunctions if found[2] == "way" else Parities
+    kind = margin.queries.Conjunctions if found[2] == "way" else margin.queries.Parities
     return kind.random(domain, int(found[1]), int(found[3]), int(found[4] or 0))
 
 

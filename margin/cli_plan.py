@@ -1,71 +1,95 @@
-"""The command line of planning: margin plan | design. Neither looks at any data."""
+"""The commands that look at no data: margin plan | design."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .budget import Budget
+import margin
+
+from .cli_budget import add_budget, budget_of
+from .cli_common import Said, add_command, add_force, check_picture, draw, titled
 from .cli_workload import add_workload, workload_of
-from .designs import best_known, covering_design, schonheim_bound
-from .domain import Domain
-from .errors import FileError, MarginError
-from .plan import plan
+from .errors import MarginError
 
 __all__ = ["add_commands"]
 
 
-def add_commands(
-    commands: Any, add_budget: Callable[[argparse.ArgumentParser], None], budget: Callable[[argparse.Namespace], Budget]
-) -> None:
-    """Add `plan` and `design` to the commands; `add_budget` adds the options of which `budget` makes a budget."""
-    planning = commands.add_parser("plan", help="what each mechanism is expected to give, before anything is spent")
+def add_commands(commands: Any) -> None:
+    """Add both to the parsers of a command line."""
+    planning = add_command(
+        commands,
+        "plan",
+        _plan,
+        does="say what error each mechanism is expected to give, before anything is spent",
+        examples=[
+            "margin plan --domain domain.json --epsilon 1",
+            "margin plan --domain domain.json --rho 0.1 --workload age,sex sex,region --picture plan.png",
+        ],
+    )
     planning.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
     add_budget(planning)
     add_workload(planning)
     planning.add_argument("--picture", type=Path, metavar="OUT.png", help="also draw error against cell limit")
-    planning.set_defaults(command=lambda parsed: _plan(parsed, budget(parsed)))
+    add_force(planning)
 
-    design = commands.add_parser("design", help="few blocks of K points out of V that hold every T points together")
+    design = add_command(
+        commands,
+        "design",
+        _design,
+        does="find few blocks of K points out of V that hold every T points together",
+        examples=["margin design 32 8 2", "margin design 9 6 2 --blocks"],
+    )
     for name, help_text in (("v", "points"), ("k", "points of a block"), ("t", "points that must lie together")):
         design.add_argument(name, type=int, metavar=name.upper(), help=help_text)
     design.add_argument("--effort", type=int, default=1, metavar="N", help="length of the search; default: 1")
     design.add_argument("--blocks", action="store_true", help="print the blocks only, a line each")
-    design.set_defaults(command=_design)
 
 
-def _plan(parsed: argparse.Namespace, budget: Budget) -> str:
-    domain = Domain(parsed.domain)
-    found = plan(domain, workload=workload_of(domain, parsed.workload), budget=budget)
+def _plan(parsed: argparse.Namespace) -> Said:
+    budget, domain = budget_of(parsed), margin.Domain(parsed.domain)
     if parsed.picture is not None:
-        axes = found.plot()
-        try:
-            axes.figure.savefig(parsed.picture, dpi=150)
-        except (OSError, ValueError) as error:
-            problem = str(error)
-        else:
-            return f"{found}\n\n{parsed.picture}"
-        raise FileError(f"{str(parsed.picture)!r} cannot be written: {problem}")
-    return str(found)
+        check_picture(parsed.picture, parsed)
+    found = margin.plan(domain, workload=workload_of(domain, parsed.workload), budget=budget)
+    values = {
+        "budget": budget.to_json(),
+        "views": [list(view) for view in found.workload.views],
+        "mechanisms": [
+            {"name": row.name, "squared_error": row.error, "per_count": row.per_cell, "note": row.note or None}
+            for row in found.table
+        ],
+    }
+    if parsed.picture is None:
+        return Said(str(found), values)
+    draw(found.plot().figure, parsed.picture)
+    return Said(f"{found}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
 
 
-def _design(parsed: argparse.Namespace) -> str:
+def _design(parsed: argparse.Namespace) -> Said:
     v, k, t = parsed.v, parsed.k, parsed.t
     problem = ""
     try:
-        design = covering_design(v, k, t, effort=parsed.effort)
+        design = margin.designs.covering_design(v, k, t, effort=parsed.effort)
     except ValueError as error:
         problem = str(error)
     if problem:
         raise MarginError(problem)
+    known = margin.designs.best_known(v, k, t)
+    bound = margin.designs.schonheim_bound(v, k, t)
+    values = {
+        "blocks": [[int(point) for point in block] for block in design.blocks],
+        "provenance": str(design.provenance),
+        "best_known": None if known is None else known.size,
+        "bound": bound,
+    }
     blocks = "\n".join(" ".join(map(str, block)) for block in design.blocks)
     if parsed.blocks:
-        return blocks
-    known = best_known(v, k, t)
-    bound = schonheim_bound(v, k, t)
+        return Said(blocks, values)
+    above = (
+        "no design is smaller" if design.size == bound else f"the size is {100 * (design.size / bound - 1):.1f} % above"
+    )
     lines = {
-        "size": f"{design.size} blocks, from {design.provenance}",
+        "size": f"{design.size} block{'' if design.size == 1 else 's'}, from {design.provenance}",
         "best known": "not in the table" if known is None else f"{known.size} ({known.source})",
-        "bound": f"{bound} (Schonheim): the size is {100 * (design.size / bound - 1):.1f} % above",
+        "bound": f"{bound} (Schonheim): {above}",
     }
-    return "\n".join([blocks, "", *(f"{title:<12}{line}" for title, line in lines.items())])
+    return Said(f"{blocks}\n\n{titled(lines)}", values)

@@ -4,13 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+import margin
 
-from .attribute import Attribute
+from .cli_common import Said, add_command, add_force, add_synopsis, check_free, opened
 from .errors import FileError
-from .store import load
-from .synopsis import Synopsis
 
 __all__ = ["add_commands"]
 
@@ -19,29 +16,35 @@ _WRITERS = (".csv", ".parquet")
 
 def add_commands(commands: Any) -> None:
     """Add it to the parsers of a command line."""
-    records = commands.add_parser("records", help="write synthetic rows from a .margin file, if its kind has some")
-    records.add_argument("file", type=Path, metavar="OUT.margin")
+    records = add_command(
+        commands,
+        "records",
+        _records,
+        does="write synthetic rows from a .margin file, if its kind has some",
+        examples=[
+            "margin records people.margin -n 1000 -o rows.csv",
+            "margin records people.margin -n 1000 -o rows.parquet",
+        ],
+    )
+    add_synopsis(records)
     records.add_argument("-n", type=int, required=True, metavar="N", help="how many rows")
     records.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="ending in .csv or .parquet")
-    records.add_argument("--force", action="store_true", help="replace the file that is there")
-    records.add_argument("--allow-simulation", action="store_true", help="of a simulation, which is not private")
-    records.set_defaults(command=_records)
+    add_force(records)
 
 
-def _records(parsed: argparse.Namespace) -> str:
+def _records(parsed: argparse.Namespace) -> Said:
     path: Path = parsed.output
     if path.suffix not in _WRITERS:
         raise FileError(f"{str(path)!r} must end in {' or '.join(_WRITERS)}")
-    if path.exists() and not parsed.force:
-        raise FileError(f"{str(path)!r} is there already; give another name, or --force to replace it")
-    loaded = load(parsed.file, allow_simulation=parsed.allow_simulation)
-    synopsis = loaded if isinstance(loaded, Synopsis) else loaded.synopsis
+    check_free(path, parsed)
+    synopsis = opened(parsed)
     codes = synopsis.records(parsed.n)
     _write(path, {name: _values(form, codes[:, axis]) for axis, (name, form) in enumerate(synopsis.domain.items())})
-    return f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes"
+    values = {"output": str(path), "rows": parsed.n, "attributes": list(synopsis.domain)}
+    return Said(f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes", values)
 
 
-def _values(attribute: Attribute, codes: NDArray[np.int64]) -> Any:
+def _values(attribute: "margin.Attribute", codes: Any) -> Any:
     """The categories of some codes, as an Arrow array; as texts where they are of several types."""
     import pyarrow as pa
 

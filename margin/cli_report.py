@@ -2,64 +2,63 @@
 
 import argparse
 import contextlib
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from .errors import FileError
-from .store import load
-from .synopsis import Synopsis
+from .cli_common import Said, add_command, add_force, add_synopsis, check_free, opened
 
 __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
     """Add both to the parsers of a command line."""
-    report = commands.add_parser("report", help="write a page that shows a .margin file to anyone, without a network")
-    report.add_argument("file", type=Path, metavar="OUT.margin")
-    report.add_argument("-o", "--output", type=Path, help="default: OUT.html beside it")
+    report = add_command(
+        commands,
+        "report",
+        _report,
+        does="write a page that shows a .margin file to anyone, without a network",
+        examples=["margin report people.margin", 'margin report people.margin -o census.html --title "Census"'],
+    )
+    add_synopsis(report)
+    report.add_argument("-o", "--output", type=Path, metavar="OUT.html", help="default: OUT.html beside it")
     report.add_argument("--title", help="the heading; the file's name by default")
-    _allow(report)
-    report.set_defaults(command=_report)
+    add_force(report)
 
-    explore = commands.add_parser("explore", help="show a .margin file in the browser, every marginal answered live")
-    explore.add_argument("file", type=Path, metavar="OUT.margin")
+    explore = add_command(
+        commands,
+        "explore",
+        _explore,
+        does="show a .margin file in the browser, every marginal answered live, until Ctrl-C",
+        examples=["margin explore people.margin", "margin explore people.margin --port 8000 --no-browser"],
+    )
+    add_synopsis(explore)
     explore.add_argument("--port", type=int, default=0, help="on this machine; a free one by default")
     explore.add_argument("--no-browser", action="store_true", help="only print the address")
-    _allow(explore)
-    explore.set_defaults(command=_explore)
 
 
-def _allow(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="replace the page that is there")
-    parser.add_argument("--allow-simulation", action="store_true", help="show a simulation, which is not private")
-
-
-def _loaded(parsed: argparse.Namespace) -> Synopsis:
-    loaded = load(parsed.file, allow_simulation=parsed.allow_simulation)
-    return loaded if isinstance(loaded, Synopsis) else loaded.synopsis
-
-
-def _report(parsed: argparse.Namespace) -> str:
+def _report(parsed: argparse.Namespace) -> Said:
     from .report import write_report
 
-    output = parsed.output or parsed.file.with_suffix(".html")
-    if output.exists() and not parsed.force:
-        raise FileError(f"{str(output)!r} exists already; choose another name or add --force")
-    write_report(_loaded(parsed), output, title=parsed.title or parsed.file.stem)
-    return f"{output}: {output.stat().st_size / 1e6:.1f} MB, opens in any browser"
+    output: Path = parsed.output or parsed.file.with_suffix(".html")
+    check_free(output, parsed)
+    write_report(opened(parsed), output, title=parsed.title or parsed.file.stem)
+    size = output.stat().st_size
+    return Said(f"{output}: {size / 1e6:.1f} MB, opens in any browser", {"output": str(output), "bytes": size})
 
 
-def _explore(parsed: argparse.Namespace) -> str:
+def _explore(parsed: argparse.Namespace) -> None:
     import webbrowser
 
     from .report import explore
 
-    server = explore(_loaded(parsed), title=parsed.file.stem, port=parsed.port)
+    server = explore(opened(parsed), title=parsed.file.stem, port=parsed.port)
     address = f"http://127.0.0.1:{server.server_address[1]}/"
+    if parsed.json:
+        print(json.dumps({"address": address}), flush=True)
     print(f"{address} shows {parsed.file}; Ctrl-C ends it", file=sys.stderr, flush=True)
     if not parsed.no_browser:
         webbrowser.open(address)
     with contextlib.suppress(KeyboardInterrupt), server:
         server.serve_forever()
-    return ""

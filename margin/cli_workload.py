@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .domain import Domain
+import margin
+
 from .errors import FileError
-from .workload import Workload
 
 __all__ = ["add_workload", "views_of", "workload_of"]
 
@@ -25,7 +25,7 @@ def add_workload(parser: argparse.ArgumentParser, *, default: str | None = "2way
     )
 
 
-def workload_of(domain: Domain, given: Sequence[str]) -> Workload:
+def workload_of(domain: "margin.Domain", given: Sequence[str]) -> "margin.Workload":
     """The workload of what followed --workload.
 
     Raises
@@ -36,8 +36,8 @@ def workload_of(domain: Domain, given: Sequence[str]) -> Workload:
         When a view is not one of the domain.
     """
     if len(given) == 1 and (kway := re.fullmatch(r"([0-9]{1,3})-?way", given[0])):
-        return Workload.all_kway(domain, int(kway[1]))
-    return Workload.of(domain, views_of(given))
+        return margin.Workload.all_kway(domain, int(kway[1]))
+    return margin.Workload.of(domain, views_of(given))
 
 
 def views_of(given: Sequence[str]) -> list[list[str]]:

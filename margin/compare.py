@@ -1,5 +1,6 @@
 """`compare`: mechanisms side by side on one's own table, by simulation. What it shows is not private."""
 
+import logging
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -17,9 +18,12 @@ from .synopsis import Synopsis
 from .workload import Workload
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["Compared", "Comparison", "compare"]
+
+log = logging.getLogger("margin")
 
 _MOST_VIEWS = 200
 
@@ -111,11 +115,11 @@ class Comparison:
             ],
         }
 
-    def plot(self) -> "Figure":
-        """The spread of each mechanism's errors; needs matplotlib."""
+    def plot(self, *, axes: "Axes | None" = None) -> "Figure":
+        """A picture of the spread of each mechanism's errors; see `margin.plot.plot_comparison`."""
         from .plot import plot_comparison
 
-        return plot_comparison(self)
+        return plot_comparison(self, axes=axes)
 
 
 def compare(
@@ -162,7 +166,8 @@ def compare(
         views = tuple(views[place] for place in sorted(places.tolist()))
     truths: list[Marginal] = []
     rows = []
-    for name, mechanism in mechanisms.items():
+    for place, (name, mechanism) in enumerate(mechanisms.items()):
+        log.info("mechanism %d of %d", place + 1, len(mechanisms))
         try:
             rows.append(_compared(name, mechanism, data, declared, budget, views, truths, runs, seed))
         except MarginError as error:

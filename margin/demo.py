@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from .budget import PureDP
+from .cli_common import Said
 from .counting import count
 from .datasets import people, people_domain
 from .domain import View
 from .marginal import Marginal
+from .mechanisms import PriView
 from .release import release
 
 __all__ = ["demo"]
@@ -18,11 +20,11 @@ _SHOWN = [("smoker", "sex"), ("education", "income")]
 _ROWS = 5
 
 
-def demo(path: Path, epsilon: str = "1") -> str:
-    """Release the demonstration table, save the synopsis to `path`, and return what is to be shown."""
+def demo(path: Path, epsilon: str = "1") -> Said:
+    """Release the demonstration table, save the synopsis to `path`, and return what is to be said."""
     domain = people_domain()
     table = people()
-    synopsis = release(table, domain=domain, budget=PureDP(epsilon))
+    synopsis = release(table, domain=domain, budget=PureDP(epsilon), mechanism=PriView())
     synopsis.save(path)
     asked = {k: _some_views(domain.attributes, k) for k in (2, 3, 4)}
     views = [*_SHOWN, *itertools.chain.from_iterable(asked.values())]
@@ -38,7 +40,15 @@ def demo(path: Path, epsilon: str = "1") -> str:
         lines += ["", *_beside(synopsis.marginal(view), truths[view])]
     wrong = ", ".join(f"{error:.1%} of {k}-way" for k, error in errors.items())
     lines += ["", f"Rows put in a wrong cell, on average: {wrong} marginals.", f"Written: {path}  (margin info {path})"]
-    return "\n".join(lines)
+    values = {
+        "output": str(path),
+        "guarantee": synopsis.spent.describe(),
+        "rows": table.num_rows,
+        "attributes": len(domain),
+        "views": len(synopsis.views),
+        "wrong_cell_share": {f"{k}way": float(error) for k, error in errors.items()},
+    }
+    return Said("\n".join(lines), values)
 
 
 def _some_views(attributes: View, k: int) -> list[View]:

@@ -36,9 +36,11 @@ class SystemEntropy:
 
     @property
     def private(self) -> bool:
+        """True: nobody can predict these bytes."""
         return True
 
     def take(self, n: int) -> bytes:
+        """See `Entropy`."""
         return os.urandom(n)
 
     def __repr__(self) -> str:
@@ -73,9 +75,11 @@ class SeededEntropy:
 
     @property
     def private(self) -> bool:
+        """False: who knows the seed knows these bytes."""
         return False
 
     def take(self, n: int) -> bytes:
+        """See `Entropy`; MarginError when n is negative."""
         if n < 0:
             raise MarginError(f"cannot take {n} bytes: ask for zero or more")
         self._calls += 1

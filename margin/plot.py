@@ -3,6 +3,7 @@
 Colours are those of Okabe and Ito, which people who see few colours can tell apart; nothing is told by colour alone.
 """
 
+import contextlib
 import itertools
 import math
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .domain import View
 from .errors import DomainError, MarginError
 from .marginal import Marginal
 from .synopsis import Synopsis
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from .compare import Comparison
 
-__all__ = ["noise_errors", "plot_comparison", "plot_error", "plot_marginal"]
+__all__ = ["answered", "noise_errors", "plot_comparison", "plot_error", "plot_marginal"]
 
 BLUE, ORANGE, INK = "#0072B2", "#E69F00", "#222222"
 
@@ -93,15 +95,32 @@ def plot_error(synopsis: Synopsis, *, sizes: Sequence[int] = (1, 2, 3, 4), axes:
     return _plain(drawn)
 
 
-def plot_comparison(comparison: "Comparison") -> "Figure":
-    """The errors of each mechanism of a comparison: quartiles, 5 and 95 percentiles, and the mean as a diamond."""
+def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
+    """The errors of each mechanism of a comparison: quartiles, 5 and 95 percentiles, and the mean as a diamond.
+
+    Parameters
+    ----------
+    comparison
+        Of which at least one mechanism worked.
+    axes
+        Where to draw; a new figure when not given.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of the axes.
+
+    Raises
+    ------
+    DomainError
+        When no mechanism worked.
+    MarginError
+        When matplotlib is not installed.
+    """
     good = [row for row in comparison.rows if row.errors][::-1]
     if not good:
         raise DomainError("no mechanism of this comparison worked: there is nothing to draw")
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 1.2 + 0.45 * len(good)), layout="constrained")
-    drawn = figure.subplots()
+    drawn = _axes(axes, size=(7, 1.2 + 0.45 * len(good)))
     drawn.boxplot(
         [row.errors for row in good],
         orientation="horizontal",
@@ -113,19 +132,22 @@ def plot_comparison(comparison: "Comparison") -> "Figure":
     )
     drawn.set_yticks(range(1, len(good) + 1), [row.name for row in good])
     drawn.set(xscale="log", xlabel="|answer - truth| / rows")
+    for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
+        ticks(lambda error, _: f"{error:g}")
+    drawn.tick_params(axis="x", which="minor", labelsize=7)
     drawn.set_title("Simulation on the true table: not private", fontsize=10)
-    _plain(drawn)
+    figure: Figure = _plain(drawn).get_figure()  # type: ignore[assignment]
     return figure
 
 
-def _axes(axes: "Axes | None") -> "Axes":
+def _axes(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes":
     if axes is not None:
         return axes
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MarginError("plots need matplotlib: pip install 'margin[plot]'") from None
-    drawn: Axes = Figure(figsize=(7, 4.5), layout="constrained").subplots()
+    drawn: Axes = Figure(figsize=size, layout="constrained").subplots()
     return drawn
 
 
@@ -170,16 +192,33 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
 
 
 def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
-    """The noise part of the error of up to 100 marginals of so many attributes, L2 over the rows; where it is known."""
+    """The noise part of the error of up to 100 marginals of so many attributes, L2 over the rows; where it is known.
+
+    Parameters
+    ----------
+    synopsis
+        Whose marginals.
+    size
+        Of how many attributes.
+    """
     domain = synopsis.domain
     if not 1 <= size <= len(domain):
         return []
     rng = np.random.default_rng(size)
     drawn = {tuple(sorted(rng.choice(len(domain), size, replace=False).tolist())) for _ in range(100)}
     views = [tuple(domain.attributes[place] for place in places) for places in sorted(drawn)]
-    try:
-        answers = synopsis.marginals([view for view in views if domain.cells(view) <= _MOST_CELLS])
-    except MarginError:
-        return []
+    answers = answered(synopsis, [view for view in views if domain.cells(view) <= _MOST_CELLS])
     errors = [math.sqrt(float(answer.variance.sum())) / max(answer.total, 1.0) for answer in answers]
     return [error for error in errors if math.isfinite(error)]
+
+
+def answered(synopsis: Synopsis, views: Sequence[View]) -> list[Marginal]:
+    """The marginals on those of some views that the synopsis answers: some kinds know a few marginals only."""
+    try:
+        return list(synopsis.marginals(views))
+    except MarginError:
+        found = []
+        for view in views:
+            with contextlib.suppress(MarginError):
+                found.append(synopsis.marginal(view))
+        return found

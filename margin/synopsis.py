@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .budget import Budget
-from .domain import Domain
+from .domain import Domain, View
 from .errors import DomainError
 from .ledger import Token
-from .marginal import Marginal
+from .marginal import Floats, Marginal
 from .queries import Queries
+from .queries.marginals import shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ class Synopsis:
 
     @property
     def spent(self) -> Budget:
-        """The budget that the release spent."""
+        """The budget that the release spent; DomainError before there was one."""
         if self.provenance is None:
             raise DomainError("this synopsis is not yet the result of a release")
         return self.provenance.spent
@@ -89,8 +90,17 @@ class Synopsis:
         """
         raise NotImplementedError
 
+    def _answered(self, view: View, counts: Floats, variance: Floats) -> Marginal:
+        """A marginal of the domain: where its rules leave nothing, no count and no variance."""
+        if self.domain.zeros is not None:
+            possible = self.domain.possible(view)
+            counts, variance = np.where(possible, counts, 0.0), np.where(possible, variance, 0.0)
+        return Marginal(self.domain.restrict(view, checked=True), counts, variance)
+
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """The answers to queries of the domain, such as `margin.queries.Conjunctions`: shares of the rows.
+
+        Those of queries about the same attributes come from their marginal.
 
         Returns
         -------
@@ -100,9 +110,11 @@ class Synopsis:
         Raises
         ------
         DomainError
-            When the queries are of another domain, or this kind of synopsis answers none.
+            When the queries are of another domain, or the synopsis cannot give a marginal that one is about.
         """
-        raise DomainError(f"a {type(self).__name__} answers marginals only; release with DualQuery to answer queries")
+        if not isinstance(queries, Queries) or queries.domain != self.domain:
+            raise DomainError("answer takes queries of the domain of the synopsis, such as Conjunctions")
+        return shares(queries, self.marginals)
 
     def records(self, n: int) -> NDArray[np.int64]:
         """Synthetic rows: the code of each attribute in each row, shape (n, attributes).

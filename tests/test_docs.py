@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import margin
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
@@ -57,6 +59,56 @@ def shell(code):
             ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
         )
         assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_notebook_runs(tmp_path):
+    """In a kernel of its own, all of it; what it shows is of the kinds that are kept in the file."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    kept = nbformat.read(ROOT / "docs" / "notebook.ipynb", 4)
+    run = nbformat.from_dict(kept)
+    nbclient.NotebookClient(
+        run, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
+    assert (tmp_path / "people.margin").exists()
+
+    def kinds(notebook):
+        return [[output.output_type for output in cell.get("outputs", [])] for cell in notebook.cells]
+
+    assert kinds(run) == kinds(kept)
+
+
+# A mechanism is documented by a section of one of the pages in docs/mechanisms, whose heading is its name as code.
+SECTION = re.compile(r"^## `(\w+)`$\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+SECTIONS = [
+    found for page in sorted((ROOT / "docs" / "mechanisms").glob("*.md")) for found in SECTION.findall(page.read_text())
+]
+
+
+def test_every_mechanism_has_a_section_and_every_section_a_mechanism():
+    named = [name for name, _ in SECTIONS]
+    assert sorted(named) == sorted(margin.mechanisms.__all__)
+
+
+@pytest.mark.parametrize(("name", "text"), SECTIONS, ids=[name for name, _ in SECTIONS])
+def test_a_section_states_problem_source_guarantee_use_and_an_example(name, text):
+    parts = re.findall(r"^\*\*(Problem|Source|Guarantee|Use it)\b", text, re.MULTILINE)
+    assert parts == ["Problem", "Source", "Guarantee", "Use it"]
+    assert re.search(r"^\$\$.+\$\$", text, re.MULTILINE)
+    assert any(
+        f"margin.{name}(" in code for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_formulas_can_be_shown(page):
+    """What the site's converter does not know it leaves as it stands, with its backslash."""
+    latex = pytest.importorskip("latex2mathml.converter", reason="latex2mathml is not installed")
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for formula in re.findall(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", text, re.DOTALL):
+        shown = latex.convert("".join(formula))
+        assert "\\" not in re.sub(r'alttext="[^"]*"', "", shown), formula
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))

@@ -97,6 +97,11 @@ def audit(
     -------
     Audit
 
+    Raises
+    ------
+    MarginError
+        When `mechanism` is none.
+
     Examples
     --------
     >>> from margin.budget import PureDP
@@ -133,7 +138,8 @@ def neighbours(domain: Domain, budget: Budget, count: int, seed: int = 0) -> Ite
     """Neighbouring tables of codes, as the budget means it: first a row into an empty cell, then any; both directions.
 
     Tables have no row, one row, and so on up to 24, and their rows crowd in few cells, so that neighbours differ in
-    empty cells, in single rows, in all attributes at once, and around every small count.
+    empty cells, in single rows, in all attributes at once, and around every small count. `count` pairs of arrays of
+    codes, shape (rows, attributes), over `domain`; the same `seed` gives the same ones.
     """
     rng = random.Random(seed)
     for number in range(count):

@@ -9,9 +9,8 @@ import numpy as np
 
 from ..budget import PureDP
 from ..domain import Domain, View
-from ..errors import MarginError
 from ..marginal import Floats, Marginal
-from ..plot import noise_errors
+from ..plot import answered, noise_errors
 from ..synopses import ViewSynopsis
 from ..synopsis import Synopsis
 from .words import in_words
@@ -78,21 +77,25 @@ def _packed(values: Floats) -> str:
 
 
 def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
-    """Consistent tables, each with the variance that it was measured with and its share of the budget."""
+    """Consistent tables: their counts, the precision of their components, the cells that must be zero, and, where they
+    were measured themselves, their shares of the budget."""
     if not isinstance(synopsis, ViewSynopsis):
         return []
     tables = synopsis.tables
     spent = np.array(tables.variances) ** (-0.5 if isinstance(synopsis.spent, PureDP) else -1.0)
     shares = spent / spent.sum()
+    measured = tables.precisions is None
+    empty = tables.empty or [np.zeros(value.shape, np.bool_) for value in tables.values]
     small = sum(value.size for value in tables.values) <= _VIEW_CELLS
     return [
         {
             "axes": list(axes),
-            "share": float(share),
-            "variance": variance,
+            "share": float(share) if measured else None,
+            "precision": _packed(tables.component_precision(axes)),
+            "empty": np.flatnonzero(none).tolist(),
             "counts": _packed(value) if small or value.size <= _VIEW_CELLS // len(tables.values) else None,
         }
-        for axes, value, variance, share in zip(tables.views, tables.values, tables.variances, shares, strict=True)
+        for axes, value, none, share in zip(tables.views, tables.values, empty, shares, strict=True)
     ]
 
 
@@ -110,10 +113,7 @@ def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
             break
         room -= cells
         chosen.append(view)
-    try:
-        return [packed_marginal(marginal, domain) for marginal in synopsis.marginals(chosen)] if chosen else []
-    except MarginError:
-        return []
+    return [packed_marginal(marginal, domain) for marginal in answered(synopsis, chosen)]
 
 
 def _candidates(domain: Domain) -> Iterator[View]:

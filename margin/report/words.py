@@ -16,7 +16,7 @@ def in_words(budget: Budget) -> list[str]:
     Examples
     --------
     >>> in_words(PureDP("0.1"))[1]
-    'The release changes the odds of any conclusion about a person by a factor of at most 1.11 (epsilon = 0.1).'
+    'How nearly: it moves the odds of any conclusion about a person by a factor of at most 1.11 (epsilon = 0.1).'
     """
     return [_who(budget), _how_much(budget), _what_not()]
 
@@ -24,20 +24,20 @@ def in_words(budget: Budget) -> list[str]:
 def _who(budget: Budget) -> str:
     rows = budget.rows_per_person
     whose = (
-        f"Up to {rows} rows of a person together are protected" if rows > 1 else "Each row of the table is protected"
+        f"Up to {rows} rows of a person, together, are protected" if rows > 1 else "Each row of the table is protected"
     )
     if budget.neighbours is Neighbours.REPLACE_ROW:
         change = "whether they say one thing or another" if rows > 1 else "whether it says one thing or another"
-        return f"{whose} protected: what was published is almost equally likely {change}. The number of rows is public."
+        return f"{whose}: what was published is nearly as likely {change}. The number of rows is public."
     change = "they are" if rows > 1 else "it is"
-    return f"{whose} protected: what was published is almost equally likely whether {change} in the table or not."
+    return f"{whose}: what was published is nearly as likely whether {change} in the table or not."
 
 
 def _how_much(budget: Budget) -> str:
     if isinstance(budget, PureDP):
         epsilon = float(budget.epsilon)
         return (
-            "The release changes the odds of any conclusion about a person by a factor of at most "
+            "How nearly: it moves the odds of any conclusion about a person by a factor of at most "
             f"{_factor(epsilon)} (epsilon = {epsilon:g})."
         )
     if isinstance(budget, ApproxDP):
@@ -46,7 +46,7 @@ def _how_much(budget: Budget) -> str:
         assert isinstance(budget, ZCDP)
         epsilon, delta = math.ceil(1000 * epsilon_of(budget.rho, _DELTA)) / 1000, _DELTA
     return (
-        "The release changes the odds of any conclusion about a person by a factor of at most "
+        "How nearly: it moves the odds of any conclusion about a person by a factor of at most "
         f"{_factor(epsilon)}, but for a probability of {delta:g} (epsilon = {epsilon:g}, delta = {delta:g})."
     )
 

@@ -79,5 +79,5 @@ def test_views_are_the_queries(files, capsys):
     assert run(capsys, *RELEASE, "--views", "age,sex", "region", "-o", "out.margin")[0] == 0
     assert {"priview", "dualquery"} <= set(MECHANISMS)
     (files / "views.json").write_text(json.dumps([["age", "sex"]]))
-    assert run(capsys, *RELEASE, "--views", "views.json", "-o", "out.margin")[0] == 0
+    assert run(capsys, *RELEASE, "--views", "views.json", "-o", "out.margin", "--force")[0] == 0
     assert np.isfinite(load("out.margin").marginal(["age"]).counts).all()

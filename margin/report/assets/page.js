@@ -48,24 +48,31 @@ function project(counts, axes, asked) {
   return result;
 }
 
-/** The variance of each cell of a covered marginal: see `Tables.variance` in the Python source. */
-function coveredVariance(asked) {
-  const precision = new Float64Array(1 << asked.length);
-  for (const view of data.views) {
-    const cells = product(view.axes.map((axis) => sizes[axis]));
-    let held = 0;
-    asked.forEach((axis, place) => { if (view.axes.includes(axis)) held |= 1 << place; });
-    for (let part = held; ; part = (part - 1) & held) {
-      precision[part] += 1 / (cells * view.variance);
-      if (part === 0) break;
-    }
-  }
+/** The variance of each cell of a marginal of a view: see `Tables.covered_variances` in the Python source. */
+function coveredVariance(view, asked) {
+  const precision = doubles(view.precision);
+  const places = asked.map((axis) => view.axes.indexOf(axis));
   let sum = 0;
-  precision.forEach((known, part) => {
+  for (let part = 0; part < 1 << asked.length; part += 1) {
     const functions = product(asked.map((axis, place) => (part >> place & 1 ? sizes[axis] - 1 : 1)));
-    if (functions) sum += functions / known;
-  });
+    const mask = places.reduce((all, own, place) => (part >> place & 1 ? all | 1 << own : all), 0);
+    if (functions) sum += functions / precision[mask];
+  }
   return sum / product(asked.map((axis) => sizes[axis])) ** 2;
+}
+
+/** A marginal of a view; what is made of nothing but cells that must be zero is zero, without noise. */
+function covered(view, asked) {
+  const counts = project(doubles(view.counts), view.axes, asked);
+  const variance = new Float64Array(counts.length).fill(coveredVariance(view, asked));
+  if (view.empty.length) {
+    const possible = new Float64Array(product(view.axes.map((axis) => sizes[axis]))).fill(1);
+    view.empty.forEach((cell) => { possible[cell] = 0; });
+    project(possible, view.axes, asked).forEach((some, cell) => {
+      if (some === 0) { counts[cell] = 0; variance[cell] = 0; }
+    });
+  }
+  return { counts, variance, source: "covered" };
 }
 
 function fromAnswer(answer, asked) {
@@ -83,10 +90,7 @@ async function marginal(asked) {
   const covering = data.views
     .filter((view) => view.counts && asked.every((axis) => view.axes.includes(axis)))
     .reduce((best, view) => (best === null || cellsOf(view) < cellsOf(best) ? view : best), null);
-  if (covering) {
-    const counts = project(doubles(covering.counts), covering.axes, asked);
-    return { counts, variance: new Float64Array(counts.length).fill(coveredVariance(asked)), source: "covered" };
-  }
+  if (covering) return covered(covering, asked);
   const known = answers.get(key(asked));
   if (known) return { ...fromAnswer(known, asked), source: data.views.length ? "reconstructed" : "answered" };
   if (!data.live) return null;
@@ -130,7 +134,7 @@ async function show() {
   if (mine !== turn) return;
   const failed = answer === null || answer.error !== undefined;
   shown = failed ? null : { asked, rows: records(asked, answer) };
-  element("download").disabled = failed;
+  element("download").hidden = failed;
   element("status").textContent = !asked.length
     ? `Tick up to ${data.most} attributes to see how many people there are of each kind.`
     : answer === null
@@ -283,6 +287,9 @@ function picker() {
     fields.append(label);
     return box;
   });
+  // Something is there to be seen before anything is picked.
+  boxes[0].checked = true;
+  selected = [0];
   element("search").addEventListener("input", (event) => {
     const wanted = event.target.value.toLowerCase();
     boxes.forEach((box, axis) => {
@@ -298,7 +305,8 @@ function picker() {
 }
 
 function facts() {
-  element("facts").textContent = `${data.attributes.length} attributes, published with the mechanism ${data.mechanism}.`;
+  const count = data.attributes.length;
+  element("facts").textContent = `${count} attribute${count === 1 ? "" : "s"}, published with the mechanism ${data.mechanism}.`;
   element("simulation").hidden = data.private;
   element("guarantee").textContent = data.guarantee;
   element("version").textContent = data.version;
@@ -309,11 +317,29 @@ function facts() {
   });
 }
 
+/** What is not shown as views: a line of text for each part. */
+function summary() {
+  const tables = data.views.length || data.answers.length || data.live;
+  element("summary-section").hidden = Boolean(data.views.length);
+  element("explorer").hidden = !tables;
+  element("elsewhere").hidden = Boolean(tables);
+  for (const [title, text] of Object.entries(data.summary)) {
+    const term = document.createElement("dt");
+    term.textContent = title;
+    const line = document.createElement("dd");
+    line.textContent = text;
+    element("summary").append(term, line);
+  }
+}
+
 async function pictures() {
   element("views-section").hidden = !data.views.length;
   element("errors-section").hidden = !data.errors.length;
   if (data.views.length) {
-    element("views-text").textContent = `${data.views.length} tables, each of a few attributes, were counted and noise was added to every cell. Darker tables got a larger share of the budget and have less noise.`;
+    const shared = data.views.every((view) => view.share !== null);
+    element("views-text").textContent = shared
+      ? `${data.views.length} tables, each of a few attributes, were counted and noise was added to every cell. Darker tables got a larger share of the budget and have less noise.`
+      : `What was measured, with noise on every number, makes up these ${data.views.length} tables, each of a few attributes.`;
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
       view: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));
@@ -322,15 +348,17 @@ async function pictures() {
       encoding: {
         x: { field: "view", type: "ordinal", title: "view", axis: { labelOverlap: true, labelAngle: 0 } },
         y: { field: "attribute", type: "nominal", sort: data.attributes.map((attribute) => attribute.name), title: null },
-        color: { field: "share", type: "quantitative", title: "share of the budget", scale: { scheme: "blues", domain: [0, Math.max(...values.map((value) => value.share))] }, legend: { format: ".1%", orient: "bottom" } },
-        tooltip: [{ field: "view" }, { field: "attribute" }, { field: "share", format: ".2%" }],
+        color: shared
+          ? { field: "share", type: "quantitative", title: "share of the budget", scale: { scheme: "blues", domain: [0, Math.max(...values.map((value) => value.share))] }, legend: { format: ".1%", orient: "bottom" } }
+          : { value: "#56a0d3" },
+        tooltip: [{ field: "view" }, { field: "attribute" }, ...(shared ? [{ field: "share", format: ".2%" }] : [])],
       },
     });
   }
   if (data.errors.length) {
     await draw(element("errors-chart"), {
       width: "container", height: 180, data: { values: data.errors },
-      layer: [{ mark: { type: "line", point: true, color: "#0b5fa5" } }, { mark: { type: "text", dy: -12, fontSize: 11 }, encoding: { text: { field: "error", type: "quantitative", format: ".2%" } } }],
+      layer: [{ mark: { type: "bar", width: 40, color: "#56a0d3" } }, { mark: { type: "text", dy: -8, fontSize: 11 }, encoding: { text: { field: "error", type: "quantitative", format: ".2%" } } }],
       encoding: {
         x: { field: "size", type: "ordinal", title: "attributes asked for", axis: { labelAngle: 0 } },
         y: { field: "error", type: "quantitative", title: "noise part of the error / rows", axis: { format: ".1%" } },
@@ -340,6 +368,7 @@ async function pictures() {
 }
 
 facts();
+summary();
 picker();
 element("download").addEventListener("click", download);
 show();
