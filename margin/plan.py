@@ -9,7 +9,8 @@ from . import mechanisms as _mechanisms
 from .budget import ZCDP, ApproxDP, Budget, PureDP
 from .domain import Domain
 from .errors import BudgetError, MarginError
-from .mechanisms import PriView
+from .mechanisms import Auto, PriView
+from .mechanisms.auto import Structure
 from .workload import Workload
 
 __all__ = ["Expectation", "Plan", "plan"]
@@ -38,12 +39,15 @@ class Expectation:
         Root of the mean of that over the cells: how far off a count is.
     note
         Why it refuses; else what it would measure, where there is something to say.
+    missed
+        The part of `error` that is assumed to come from what is not measured: see `Auto`. Zero for closed forms.
     """
 
     mechanism: Any
     error: float | None
     per_cell: float | None
     note: str = ""
+    missed: float = 0.0
 
     @property
     def name(self) -> str:
@@ -121,6 +125,8 @@ def plan(
     workload: Workload | Iterable[Iterable[str]] | None = None,
     budget: Budget,
     mechanisms: Sequence[Any] | None = None,
+    rows: float | None = None,
+    structure: Structure = "medium",
 ) -> Plan:
     """What each mechanism is expected to give for a workload, before anything is spent; no data is looked at.
 
@@ -137,6 +143,11 @@ def plan(
         What may be spent.
     mechanisms
         Which to compare, objects with a method `expected_error`; all that are installed when not given.
+    rows
+        About how many rows the table has, from public knowledge. With it the table also holds all that `Auto` considers
+        with its prices: these count what is not measured, too, and what non-negative counts gain.
+    structure
+        What these prices assume, as for `Auto`.
 
     Raises
     ------
@@ -163,9 +174,11 @@ def plan(
             raise MarginError(f"{mechanism!r} is no mechanism that can say what error to expect, such as PriView()")
     if not compared:
         raise MarginError("mechanisms is empty: name at least one, or leave it out")
-    rows = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
-    rows.sort(key=lambda row: math.inf if row.error is None else row.error)
-    return Plan(domain=declared, workload=asked, budget=budget, table=tuple(rows))
+    table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
+    if rows is not None:
+        table += _priced(declared, asked, budget, Auto(structure=structure), rows)
+    table.sort(key=lambda row: math.inf if row.error is None else row.error)
+    return Plan(domain=declared, workload=asked, budget=budget, table=tuple(table))
 
 
 def _available() -> list[Any]:
@@ -193,8 +206,27 @@ def _expectation(mechanism: Any, domain: Domain, workload: Workload, budget: Bud
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
         return Expectation(mechanism=mechanism, error=None, per_cell=None, note=str(problem))
+    return Expectation(mechanism=mechanism, error=error, per_cell=_per_cell(domain, workload, error), note=note)
+
+
+def _priced(domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows: float) -> list[Expectation]:
+    """What `Auto` considers."""
+    return [
+        Expectation(
+            mechanism=candidate.mechanism,
+            error=candidate.error,
+            per_cell=_per_cell(domain, workload, candidate.error),
+            note=f"{candidate.note}; not measured: {candidate.missed / candidate.error:.0%} of the error",
+            missed=candidate.missed,
+        )
+        for candidate in auto.prices(domain, workload, budget, rows=rows)
+        if math.isfinite(candidate.error)
+    ]
+
+
+def _per_cell(domain: Domain, workload: Workload, error: float) -> float:
     weight = sum(w * domain.cells(view) for view, w in zip(workload, workload.weights, strict=True))
-    return Expectation(mechanism=mechanism, error=error, per_cell=math.sqrt(error / weight), note=note)
+    return math.sqrt(error / weight)
 
 
 def _short(number: float | None) -> str:

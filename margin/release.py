@@ -16,8 +16,9 @@ from .domain import Domain
 from .entropy import Entropy, SeededEntropy, SystemEntropy
 from .errors import BudgetError, DomainError, MarginError
 from .marginal import Marginal
-from .mechanisms import PriView
+from .mechanisms import Auto
 from .private import Chargeable, Private
+from .sets import holders
 from .source import Source, open_source
 from .synopses import ViewSynopsis
 from .synopsis import Provenance, Synopsis
@@ -90,7 +91,7 @@ def release(
     budget
         What may be spent: `PureDP`, `ZCDP` or `ApproxDP`. All of it is spent.
     mechanism
-        How; `PriView()` when not given.
+        How; `Auto()`, which chooses by expected error, when not given.
     workload
         The views that matter, if not all alike.
     ledger
@@ -106,7 +107,7 @@ def release(
     Returns
     -------
     Synopsis
-        Of the mechanism's own kind. That of `PriView`, a `ViewSynopsis`, answers any marginal of the domain.
+        Of the mechanism's own kind. That of `Auto` or `PriView`, a `ViewSynopsis`, answers any marginal of the domain.
 
     Raises
     ------
@@ -212,7 +213,7 @@ class Simulation(Generic[S]):
         return self.truths([self.domain.view(view)])[0]
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The true counts of several views, in one pass over the data.
+        """The true counts of several views, in one pass over the data; of rows that are sets, how many hold each item.
 
         Raises
         ------
@@ -222,7 +223,8 @@ class Simulation(Generic[S]):
         if self._source is None:
             raise DomainError("a simulation that was loaded from a file does not hold the truth; simulate again")
         views = Workload.of(self.domain, workload).views
-        tables = count(self._source, self.domain, views)
+        held = holders(self._source, self.domain)
+        tables = count(self._source, self.domain, views) if held is None else [held] * len(views)
         return [
             Marginal(self.domain.restrict(view), table.astype(np.float64), np.zeros(table.shape))
             for view, table in zip(views, tables, strict=True)
@@ -245,7 +247,7 @@ def _run(
         raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     asked = None if workload is None else Workload.of(declared, workload)
-    chosen = PriView() if mechanism is None else mechanism
+    chosen = Auto() if mechanism is None else mechanism
     if isinstance(chosen, type) or not callable(getattr(chosen, "run", None)):
         raise MarginError(f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}")
     budget = _for_units(budget, unit, max_rows)

@@ -13,6 +13,7 @@ from ..budget import Budget
 from ..designs import covering_views
 from ..domain import Domain, View
 from ..solvers import Newton, Tables
+from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from ._strength import Strength
 from .priview import PriView
@@ -48,9 +49,10 @@ class Candidate:
     note
         What it measures, in words.
     noise
-        The expected squared error that noise adds to all cells of all marginals of the workload, times their weights.
+        The squared error that noise is expected to leave in all cells of all marginals of the workload, times their
+        weights.
     missed
-        The squared error that comes from what is not measured, for one row; it grows with their square.
+        That which comes from what is not measured.
     """
 
     mechanism: PriView | Residual
@@ -58,20 +60,39 @@ class Candidate:
     noise: float
     missed: float
 
-    def error(self, rows: float) -> float:
-        """The expected squared error for so many rows."""
-        return self.noise + self.missed * rows**2
+    @property
+    def error(self) -> float:
+        """The expected squared error."""
+        return self.noise + self.missed
 
 
-def candidates(domain: Domain, workload: Workload, budget: Budget, strength: Strength) -> list[Candidate]:
-    """Everything that is considered, from public facts alone: the full table, the residual components of each order,
-    and covers of all pairs, triples and quadruples by views of several sizes, in equal shares."""
+def candidates(domain: Domain, workload: Workload, budget: Budget, strength: Strength, rows: float) -> list[Candidate]:
+    """Everything that is considered, the best first: the full table, the residual components of each order, and covers
+    of all pairs, triples and quadruples by views of several sizes, in equal shares. Where there are too many attributes
+    to compare, a cover of all pairs.
+
+    Parameters
+    ----------
+    domain, workload, budget
+        What is asked.
+    strength
+        What is known of the data, or assumed.
+    rows
+        About how many there are, > 0.
+    """
     asked = _Asked(domain, workload)
     found = []
-    for mechanism, note, precision in itertools.chain(_residuals(domain, workload, budget), _covers(domain, budget)):
-        noise, missed = asked.errors(precision, strength)
+    considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
+        _residuals(domain, workload, budget), _covers(domain, workload, budget)
+    )
+    for mechanism, note, precision in considered:
+        noise, missed = asked.errors(precision, strength, rows)
         found.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
-    return found
+    found.sort(key=lambda candidate: candidate.error)
+    singles = max(map(len, workload)) == 1
+    if any(singles or isinstance(candidate.mechanism, PriView) for candidate in found):
+        return found
+    return [Candidate(mechanism=PriView(), note="a cover of all pairs", noise=math.nan, missed=math.nan)]
 
 
 class _Precision:
@@ -121,18 +142,21 @@ class _Asked:
             weights.append(workload.weights[row])
         self._sizes = np.array(domain.sizes)
 
-    def errors(self, precision: _Precision, strength: Strength) -> tuple[float, float]:
-        """The noise part and the missed part for one row, over the whole workload."""
+    def errors(self, precision: _Precision, strength: Strength, rows: float) -> tuple[float, float]:
+        """What noise leaves and what is missed, over the whole workload."""
         noise = missed = 0.0
         for length, (views, weights) in self._groups.items():
             axes = np.array(views, dtype=np.int64).reshape(-1, length)
-            known = precision(axes)
+            known = precision(axes) * rows**2
             width = np.ones((len(axes), 1))
             for place in range(length):
                 width = np.concatenate([width, width * (self._sizes[axes[:, place, None]] - 1.0)], axis=1)
-            share = np.array(weights) / self._sizes[axes].prod(axis=1)
+            share = np.array(weights) / self._sizes[axes].prod(axis=1) * rows**2
             measured = known > 0
-            noise += float(share @ np.where(measured, width / np.where(measured, known, 1.0), 0.0).sum(axis=1))
+            order = np.bitwise_count(np.arange(known.shape[1])).astype(np.int64)
+            # Noise larger than the moments themselves leaves no more than these: counts are not negative.
+            left = 1 / (np.where(measured, known, 1.0) + 1 / strength.size(order))
+            noise += float(share @ np.where(measured, width * left, 0.0).sum(axis=1))
             squares = width * strength.square(_depths(measured))
             missed += float(share @ np.where(measured, 0.0, squares).sum(axis=1))
         return noise * self._weight, missed * self._weight
@@ -149,33 +173,43 @@ def _depths(measured: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _residuals(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tuple[Residual, str, _Precision]]:
-    varying = sum(size > 1 for size in domain.sizes)
-    for order in range(1, min(varying, max(map(len, workload))) + 1):
-        if math.comb(varying, order) > _MOST_SETS or _cells(domain, order) > _MOST_CELLS:
+    for order in range(1, max(map(len, workload)) + 1):
+        sizes = _parts(domain, workload, order)
+        if not sizes or len(sizes) > _MOST_SETS or sum(map(math.prod, sizes.values())) > _MOST_CELLS:
             return
         mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
         known = mechanism.precisions(domain, workload, budget)
         yield mechanism, f"components of up to {order} attributes", _OfComponents(known, domain.attributes)
 
 
-def _cells(domain: Domain, order: int) -> float:
-    """The number of cells of all tables on `order` attributes."""
-    sums = [1.0] + [0.0] * order
-    for size in domain.sizes:
-        for place in range(order, 0, -1):
-            sums[place] += sums[place - 1] * size
-    return sums[order]
+def _parts(domain: Domain, workload: Workload, order: int) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """The sets of so many attributes of several values within views of the workload, as axes, and their sizes; of too
+    many only the first."""
+    sizes, found = domain.sizes, {}
+    if workload.kway is not None:
+        views = [domain.attributes] if order <= workload.kway else []
+    else:
+        views = list(workload.views)
+    for view in views:
+        axes = sorted(axis for axis in map(domain.position.__getitem__, view) if sizes[axis] > 1)
+        for part in itertools.combinations(axes, order):
+            found[part] = tuple(sizes[axis] for axis in part)
+            if len(found) > _MOST_SETS:
+                return found
+    return found
 
 
-def _covers(domain: Domain, budget: Budget) -> Iterator[tuple[PriView, str, _Precision]]:
+def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tuple[PriView, str, _Precision]]:
     seen = set()
     for strength in (2, 3, 4):
-        if strength > len(domain) or math.comb(len(domain), strength) > _MOST_SETS:
-            continue
+        sets = _parts(domain, workload, strength)
+        if not sets or len(sets) > _MOST_SETS:
+            return
         for limit in (*_LIMITS, _MOST_CELLS):
             if limit == _MOST_CELLS and math.prod(domain.sizes) > limit:
                 continue
-            views = covering_views(domain.sizes, max_cells=limit, t=strength)
+            wanted = None if len(sets) == math.comb(len(domain), strength) else list(sets)
+            views = covering_views(domain.sizes, max_cells=limit, t=strength, sets=wanted)
             cells = [math.prod(domain.sizes[axis] for axis in view) for view in views]
             if views in seen or len(views) > _MOST_VIEWS or sum(cells) > _MOST_CELLS:
                 continue
@@ -183,7 +217,7 @@ def _covers(domain: Domain, budget: Budget) -> Iterator[tuple[PriView, str, _Pre
             names = [tuple(domain.attributes[axis] for axis in view) for view in views]
             charge = min(budget.split(len(views)))
             l1, l2_squared = budget.sensitivity()
-            variance = budget.noise(charge, l1=l1, l2_squared=l2_squared).variance
+            variance = max(budget.noise(charge, l1=l1, l2_squared=l2_squared).variance, LEAST_VARIANCE)
             note = f"{len(views)} view{'s' if len(views) > 1 else ''} of up to {max(cells):,} cells"
             mechanism = PriView(views=names, reconstruction=_reconstruction(domain))
             yield mechanism, note, _OfViews(domain, views, variance)

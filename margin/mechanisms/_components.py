@@ -160,9 +160,9 @@ def closure(name: str, domain: Domain, workload: Iterable[View], order: int | No
     """
     if isinstance(workload, Workload) and workload.kway is not None:
         most = min(workload.kway, workload.kway if order is None else order)
-        varying = [name for name in domain if domain[name].size > 1]
-        _check_reach(name, sum(math.comb(len(varying), size) for size in range(most + 1)))
-        return list(_subsets(varying, most))
+        names = [name for name in domain if domain[name].size > 1]
+        _check_reach(name, sum(math.comb(len(names), size) for size in range(most + 1)))
+        return list(_subsets(names, most))
     needed = sum(_number_of_subsets(len(view), order) for view in workload)
     _check_reach(name, needed)
     varying = {name for name in domain if domain[name].size > 1}
@@ -240,6 +240,11 @@ def moments_in_answers(sizes: Iterable[int]) -> int:
     return math.prod(size for size in sizes if size > 2)
 
 
+@lru_cache
+def _contrasts(size: int) -> Floats:
+    return np.ones((1, 1)) if size == 2 else contrasts(size)[1:] / math.sqrt(size)
+
+
 def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
     """Total times moment (see `solvers.basis`) of a component, of the answers on its set.
 
@@ -249,6 +254,6 @@ def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
     if not sizes:
         return values.reshape(())
     for axis, size in enumerate(sizes):
-        matrix = np.ones((1, 1)) if size == 2 else contrasts(size)[1:] / math.sqrt(size)
+        matrix = _contrasts(size)
         values = np.moveaxis(np.tensordot(matrix, values, axes=(1, axis)), 0, axis)
     return values

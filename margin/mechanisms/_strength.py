@@ -55,32 +55,44 @@ class Strength:
         DomainError
             When it is none of them.
         """
-        if structure not in _PAIRS:
+        if not isinstance(structure, str) or structure not in _PAIRS:
             raise DomainError(f"structure ({structure!r}) must be one of {', '.join(map(repr, _PAIRS))}")
-        return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_PAIRS[structure] / 3)
+        return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_PAIRS[structure] / 2.5)
 
     def square(self, depth: NDArray[np.int64]) -> Floats:
         """The mean square of what is missed of a moment, by the t above."""
         beyond = self.pairs * (self.triples / self.pairs) ** (depth - 2.0)
         return np.asarray(np.where(depth >= 2, beyond, np.where(depth == 1, self.singles, 1.0)) ** 2)
 
+    @staticmethod
+    def size(order: NDArray[np.int64]) -> Floats:
+        """The mean square to which the noise in a moment on so many attributes is limited by the removal of negative
+        counts; infinite for the total."""
+        return np.where(order > 0, (_SIZE * _FALL ** (order - 1.0)) ** 2, np.inf)
 
-_SINGLES = 0.03
 
-_PAIRS: Mapping[str, float] = {"weak": 0.002, "medium": 0.008, "strong": 0.02}
+_SINGLES = 0.1
+
+_SIZE = 1.5
+_FALL = 0.45
+"""The size of moments on one attribute that noise is compared with, and how it changes with each attribute more."""
+
+_PAIRS: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
 
 
 def learned(tables: Tables, before: Strength) -> Strength:
     """The strength that noisy tables of a few views speak for, together with what was assumed before.
 
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that they say on up to t; the
-    squares of what that misses, less those of the noise, tell the strength. Its logarithm is normal before; the
-    estimate is the root of the mean of its square after.
+    squares of what that misses, less those of the noise, tell the strength. Before, its square is log-normal with the
+    mean that was assumed; the estimate is the root of its mean after.
     """
+    if tables.total <= 0:  # nothing but noise
+        return before
     found = {}
     for name, known in (("singles", 1), ("pairs", 2), ("triples", 3)):
-        grid = getattr(before, name) * np.exp(np.linspace(-3, 3, 61) * _DOUBT)
-        likelihood = -(np.log(grid / getattr(before, name)) ** 2) / (2 * _DOUBT**2)
+        grid = getattr(before, name) * np.exp(np.linspace(-5, 4, 91) * _DOUBT)
+        likelihood = -((np.log(grid / getattr(before, name)) + _DOUBT**2) ** 2) / (2 * _DOUBT**2)
         for squares, count, variance in _misses(tables, known):
             spread = variance + grid**2
             likelihood -= (squares / spread + count * np.log(spread)) / 2

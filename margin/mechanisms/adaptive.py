@@ -15,7 +15,7 @@ from ..errors import DomainError
 from ..estimate import possible
 from ..marginal import Marginal
 from ..private import Private
-from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ..solvers import Evidence, JointProjection, NonNegativity, ResidualConsistency, Solver
 from ..synopses import ViewSynopsis
 from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
@@ -86,6 +86,8 @@ class Adaptive:
         Strength.of(self.structure)
         if self.rounds is not None and (not isinstance(self.rounds, int) or self.rounds < 0 or self.rounds is True):
             raise DomainError(f"rounds ({self.rounds!r}) must be a whole number >= 0, or None")
+        if isinstance(self.max_cells, bool) or not isinstance(self.max_cells, int) or self.max_cells < 1:
+            raise DomainError(f"max_cells ({self.max_cells!r}) must be a whole number >= 1")
         for name in ("learn_share", "rounds_share"):
             share = getattr(self, name)
             if isinstance(share, bool) or not isinstance(share, int | float | Fraction) or not 0 < share < 1:
@@ -97,28 +99,25 @@ class Adaptive:
         """Learn, choose, measure, and go after the largest gaps."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
-        evidence = Evidence(sizes=domain.sizes)
+        evidence = Evidence(sizes=domain.sizes, zeros=domain.zeros, known_total=domain.rows)
         _add(evidence, domain, private.measure(_probes(domain), spend=_part(self.learn_share)))
         tables = evidence.tables()
         rows = max(1.0, tables.total)
-        strength = learned(tables, Strength.of(self.structure)) if tables.total > 0 else Strength.of(self.structure)
-        found = candidates(domain, asked, budget, strength)
-        if not found:  # too many attributes to compare
-            return self._synopsis(domain, _measured(PriView(), evidence, private, asked, None), Newton())
-        chosen = min(found, key=lambda candidate: candidate.error(rows))
+        strength = learned(tables, Strength.of(self.structure))
+        chosen = candidates(domain, asked, budget, strength, rows)[0]
         log.info("measuring %s", chosen.note)
         solver = self.reconstruction or chosen.mechanism.reconstruction
         contestants = _contestants(domain, asked, self.max_cells)
-        rounds = min(self._rounds(domain, chosen, rows), len(contestants))
+        rounds = min(self._rounds(domain, chosen), len(contestants))
         base = 1 - _part(self.learn_share) - _part(self.rounds_share)
         _measured(chosen.mechanism, evidence, private, asked, base if rounds else None)
         synopsis = self._synopsis(domain, evidence, solver)
         return self._go_on(private, evidence, synopsis, contestants, rounds) if rounds else synopsis
 
-    def _rounds(self, domain: Domain, chosen: Candidate, rows: float) -> int:
+    def _rounds(self, domain: Domain, chosen: Candidate) -> int:
         if self.rounds is not None:
             return self.rounds
-        return len(domain) if chosen.missed * rows**2 > chosen.noise else 0
+        return len(domain) if chosen.missed > chosen.noise else 0
 
     def _go_on(
         self, private: Private, evidence: Evidence, synopsis: ViewSynopsis, contestants: list[View], rounds: int

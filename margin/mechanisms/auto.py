@@ -14,9 +14,8 @@ from ..synopses import ViewSynopsis
 from ..workload import Workload
 from ._candidates import Candidate, candidates
 from ._strength import Strength, Structure
-from .priview import PriView
 
-__all__ = ["Auto", "counted_rows", "usual_workload"]
+__all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
 
 log = logging.getLogger("margin")
 
@@ -27,10 +26,11 @@ _MOST_TRIPLES = 200_000
 class Auto:
     """Choose between the full table, the residual components of each order, and covers by views of many sizes.
 
-    Each is priced by its expected squared error for the workload: that of the noise in closed form, and that of what is
-    not measured by an assumption about the strength of high-order structure, times the square of the number of rows.
-    That number is measured with a part of the budget. Nothing else about the data has a say in the choice; `Adaptive`
-    pays to learn more. `margin.plan(..., rows=)` shows the same prices before anything is spent.
+    Each is priced by its expected squared error for the workload: what noise leaves, from closed forms, and what is not
+    measured, by an assumption about the strength of high-order structure, times the square of the number of rows. That
+    number is measured with a part of the budget, unless the domain declares it. Nothing else about the data has a say
+    in the choice; `Adaptive` pays to learn more. `margin.plan(..., rows=)` shows the same prices before anything is
+    spent.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Auto:
         How much marginals are assumed to say beyond the marginals on fewer attributes: "weak", as in sparse click data,
         "medium", or "strong", as where some attributes are functions of several others.
     count_share
-        What part of the budget measures the number of rows, > 0 and < 1.
+        What part of the budget measures the number of rows where the domain does not declare it, > 0 and < 1.
 
     Examples
     --------
-    >>> Auto(structure="weak").choice(Domain({"a": 2, "b": 2}), None, ZCDP(0.5), rows=1000).note
+    >>> Auto(structure="weak").prices(Domain({"a": 2, "b": 2}), None, ZCDP(0.5), rows=1000)[0].note
     'components of up to 2 attributes'
     """
 
@@ -59,24 +59,25 @@ class Auto:
         """Count the rows, choose, and measure with what is left."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
-        found = candidates(domain, asked, budget, Strength.of(self.structure))
         rows = counted_rows(private, spend=self.count_share)
-        chosen = _best(found, rows)
+        chosen = candidates(domain, asked, budget, Strength.of(self.structure), rows)[0]
         log.info("measuring %s", chosen.note)
         return chosen.mechanism.run(private, asked)
 
-    def choice(
+    def prices(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget, *, rows: float
-    ) -> Candidate:
-        """What would be measured for about so many rows, and its price; nothing is spent."""
-        return _best(self.priced(domain, workload, budget), rows)
-
-    def priced(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> list[Candidate]:
-        """All that is considered, with its prices."""
+        """All that is considered for about so many rows, with its expected error, the best first; nothing is spent.
+
+        Raises
+        ------
+        DomainError
+            When a view is not one of the domain, or `rows` is not a finite number > 0.
+        """
+        if not (isinstance(rows, int | float) and 0 < rows < math.inf):
+            raise DomainError(f"rows ({rows!r}) must be a finite number > 0")
         asked = usual_workload(domain, None if workload is None else Workload.of(domain, workload))
-        return candidates(domain, asked, budget, Strength.of(self.structure))
+        return candidates(domain, asked, budget, Strength.of(self.structure), rows)
 
 
 def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
@@ -88,12 +89,8 @@ def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
 
 
 def counted_rows(private: Private, *, spend: float) -> float:
-    """A noisy number of rows, at least one."""
+    """The number of rows, at least one: that of the domain, or else a noisy one."""
+    if private.domain.rows is not None:
+        return float(max(1, private.domain.rows))
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)
     return max(1.0, float(total.values.sum()))
-
-
-def _best(found: list[Candidate], rows: float) -> Candidate:
-    if not found:  # too many attributes to compare
-        return Candidate(mechanism=PriView(), note="a cover of all pairs", noise=math.nan, missed=math.nan)
-    return min(found, key=lambda candidate: candidate.error(rows))

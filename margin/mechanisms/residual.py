@@ -10,6 +10,7 @@ from ..estimate import possible
 from ..private import Private
 from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ..synopses import ViewSynopsis
+from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from ._components import Components, moments_in_answers
 from .optimised_marginals import with_best_shares
@@ -70,7 +71,7 @@ class Residual:
 
     def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
         """Measure the components with the whole budget, and make tables of them."""
-        evidence = Evidence(sizes=private.domain.sizes)
+        evidence = Evidence(sizes=private.domain.sizes, zeros=private.domain.zeros, known_total=private.domain.rows)
         self.components(private.domain, workload, private.budget).measure(private, evidence)
         tables = evidence.tables()
         if sum(value.size for value in tables.values) <= _MOST_TOGETHER:
@@ -93,16 +94,14 @@ class Residual:
         variances = dict(zip(measured.sets, measured.variances(budget), strict=True))
         needed = Components("Residual", domain, asked)
         if not variances.keys() >= set(needed.sets):
-            raise DomainError(
-                "the workload goes beyond the components that are measured: their error has no closed form"
-            )
+            raise DomainError("the workload goes beyond what is measured: its error has no closed form")
         return sum(cost * variances[view] for view, cost in zip(needed.sets, needed.costs, strict=True))
 
     def precisions(self, domain: Domain, workload: Workload | None, budget: Budget) -> dict[View, float]:
         """How precisely each component will be known: that of total times moment (see `solvers.basis`)."""
         measured = self.components(domain, workload, budget)
         return {
-            view: moments_in_answers(domain.shape(view) if view else ()) / variance
+            view: moments_in_answers(domain.shape(view) if view else ()) / max(variance, LEAST_VARIANCE)
             for view, variance in zip(measured.sets, measured.variances(budget), strict=True)
         }
 

@@ -102,8 +102,11 @@ class Linear(Gate):
         member = np.zeros((len(largest), len(self.domain)), np.bool_)
         counted: list[tuple[int, ...]] = []
         holder: dict[tuple[int, ...], tuple[int, ...]] = {}
+        longer = 0  # how many of the counted have more attributes than the view at hand: only they can hold it
         for view in largest:
-            containing = np.flatnonzero(member[: len(counted)][:, view].all(axis=1))
+            while longer < len(counted) and len(counted[longer]) > len(view):
+                longer += 1
+            containing = np.flatnonzero(member[:longer, view].all(axis=1))
             if not containing.size:
                 member[len(counted), view] = True
                 counted.append(view)

@@ -221,3 +221,18 @@ def test_the_command_design(capsys):
     for wrong in (["4", "3", "5"], ["0", "1", "1"], ["9", "6", "2", "--effort", "0"], ["100000", "8", "2"]):
         assert main(["design", *wrong]) == 2
         assert capsys.readouterr().err.startswith("margin: ")
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_with_rows_it_holds_what_auto_considers(budget):
+    found = margin.plan(DOMAIN, workload=SMALL, budget=budget, mechanisms=[PriView()], rows=5000, structure="strong")
+    prices = margin.Auto(structure="strong").prices(DOMAIN, SMALL, budget, rows=5000)
+    assert len(found.table) == 1 + len(prices) > 3
+    assert {row.error for row in found.table} >= {price.error for price in prices}
+    errors = [row.error for row in found.table]
+    assert errors == sorted(errors)
+    missed = [row for row in found.table if row.missed]
+    assert missed and all("not measured" in row.note for row in missed)
+    assert found.best is found.table[0].mechanism
+    with pytest.raises(DomainError, match="rows"):
+        margin.plan(DOMAIN, budget=budget, mechanisms=[PriView()], rows=-1)

@@ -75,7 +75,8 @@ def test_the_designs_of_the_paper(attributes, block, strength, views):
 
 def test_the_default_views_of_32_binary_attributes_are_the_papers():
     domain = margin.Domain({f"x{place}": 2 for place in range(32)})
-    synopsis = margin.release(np.zeros((3, 32), dtype=int), domain=domain, budget=PureDP(1))
+    codes = np.zeros((3, 32), dtype=int)
+    synopsis = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PriView())
     assert len(synopsis.names) == 20
     assert {len(view) for view in synopsis.names} == {8}
 

@@ -1,0 +1,230 @@
+"""`Auto` and `Adaptive`: what is measured is chosen by what it is expected to give."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
+from margin.mechanisms._candidates import candidates
+from margin.mechanisms._strength import Strength, learned
+from margin.solvers import Tables
+from margin.testing import check_mechanism
+
+DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
+BUDGETS = [PureDP(1), ZCDP("0.1")]
+
+
+def binary(count, **more):
+    return Domain({f"x{axis:0{2 if count < 100 else 3}}": 2 for axis in range(count)}, **more)
+
+
+def coins(rows, count, seed=0):
+    return np.random.default_rng(seed).integers(0, 2, (rows, count))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [Auto(), Auto(structure="weak"), Adaptive(rounds=0), Adaptive(rounds=2, structure="strong")],
+    ids=repr,
+)
+def test_they_are_private(mechanism):
+    check_mechanism(mechanism, pairs=8)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_noise_part_is_that_of_the_mechanism(budget, k):
+    """For very many rows nothing is gained from counts being non-negative, and the closed forms must agree."""
+    work = Workload.all_kway(DOMAIN, k)
+    found = candidates(DOMAIN, work, budget, Strength.of("medium"), 1e9)
+    assert {type(candidate.mechanism) for candidate in found} == {PriView, Residual}
+    covered = 0
+    for candidate in found:
+        assert candidate.error == candidate.noise + candidate.missed
+        if candidate.missed == 0:
+            covered += 1
+            expected = candidate.mechanism.expected_error(DOMAIN, work, budget)
+            assert candidate.noise == pytest.approx(expected, rel=1e-3)
+        else:
+            with pytest.raises(DomainError):
+                candidate.mechanism.expected_error(DOMAIN, work, budget)
+    assert covered
+    assert [candidate.error for candidate in found] == sorted(candidate.error for candidate in found)
+
+
+def test_a_sample_stands_for_a_large_workload():
+    domain = Domain({f"x{axis}": 2 + axis % 3 for axis in range(14)})
+    work = Workload.all_kway(domain, 4)
+    assert len(work) > 1000
+    for candidate in candidates(domain, work, ZCDP(1), Strength.of("medium"), 1e9):
+        if candidate.missed == 0:
+            expected = candidate.mechanism.expected_error(domain, work, ZCDP(1))
+            assert candidate.noise == pytest.approx(expected, rel=0.1)
+
+
+def test_more_structure_misses_more_and_more_rows_make_it_matter():
+    work = Workload.all_kway(DOMAIN, 3)
+
+    def prices(structure, rows):
+        found = Auto(structure=structure).prices(DOMAIN, work, ZCDP(1), rows=rows)
+        return {candidate.note: candidate for candidate in found}
+
+    weak, strong = prices("weak", 1000), prices("strong", 1000)
+    assert weak.keys() == strong.keys()
+    for note in weak:
+        assert weak[note].missed <= strong[note].missed
+        assert weak[note].noise == strong[note].noise
+    assert any(weak[note].missed < strong[note].missed for note in weak)
+    for note, candidate in prices("weak", 2000).items():
+        assert candidate.missed == pytest.approx(4 * weak[note].missed)
+        assert candidate.noise >= weak[note].noise
+
+
+def test_small_domains_with_little_noise_are_measured_in_full():
+    made = margin.simulate(coins(5000, 4), domain=binary(4), budget=PureDP(10), seed=0).synopsis
+    assert [set(view) for view in made.names] == [set(made.domain)]
+
+
+def test_it_is_the_default():
+    table = {name: coins(100, 3)[:, axis] for axis, name in enumerate(binary(3))}
+    made = margin.release(table, domain=binary(3), budget=PureDP(1))
+    assert made.provenance.mechanism["name"] == "Auto"
+    assert made.marginal(["x01"]).counts.shape == (2,)
+
+
+def test_the_workload_decides():
+    domain = binary(20)
+    chosen = {
+        k: Auto().prices(domain, Workload.all_kway(domain, k), ZCDP(10), rows=1e6)[0].mechanism for k in (1, 2, 3)
+    }
+    assert [chosen[k].order for k in (1, 2, 3) if isinstance(chosen[k], Residual)] == [1, 2, 3]
+
+
+def test_a_declared_number_of_rows_is_not_paid_for():
+    spent = {}
+    for rows in (None, 300):
+        private = []
+
+        class Spy:
+            def run(self, gate, workload, *, seen=private):
+                synopsis = Auto().run(gate, workload)
+                seen.extend(gate.events)
+                return synopsis
+
+        margin.simulate(coins(300, 3), domain=binary(3, rows=rows), budget=PureDP(1), mechanism=Spy(), seed=0)
+        spent[rows] = [event.units for event in private]
+    assert sum(spent[None]) == sum(spent[300]) == PureDP(1).units
+    assert spent[None][0] == PureDP(1).units // 100
+    assert len(spent[300]) == len(spent[None]) - 1
+
+
+def test_many_attributes_get_a_cover_of_pairs():
+    domain = binary(230)
+    (only,) = Auto().prices(domain, None, ZCDP(1), rows=1000)
+    assert only.mechanism == PriView()
+
+
+@pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=repr)
+def test_few_views_of_many_attributes_are_compared_by_themselves(mechanism):
+    domain, asked = binary(260), [["x000", "x001"], ["x001", "x002", "x100"]]
+    codes = coins(500, 260)
+    assert len(Auto().prices(domain, asked, ZCDP(1), rows=1000)) > 3
+    made = margin.simulate(codes, domain=domain, budget=ZCDP(1000), mechanism=mechanism, workload=asked, seed=0)
+    for view in asked:
+        np.testing.assert_allclose(made.marginal(view).counts, made.truth(view).counts, atol=5)
+
+
+def probes(codes, sizes, views, deviation, seed=0):
+    rng = np.random.default_rng(seed)
+    values = []
+    for view in views:
+        shape = [sizes[axis] for axis in view]
+        counts = np.bincount(np.ravel_multi_index(codes[:, view].T, shape), minlength=int(np.prod(shape)))
+        values.append(counts.reshape(shape) + rng.normal(0, deviation, shape))
+    return Tables(sizes=tuple(sizes), views=tuple(views), values=tuple(values), variances=(deviation**2,) * len(views))
+
+
+VIEWS = [(0, 1, 2, 3), (4, 5, 6, 7)]
+
+
+def test_what_is_there_is_learnt():
+    """Independent attributes have no structure; the parity of two as a third has as much as there can be."""
+    before, plain = Strength.of("medium"), coins(200_000, 8)
+    knotted = plain.copy()
+    knotted[:, 2] = plain[:, 0] ^ plain[:, 1]
+    knotted[:, 6] = plain[:, 4] ^ plain[:, 5]
+    none = learned(probes(plain, [2] * 8, VIEWS, 3.0), before)
+    full = learned(probes(knotted, [2] * 8, VIEWS, 3.0), before)
+    assert none.pairs < before.pairs / 2 and none.singles < before.singles / 2
+    assert full.pairs > 5 * before.pairs
+    assert full.singles < before.singles / 2  # pairs alone are independent
+
+
+def test_what_noise_hides_is_not_learnt():
+    before = Strength.of("weak")
+    for seed in range(4):
+        after = learned(probes(coins(1000, 8), [2] * 8, VIEWS, 1e5, seed), before)
+        for name in ("singles", "pairs", "triples"):
+            assert getattr(after, name) == pytest.approx(getattr(before, name), rel=0.05)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize("rounds", [0, 1, 5])
+def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
+    seen = []
+
+    class Spy:
+        def run(self, gate, workload):
+            synopsis = Adaptive(rounds=rounds).run(gate, workload)
+            seen.extend(gate.events)
+            return synopsis
+
+    made = margin.simulate(coins(2000, 6), domain=binary(6), budget=budget, mechanism=Spy(), seed=1).synopsis
+    assert sum(event.units for event in seen) == budget.units
+    chosen = [event for event in seen if event.method == "select"]
+    assert (0 < len(chosen) <= rounds) if rounds else not chosen
+    for view in itertools.combinations(made.domain, 3):
+        counts = made.marginal(view).counts
+        assert counts.min() >= 0 and np.isfinite(counts).all()
+
+
+def test_rounds_go_where_the_gap_is():
+    """Among many independent attributes one is the parity of two others; pairs do not show it."""
+    codes = coins(20_000, 20)
+    codes[:, 7] = codes[:, 2] ^ codes[:, 15]
+    knot = ("x02", "x07", "x15")
+    domain, budget = binary(20), ZCDP("0.002")
+
+    def error(rounds):
+        mechanism = Adaptive(rounds=rounds, structure="weak")
+        made = margin.simulate(codes, domain=domain, budget=budget, mechanism=mechanism, seed=0)
+        return np.abs(made.marginal(knot).counts - made.truth(knot).counts).sum() / len(codes)
+
+    assert error(4) < 0.2 < 0.5 < error(0)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Auto(structure="some"), "structure"),
+        (lambda: Auto(structure=3), "structure"),
+        (lambda: Auto(count_share=0), "count_share"),
+        (lambda: Auto(count_share=1), "count_share"),
+        (lambda: Auto(count_share=True), "count_share"),
+        (lambda: Adaptive(structure="some"), "structure"),
+        (lambda: Adaptive(rounds=-1), "rounds"),
+        (lambda: Adaptive(rounds=1.5), "rounds"),
+        (lambda: Adaptive(rounds=True), "rounds"),
+        (lambda: Adaptive(learn_share=0), "learn_share"),
+        (lambda: Adaptive(rounds_share="x"), "rounds_share"),
+        (lambda: Adaptive(learn_share=0.5, rounds_share=0.5), "leave some"),
+        (lambda: Adaptive(max_cells=0), "max_cells"),
+        (lambda: Auto().prices(DOMAIN, None, PureDP(1), rows=0), "rows"),
+        (lambda: Auto().prices(DOMAIN, None, PureDP(1), rows=float("nan")), "rows"),
+    ],
+)
+def test_bad_parameters_are_refused(make, says):
+    with pytest.raises(DomainError, match=says):
+        make()
