@@ -16,9 +16,10 @@ from .gf import prime_power
 from .greedy import LARGEST_TABLE, greedy_cover, wanted_subsets
 from .induced import induce
 from .pairs import pairs
+from .recipes import MOST_POINTS, STRONGEST, WIDEST
 from .reduction import drop_redundant, fill
 from .subsets import Block
-from .table import MOST_POINTS, STRONGEST, WIDEST, table
+from .table import table
 from .transversal import transversal_cover
 
 LARGEST_LIST = 2 * 10**5  # t-subsets that are listed one by one when t > 4

@@ -1,4 +1,4 @@
-"""Groups that act on the points of a design: a cyclic group, with a multiplier or without.
+"""Groups that act on the points of a design: a cyclic group, with a multiplier or without; any group of permutations.
 
 A design that such a group maps to itself is told by a few starter blocks, of which the group makes all the others.
 """
@@ -38,6 +38,10 @@ class Group:
         """How many points lie in no cycle."""
         return self.v % self.order
 
+    def __str__(self) -> str:
+        maps = len(self.factors()) * self.order
+        return "" if maps == 1 else f"under a group of {maps} maps"
+
     def images(self, points: IntArray) -> IntArray:
         """The points, shape (...), under each map of the group, shape (maps, ...)."""
         shifts = np.arange(self.order).reshape(-1, *[1] * points.ndim)
@@ -65,6 +69,44 @@ class Group:
         while (factor := factors[-1] * self.multiplier % self.order) != factors[0]:
             factors.append(factor)
         return factors
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permutations:
+    """The group that some permutations of the points generate.
+
+    Parameters
+    ----------
+    generators : tuple of tuple of int
+        Of each the images of the points 0, 1, 2, ...
+    """
+
+    generators: tuple[tuple[int, ...], ...]
+
+    @property
+    def v(self) -> int:
+        """Number of points."""
+        return len(self.generators[0])
+
+    def __str__(self) -> str:
+        return f"under a group that {len(self.generators)} permutations generate"
+
+    def expand(self, starters: list[Block]) -> list[Block]:
+        """The blocks into which the group moves the starter blocks, each once.
+
+        >>> len(Permutations(generators=((1, 2, 3, 4, 5, 6, 0),)).expand([(0, 1, 3)]))
+        7
+        """
+        blocks = {*starters}
+        todo = [*starters]
+        while todo:
+            block = todo.pop()
+            for images in self.generators:
+                image = tuple(sorted(images[point] for point in block))
+                if image not in blocks:
+                    blocks.add(image)
+                    todo.append(image)
+        return sorted(blocks)
 
 
 @lru_cache(maxsize=24)

@@ -153,3 +153,93 @@ def anneal_blocks(
                 trial[kept + i] = old[i]
                 _count(table, worth, counts, v, t, trial, kept + i + 1, 1)
     return best, best_blocks, done
+
+
+@compiled_in_order
+def anneal_base_classes(
+    table: IntArray,
+    orbits: int,
+    v: int,
+    slots: IntArray,
+    spare: Any,
+    width: int,
+    moves: int,
+    hot: float,
+    cold: float,
+    seed: int,
+) -> Any:
+    """Anneal base classes towards covering every orbit of pairs; see `search.anneal_classes`.
+
+    Parameters
+    ----------
+    table : array, shape (v**2,)
+        The orbit of each pair, in either order of its points; ``orbits`` for a point with itself.
+    orbits, v : int
+    slots : array, shape (classes, slots)
+        In place. The points of each class, a block each `width`; every point stands in at least one slot.
+    spare : array of bool, shape (classes, slots)
+        In place. The slots whose point may change.
+    width, moves, hot, cold, seed
+
+    Returns
+    -------
+    How many orbits stayed uncovered.
+    """
+    np.random.seed(seed)
+    classes, length = slots.shape
+    worth = np.ones(orbits + 1, np.int64)
+    worth[orbits] = 0
+    counts = np.zeros(orbits + 1, np.int64)
+    energy = orbits
+    for c in range(classes):
+        for i in range(length):
+            for j in range(i // width * width, i):
+                energy += _step(table[slots[c, i] * v + slots[c, j]], worth, counts, 1)
+    cooling = (cold / hot) ** (1.0 / moves)
+    temperature = hot
+    for _ in range(moves):
+        if energy == 0:
+            break
+        temperature *= cooling
+        c, i, j = np.random.randint(classes), np.random.randint(length), np.random.randint(length)
+        row = slots[c]
+        first, second = row[i], row[j]
+        renewed = i == j and spare[c, i]
+        if i // width == j // width and not renewed:
+            continue
+        change = _with_block(table, worth, counts, v, row, i, width, -1)
+        if renewed:
+            row[i] = np.random.randint(v)
+        else:
+            change += _with_block(table, worth, counts, v, row, j, width, -1)
+            row[i], row[j] = second, first
+            change += _with_block(table, worth, counts, v, row, j, width, 1)
+        change += _with_block(table, worth, counts, v, row, i, width, 1)
+        if change <= 0 or np.random.random() < math.exp(-change / temperature):
+            energy += change
+            if not renewed:
+                spare[c, i], spare[c, j] = spare[c, j], spare[c, i]
+            continue
+        _with_block(table, worth, counts, v, row, i, width, -1)
+        if renewed:
+            row[i] = first
+        else:
+            _with_block(table, worth, counts, v, row, j, width, -1)
+            row[i], row[j] = first, second
+            _with_block(table, worth, counts, v, row, j, width, 1)
+        _with_block(table, worth, counts, v, row, i, width, 1)
+    return energy
+
+
+@compiled_in_order
+def _with_block(
+    table: IntArray, worth: IntArray, counts: IntArray, v: int, row: IntArray, slot: int, width: int, step: int
+) -> int:
+    """Count the pairs that the point in a slot makes with its block once more or less; the change of the energy."""
+    change = 0
+    start = slot // width * width
+    at = row[slot] * v
+    for i in range(start, start + width):
+        if i != slot:
+            change += _step(table[at + row[i]], worth, counts, step)
+    return change

@@ -52,6 +52,12 @@ def best_known(v: int, k: int, t: int) -> Known | None:
     return _table().get((v, k, t))
 
 
+def goal(v: int, k: int, t: int) -> int:
+    """The best known size, at which a search ends; 0 if none is known."""
+    known = best_known(v, k, t)
+    return 0 if known is None else known.size
+
+
 @cache
 def _table() -> dict[tuple[int, int, int], Known]:
     """One line for each k and t: sizes for v, v + 1, ... after ``v:``; ``*`` marks proof, ``'`` the later source."""

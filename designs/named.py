@@ -14,7 +14,7 @@ from .linear import linear_cover
 from .spherical import spherical_geometry
 from .witt import witt_design
 
-MOST_POINTS = 140
+MOST_POINTS = 280
 MOST_BLOCKS = 120_000
 
 SPHERES = ((3, 3), (4, 3))
@@ -34,7 +34,7 @@ def _geometries() -> list[Named]:
         for m in count(2):
             if q**m > MOST_POINTS:
                 break
-            for s in range(1, min(m, 4)):
+            for s in range(1, m):
                 size = q ** (m - s) * subspace_count(m, s, q)
                 found.append((q**m, q**s, s + 1, size, f"A {m} {q} {s}", partial(affine_geometry, m, q, s)))
                 points, width = (q ** (m + 1) - 1) // (q - 1), (q ** (s + 1) - 1) // (q - 1)
@@ -48,14 +48,14 @@ def _geometries() -> list[Named]:
                 found.append((v, n, 2, v * (v - 1) // (n * (n - 1)), f"D {q} {n}", partial(maximal_arc, q, n)))
     for v in (22, 23, 24):
         size = {22: 77, 23: 253, 24: 759}[v]
-        found += [(v, v - 16, t, size, f"W {v} {t}", partial(witt_design, v)) for t in range(2, min(4, v - 19) + 1)]
+        found += [(v, v - 16, t, size, f"W {v} {t}", partial(witt_design, v)) for t in range(2, v - 18)]
     for q, d in SPHERES:
         size = comb(q**d + 1, 3) // comb(q + 1, 3)
         found.append((q**d + 1, q + 1, 3, size, f"S {q} {d}", partial(spherical_geometry, q, d)))
     for m, s, t, tries, chosen in LINEAR:
         size = chosen * 2 ** (m - s)
         found.append((2**m, 2**s, t, size, f"L {m} {s} {t}", partial(linear_cover, m, s, t, tries=tries)))
-    return [entry for entry in found if entry[3] <= MOST_BLOCKS and entry[2] <= 4]
+    return [entry for entry in found if entry[3] <= MOST_BLOCKS]
 
 
 NAMED = _geometries()

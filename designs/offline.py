@@ -1,8 +1,11 @@
-"""The long search whose finds are shipped.
+"""The long searches whose finds are shipped.
 
 ``python -m margin.designs.offline FILE --t 2 --v 20 50 --k 5 12 --moves 1e9`` anneals random groups and numbers of
 starter blocks for the cells of the table that are above the best known size, and appends what it finds to FILE, a line
-each. `kept` of these lines and those of ``starters.txt`` is the next ``starters.txt``.
+each; ``--search orbits`` makes them of whole orbits under random groups. `kept` of these lines and those of
+``starters.txt`` is the next ``starters.txt``. ``--search copies`` finds lines of ``induced.txt``, and ``--search
+classes`` of ``classes.txt``, whose width is k. Each find makes others better through the rules, so the searches are run
+in turns.
 """
 
 import argparse
@@ -13,20 +16,23 @@ from random import Random
 
 import numpy as np
 
+from .classes import Classes
 from .greedy import greedy_cover, wanted_sets
 from .groups import Group
-from .known import best_known
+from .known import goal
+from .offline_classes import search_classes
+from .offline_copies import search_copies
+from .offline_orbits import search_orbits
+from .recipes import MOST_POINTS, WIDEST, Cell
 from .search import anneal
-from .shipped import Shipped, read
+from .shipped import Copies, Shipped, read
 from .subsets import Block, coverage, unranked
-from .table import MOST_POINTS, WIDEST, table
+from .table import table
 
 MOST_FIXED = 6
 MOST_STARTERS = 60
 MOVES = 4000  # for each point of a starter block, in the first round; then twice as many in each
 MISSES = 6  # times the t-subsets of a block: more uncovered ones are not covered by loose blocks
-
-Cell = tuple[int, int, int]
 
 
 def search(cells: Iterable[Cell], moves: int, seed: int) -> Iterator[Shipped]:
@@ -34,7 +40,7 @@ def search(cells: Iterable[Cell], moves: int, seed: int) -> Iterator[Shipped]:
     random = Random(seed)
     sizes = {(v, k, t): int(table().sizes[t, k, v]) for v, k, t in cells}
     scale = 1
-    while moves > 0 and (todo := [cell for cell in sizes if sizes[cell] > _goal(cell)]):
+    while moves > 0 and (todo := [cell for cell in sizes if sizes[cell] > goal(*cell)]):
         for cell in todo:
             found, made = _trial(cell, sizes[cell], scale, random)
             moves -= made
@@ -54,17 +60,12 @@ def kept(lines: Iterable[str]) -> list[str]:
     return [best[cell].line() for cell in sorted(best)]
 
 
-def _goal(cell: Cell) -> int:
-    known = best_known(*cell)
-    return 0 if known is None else known.size
-
-
 def _trial(cell: Cell, above: int, scale: int, random: Random) -> tuple[Shipped | None, int]:
     """One annealing towards fewer than `above` blocks under a random group; and the moves it took."""
     v, k, t = cell
     group = _random_group(v, random)
     maps = len(group.factors()) * group.order
-    size = random.randint(max(1, _goal(cell)), above - 1)
+    size = random.randint(max(1, goal(*cell)), above - 1)
     full, rest = divmod(size, maps)
     divisors = [w for w in range(2, min(k, group.order) + 1) if group.order % w == 0] if group.multiplier == 1 else []
     widths = [1] * full
@@ -107,15 +108,26 @@ def main(arguments: list[str] | None = None) -> None:
     """Search, and append what is found to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
+    parser.add_argument("--search", choices=["starters", "orbits", "copies", "classes"], default="starters")
     parser.add_argument("--t", type=int, default=2)
     parser.add_argument("--k", type=int, nargs=2, default=(5, WIDEST))
     parser.add_argument("--v", type=int, nargs=2, default=(6, MOST_POINTS))
-    parser.add_argument("--moves", type=float, default=1e9)
+    parser.add_argument("--moves", type=float, default=1e9, help="of starters in all, of classes in a try")
+    parser.add_argument("--tries", type=int, default=20, help="random groups of orbits, starts of copies")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
     ks, vs = range(asked.k[0], asked.k[1] + 1), range(asked.v[0], asked.v[1] + 1)
     cells = [(v, k, asked.t) for k in ks for v in vs if asked.t < k < v]
-    for design in search(cells, int(asked.moves), asked.seed):
+    found: Iterable[Shipped | Copies | Classes]
+    if asked.search == "starters":
+        found = search(cells, int(asked.moves), asked.seed)
+    elif asked.search == "orbits":
+        found = search_orbits(cells, asked.tries, asked.seed)
+    elif asked.search == "copies":
+        found = search_copies(cells, asked.tries, asked.seed)
+    else:
+        found = search_classes([(v, k) for v, k, _ in cells], int(asked.moves), asked.seed)
+    for design in found:
         with asked.file.open("a", encoding="ascii") as file:
             file.write(design.line() + "\n")
 

@@ -8,8 +8,9 @@ from .arcs import maximal_arc
 from .design import Design
 from .geometry import affine_geometry, projective_geometry
 from .gf import prime_power
+from .recipes import MOST_POINTS, NONE
 from .subsets import Block
-from .table import MOST_POINTS, NONE, table
+from .table import table
 from .transversal import transversal_cover
 
 STEP = 500  # the table of sizes ends at a multiple of this

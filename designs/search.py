@@ -1,14 +1,16 @@
-"""Annealing of starter blocks under a group, compiled: the long searches whose finds are shipped."""
+"""Annealing of starter blocks and base classes under a group, compiled: long searches whose finds are shipped."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from .classes import Classes
 from .groups import Group, orbits
 from .subsets import Block, IntArray
 
 HOT_COLD = 0.6, 0.15  # temperatures, in orbits of full length
 WARM_COLD = 0.35, 0.12  # the same, from a start
+CLASSES_HOT_COLD = 0.45, 0.2  # temperatures for classes, in orbits
 
 
 def anneal(
@@ -92,3 +94,40 @@ def _filled(start: Sequence[Block], v: int, k: int, rng: np.random.Generator) ->
     """The blocks with random points added up to k, shape (starters, k), and their lengths."""
     rows = [[*block, *rng.permutation(np.setdiff1d(np.arange(v), block))[: k - len(block)]] for block in start]
     return np.array(rows, np.int64), np.full(len(rows), k)
+
+
+def anneal_classes(group: Group, width: int, *, bases: int, moves: int, seed: int) -> Classes | None:
+    """Search for base classes of ceil(v / width) blocks each, whose images hold all pairs, by simulated annealing.
+
+    A move exchanges two points of a class, or the point of a slot that a class has to spare.
+
+    Parameters
+    ----------
+    group : Group
+        Multiplier 1.
+    width, bases : int
+        Points a block, and number of base classes.
+    moves, seed : int
+
+    Returns
+    -------
+    Classes, or None when some pairs stayed apart.
+    """
+    from .kernels import anneal_base_classes
+
+    v = group.v
+    table, sizes = orbits(group, 2)
+    table = table.copy()
+    table[:: v + 1] = len(sizes)  # a point with itself
+    rng = np.random.default_rng(seed)
+    length = -(-v // width) * width
+    places = rng.permuted(np.tile(np.arange(length), (bases, 1)), axis=1)
+    spare = places >= v
+    slots = np.where(spare, rng.integers(v, size=places.shape), places)
+    left = anneal_base_classes(
+        table, len(sizes), v, slots, spare, width, moves, *CLASSES_HOT_COLD, int(rng.integers(2**31))
+    )
+    if left:
+        return None
+    found = [tuple(tuple(sorted({*block})) for block in row.reshape(-1, width).tolist()) for row in slots]
+    return Classes(group=group, width=width, base=tuple(found))

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .groups import Group
+from .groups import Group, Permutations
+from .letters import as_text, from_text
+from .named import base as named_base
+from .named import described
 from .subsets import Block
 
 STARTERS = Path(__file__).with_name("starters.txt")
+PERMUTES = "~"  # begins a word that is a permutation; no block begins with so large a point
+SHIPPED = "X"  # begins the name of a base that is shipped
 INDUCED = Path(__file__).with_name("induced.txt")
-ALPHABET = "".join(chr(code) for code in range(33, 127))  # a character a point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +23,7 @@ class Shipped:
 
     Parameters
     ----------
-    group : Group
+    group : Group or Permutations
         Its `v` is the number of points.
     k, t : int
         Points a block; strength.
@@ -28,7 +32,7 @@ class Shipped:
     starters, loose : tuples of blocks
     """
 
-    group: Group
+    group: Group | Permutations
     k: int
     t: int
     size: int
@@ -38,8 +42,7 @@ class Shipped:
     @property
     def words(self) -> str:
         """Where the design is from."""
-        maps = len(self.group.factors()) * self.group.order
-        return "a search" if maps == 1 else f"a search under a group of {maps} maps"
+        return f"a search {self.group}".rstrip()
 
     @property
     def blocks(self) -> list[Block]:
@@ -48,25 +51,33 @@ class Shipped:
 
     def line(self) -> str:
         """The line of text that `read` reads."""
-        numbers = (self.group.v, self.k, self.t, self.size, self.group.order, self.group.multiplier)
-        return " ".join(
-            [*map(str, numbers), *map(_text, self.starters), *(["|"] if self.loose else []), *map(_text, self.loose)]
-        )
+        if isinstance(self.group, Group):
+            moved = [str(self.group.order), str(self.group.multiplier)]
+        else:
+            moved = [PERMUTES + as_text(images) for images in self.group.generators]
+        words = [*map(str, (self.group.v, self.k, self.t, self.size)), *moved, *map(as_text, self.starters)]
+        return " ".join([*words, *(["|", *map(as_text, self.loose)] if self.loose else [])])
 
 
 def read(line: str) -> Shipped:
     """The design that a line of text tells."""
-    parts = line.split(" ")
-    v, k, t, size, order, multiplier = map(int, parts[:6])
-    words = parts[6:]
+    v, k, t, size, *words = line.split(" ")
+    group: Group | Permutations
+    if words[0].startswith(PERMUTES):
+        generators = [word[1:] for word in words if word.startswith(PERMUTES)]
+        group = Permutations(generators=from_text(generators))
+        words = words[len(generators) :]
+    else:
+        group = Group(v=int(v), order=int(words[0]), multiplier=int(words[1]))
+        words = words[2:]
     end = words.index("|") if "|" in words else len(words)
     return Shipped(
-        group=Group(v=v, order=order, multiplier=multiplier),
-        k=k,
-        t=t,
-        size=size,
-        starters=_blocks(words[:end]),
-        loose=_blocks(words[end + 1 :]),
+        group=group,
+        k=int(k),
+        t=int(t),
+        size=int(size),
+        starters=from_text(words[:end]),
+        loose=from_text(words[end + 1 :]),
     )
 
 
@@ -85,7 +96,7 @@ class Copies:
     ----------
     v, k, t, size : int
     words : str
-        The short name of the base, such as ``A 2 8 1``; see `named.base`.
+        The short name of the base, such as ``A 2 8 1``, see `named.base`; or ``X 27 6 4`` for a shipped design.
     numbers : tuple of int
         How many points each base point stands for.
     """
@@ -96,6 +107,20 @@ class Copies:
     size: int
     words: str
     numbers: tuple[int, ...]
+
+    @property
+    def base(self) -> Sequence[Block]:
+        """The blocks of the base."""
+        if not self.words.startswith(SHIPPED):
+            return named_base(self.words).blocks
+        v, k, t = map(int, self.words.split(" ")[1:])
+        return shipped()[v, k, t].blocks
+
+    @property
+    def description(self) -> str:
+        """Where the design is from."""
+        name = "result of a search" if self.words.startswith(SHIPPED) else described(self.words)
+        return f"a design induced by the {name}"
 
     def line(self) -> str:
         """The line of text that `read_copies` reads."""
@@ -119,11 +144,3 @@ def shipped_copies() -> dict[tuple[int, int, int], Copies]:
 
 def _digit(number: int) -> str:
     return "0123456789abcdefghijklmnopqrstuvwxyz"[number]
-
-
-def _text(block: Block) -> str:
-    return "".join(ALPHABET[point] for point in block)
-
-
-def _blocks(words: Sequence[str]) -> tuple[Block, ...]:
-    return tuple(tuple(ord(letter) - 33 for letter in word) for word in words)

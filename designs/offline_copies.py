@@ -1,0 +1,143 @@
+"""The long search for induced designs: how many points each point of a base design stands for."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+import numpy as np
+
+from .design import Design
+from .geometry import affine_geometry, projective_geometry
+from .induced import TOO_WIDE
+from .known import goal
+from .named import NAMED
+from .recipes import NONE, Cell, Table
+from .shipped import Copies, shipped
+from .subsets import Block, FloatArray, IntArray
+from .table import table
+
+LARGEST_BASE = 4000  # blocks
+LARGEST_GEOMETRY = 3000  # flats of each dimension that sets of points are made of
+NARROWEST, WIDEST = 0.55, 1.12  # times k: the mean number of points that a base block comes to hold
+HOT_COLD = 1.0, 0.15
+MOVES, MOST_MOVES = 300_000, 4000  # the first divided by the number of blocks through a point
+DRAWS = 60  # flats that are drawn to make up a set of points
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Base:
+    """A base design: its short name, what it covers, and what builds its blocks."""
+
+    words: str
+    v: int
+    k: int
+    t: int
+    build: Callable[[], Sequence[Block]]
+
+    def suits(self, cell: Cell) -> bool:
+        """Whether its blocks would come to hold about as many points as they may."""
+        v, k, t = cell
+        return t <= self.t and NARROWEST * k <= v * self.k / self.v <= WIDEST * k and not (v == self.v and self.k <= k)
+
+
+def search_copies(cells: Iterable[Cell], tries: int, seed: int) -> Iterator[Copies]:
+    """Designs smaller than those of the table, as they are found, from so many starts for each base and cell."""
+    random = Random(seed)
+    made = table()
+    sizes = {(v, k, t): int(made.sizes[t, k, v]) for v, k, t in cells}
+    for base in _bases():
+        suited = [cell for cell in sizes if base.suits(cell) and sizes[cell] > goal(*cell)]
+        if not suited:
+            continue
+        blocks = base.build()
+        flats = _flats(base.words, blocks, random)
+        for v, k, t in suited:
+            size, numbers = _search(blocks, flats, base.v, _costs(made, v, k, t), v, tries, random)
+            if size < sizes[v, k, t]:
+                sizes[v, k, t] = size
+                yield Copies(v=v, k=k, t=t, size=size, words=base.words, numbers=numbers)
+
+
+def _bases() -> Iterator[_Base]:
+    """The named designs, and the shipped ones, of few enough blocks."""
+    for v, k, t, size, words, design in NAMED:
+        if size <= LARGEST_BASE:
+            yield _Base(words=words, v=v, k=k, t=t, build=partial(_blocks, design))
+    for (v, k, t), found in shipped().items():
+        if found.size <= LARGEST_BASE:
+            yield _Base(words=f"X {v} {k} {t}", v=v, k=k, t=t, build=partial(getattr, found, "blocks"))
+
+
+def _blocks(build: Callable[[], Design]) -> Sequence[Block]:
+    return build().blocks
+
+
+def _flats(words: str, blocks: Sequence[Block], random: Random) -> list[frozenset[int]]:
+    """The blocks, and of a geometry the flats of more dimensions too."""
+    letter, *numbers = words.split(" ")
+    kinds = [list(blocks)]
+    if letter in "AP":
+        m, q, s = map(int, numbers)
+        geometry = affine_geometry if letter == "A" else projective_geometry
+        kinds += [list(geometry(m, q, larger).blocks) for larger in range(s + 1, m)]
+    chosen = [random.sample(kind, min(len(kind), LARGEST_GEOMETRY)) for kind in kinds]
+    return [frozenset(flat) for kind in chosen for flat in kind]
+
+
+def _costs(made: Table, v: int, k: int, t: int) -> FloatArray:
+    """Blocks that it takes to cover a base block that holds 0, 1, ..., v points."""
+    costs = np.full(v + 1, float(v**t))
+    widest = min(TOO_WIDE * k, v - 1)
+    costs[: widest + 1] = made.sizes[t, k, : widest + 1]
+    return costs
+
+
+def _search(
+    blocks: Sequence[Block],
+    flats: Sequence[frozenset[int]],
+    points: int,
+    costs: FloatArray,
+    v: int,
+    tries: int,
+    random: Random,
+) -> tuple[int, tuple[int, ...]]:
+    """The least cost from so many starts, and how many points each base point then stands for."""
+    from .weighing import anneal_copies
+
+    flat = np.array([p for block in blocks for p in block])
+    owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+    holders = owners[np.argsort(flat, kind="stable")]  # the blocks through the first point, then the second, ...
+    degrees = np.bincount(flat, minlength=points)
+    starts = np.concatenate([[0], np.cumsum(degrees)])
+    moves = min(MOST_MOVES, MOVES // int(degrees.max()))
+    best: tuple[float, IntArray] = float(NONE), np.zeros(points, np.int64)
+    for _ in range(tries):
+        copies = _start(flats, points, v, random)
+        widths = np.bincount(holders, np.repeat(copies, degrees), len(blocks)).astype(np.int64)
+        cost, found = anneal_copies(starts, holders, copies, widths, costs, moves, *HOT_COLD, random.getrandbits(30))
+        if cost < best[0]:
+            best = cost, found
+    return int(best[0]), tuple(best[1].tolist())
+
+
+def _start(flats: Sequence[frozenset[int]], points: int, v: int, random: Random) -> IntArray:
+    """As many copies of each point, but one more, or one less, for a union of intersections of flats.
+
+    Such sets meet all blocks alike, which local search from random sets does not find.
+    """
+    few, more = divmod(v, points)
+    less = random.random() < 0.5
+    wanted = points - more if less else more
+    chosen: set[int] = set()
+    for _ in range(DRAWS):
+        flat = random.choice(flats)
+        for _ in range(random.choice((0, 0, 1, 1, 2, 3))):
+            flat = (flat & random.choice(flats)) or flat
+        new = flat - chosen
+        if len(chosen) + len(new) <= wanted:
+            chosen |= new
+    chosen |= {*random.sample(sorted({*range(points)} - chosen), wanted - len(chosen))}
+    copies = np.full(points, few + less)
+    copies[sorted(chosen)] += -1 if less else 1
+    return copies

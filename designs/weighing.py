@@ -1,0 +1,78 @@
+"""The compiled search for how many points each point of a base design stands for; numba is needed."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..solvers.loops import compiled_in_order
+from .subsets import FloatArray, IntArray
+
+
+@compiled_in_order
+def anneal_copies(
+    starts: IntArray,
+    holders: IntArray,
+    copies: IntArray,
+    widths: IntArray,
+    costs: FloatArray,
+    moves: int,
+    hot: float,
+    cold: float,
+    seed: int,
+) -> Any:
+    """Move single copies from point to point, towards the least cost of all base blocks.
+
+    Parameters
+    ----------
+    starts, holders : array
+        The blocks through point p are ``holders[starts[p]:starts[p + 1]]``.
+    copies : array, shape (points,)
+        In place: how many points each base point stands for.
+    widths : array, shape (blocks,)
+        In place: how many points each base block has come to hold.
+    costs : array
+        Of a block by its width.
+    moves, hot, cold, seed
+
+    Returns
+    -------
+    (least cost, copies then)
+    """
+    np.random.seed(seed)
+    cost = 0.0
+    for width in widths:
+        cost += costs[width]
+    best, best_copies = cost, copies.copy()
+    cooling = (cold / hot) ** (1.0 / moves)
+    temperature = hot
+    points = len(copies)
+    for _ in range(moves):
+        temperature *= cooling
+        giver, taker = np.random.randint(points), np.random.randint(points)
+        if giver == taker or copies[giver] == 0:
+            continue
+        change = 0.0
+        for i in range(starts[giver], starts[giver + 1]):
+            block = holders[i]
+            change -= costs[widths[block]]
+            widths[block] -= 1
+            change += costs[widths[block]]
+        for i in range(starts[taker], starts[taker + 1]):
+            block = holders[i]
+            change -= costs[widths[block]]
+            widths[block] += 1
+            change += costs[widths[block]]
+        if change <= 0 or np.random.random() < math.exp(-change / temperature):
+            cost += change
+            copies[giver] -= 1
+            copies[taker] += 1
+            if cost < best:
+                best = cost
+                best_copies[:] = copies
+            continue
+        for i in range(starts[giver], starts[giver + 1]):
+            widths[holders[i]] += 1
+        for i in range(starts[taker], starts[taker + 1]):
+            widths[holders[i]] -= 1
+    return best, best_copies
