@@ -184,7 +184,7 @@ class Stubborn:
         return Anneal(sweeps=5).solve(dataclasses.replace(instance, constraints=()), seed=seed)
 
 
-@pytest.mark.parametrize("response", [Anneal(sweeps=10), ByComponents(), Stubborn()], ids=short)
+@pytest.mark.parametrize("response", [Anneal(sweeps=10), ByComponents(), Stubborn()], ids=lambda r: type(r).__name__)
 def test_records_of_dual_query_keep_every_rule(response, table, caplog):
     mechanism = DualQuery(rounds=10, samples=60, records=3, response=response)
     domain = Domain(DOMAIN, rows=ROWS)
