@@ -24,11 +24,21 @@ def add_commands(commands: Any) -> None:
         examples=[
             "margin plan --domain domain.json --epsilon 1",
             "margin plan --domain domain.json --rho 0.1 --workload age,sex sex,region --picture plan.png",
+            "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
         ],
     )
     planning.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
     add_budget(planning)
     add_workload(planning)
+    planning.add_argument(
+        "--rows",
+        type=float,
+        metavar="N",
+        help="about how many rows there are, if that is public: adds what Auto considers",
+    )
+    planning.add_argument(
+        "--structure", choices=("weak", "medium", "strong"), default="medium", help="what that assumes; default: medium"
+    )
     planning.add_argument("--picture", type=Path, metavar="OUT.png", help="also draw error against cell limit")
     add_force(planning)
 
@@ -49,12 +59,19 @@ def _plan(parsed: argparse.Namespace) -> Said:
     budget, domain = budget_of(parsed), margin.Domain(parsed.domain)
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
-    found = margin.plan(domain, workload=workload_of(domain, parsed.workload), budget=budget)
+    asked = workload_of(domain, parsed.workload)
+    found = margin.plan(domain, workload=asked, budget=budget, rows=parsed.rows, structure=parsed.structure)
     values = {
         "budget": budget.to_json(),
         "views": [list(view) for view in found.workload.views],
         "mechanisms": [
-            {"name": row.name, "squared_error": row.error, "per_count": row.per_cell, "note": row.note or None}
+            {
+                "name": row.name,
+                "squared_error": row.error,
+                "missed": row.missed,
+                "per_count": row.per_cell,
+                "note": row.note or None,
+            }
             for row in found.table
         ],
     }

@@ -216,7 +216,8 @@ def _priced(domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows
             mechanism=candidate.mechanism,
             error=candidate.error,
             per_cell=_per_cell(domain, workload, candidate.error),
-            note=f"{candidate.note}; not measured: {candidate.missed / candidate.error:.0%} of the error",
+            note=candidate.note
+            + (f"; not measured: {candidate.missed / candidate.error:.0%} of the error" if candidate.missed else ""),
             missed=candidate.missed,
         )
         for candidate in auto.prices(domain, workload, budget, rows=rows)

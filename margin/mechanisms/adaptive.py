@@ -15,7 +15,7 @@ from ..errors import DomainError
 from ..estimate import possible
 from ..marginal import Marginal
 from ..private import Private
-from ..solvers import Evidence, JointProjection, NonNegativity, ResidualConsistency, Solver
+from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ..synopses import ViewSynopsis
 from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
@@ -37,11 +37,18 @@ _PROBE_CELLS = 64
 
 _MOST_PROBE_CELLS = 4096
 
-_CONTESTANTS = 1_000
+_CONTESTANTS = 500
 """How many views compete in a round at most."""
+
+_FAR_MORE = 25.0
+"""How much more than noise must be expected to be missed for rounds to be made by default."""
 
 _CHOICE = Fraction(1, 10)
 """The part of a round that chooses; the rest measures (McKenna et al., VLDB 2022)."""
+
+
+_PUBLIC = Newton(bars=False, tolerance=1e-5)
+"""Answers what the views in a round are compared with: their own noise is far above this."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +66,7 @@ class Adaptive:
     ----------
     rounds
         How many views are chosen by their gap at most; 0 for none. None takes as many as there are attributes where
-        more is expected to be missed than noise adds, else none.
+        far more is expected to be missed than noise adds, else none.
     learn_share
         What part of the budget measures the first views, > 0 and < 1.
     rounds_share
@@ -117,13 +124,15 @@ class Adaptive:
     def _rounds(self, domain: Domain, chosen: Candidate) -> int:
         if self.rounds is not None:
             return self.rounds
-        return len(domain) if chosen.missed > chosen.noise else 0
+        return len(domain) if chosen.missed > _FAR_MORE * chosen.noise else 0
 
     def _go_on(
         self, private: Private, evidence: Evidence, synopsis: ViewSynopsis, contestants: list[View], rounds: int
     ) -> ViewSynopsis:
         """Round after round the view with the largest gap, until all is spent."""
         domain, left = private.domain, _part(self.rounds_share)
+        solver = synopsis.reconstruction
+        synopsis = synopsis.with_reconstruction(_PUBLIC)
         each = left / rounds
         while left:
             if left < 2 * each:
@@ -137,11 +146,11 @@ class Adaptive:
             view = contestants[place]
             log.info("measuring %s", ", ".join(view))
             _add(evidence, domain, private.measure([view], spend=each * (1 - _CHOICE) if left else None))
-            before, synopsis = synopsis, self._synopsis(domain, evidence, synopsis.reconstruction)
+            before, synopsis = synopsis, self._synopsis(domain, evidence, _PUBLIC)
             change = np.abs(synopsis.marginal(view).counts - before.marginal(view).counts).sum()
             if change <= noise[place]:
                 each *= 2
-        return synopsis
+        return synopsis.with_reconstruction(solver)
 
     def _synopsis(self, domain: Domain, evidence: Evidence, solver: Solver) -> ViewSynopsis:
         tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
@@ -194,12 +203,12 @@ def _probes(domain: Domain) -> list[View]:
 
 
 def _contestants(domain: Domain, workload: Workload, max_cells: int) -> list[View]:
-    """Pairs, triples and quadruples within views of the workload, an even sample of them where they are many."""
+    """Pairs and triples within views of the workload, an even sample of them where they are many."""
     step = max(1, len(workload) // _CONTESTANTS)
     found: dict[View, None] = {}
     for view in workload.views[::step]:
         names = sorted((name for name in view if domain[name].size > 1), key=domain.position.__getitem__)
-        for size in (2, 3, 4):
+        for size in (2, 3):
             found.update(dict.fromkeys(itertools.combinations(names, size)))
     small = [view for view in found if domain.cells(view) <= max_cells]
     return small[:: max(1, len(small) // _CONTESTANTS)]
