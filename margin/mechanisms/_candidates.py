@@ -34,6 +34,9 @@ _MOST_SETS = 20_000
 _MOST_CELLS = 1 << 20
 """How many cells all measured tables may have: they are made non-negative together, in seconds."""
 
+_WIDEST = 1 << 10
+"""Attributes of more categories are measured in views only: a component takes a matrix of the square of that."""
+
 _JOINT_CELLS = 1 << 17
 """Up to this size of the full table maximum entropy is taken over all attributes at once."""
 
@@ -89,8 +92,7 @@ def candidates(domain: Domain, workload: Workload, budget: Budget, strength: Str
         noise, missed = asked.errors(precision, strength, rows)
         found.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
     found.sort(key=lambda candidate: candidate.error)
-    singles = max(map(len, workload)) == 1
-    if any(singles or isinstance(candidate.mechanism, PriView) for candidate in found):
+    if any(isinstance(candidate.mechanism, PriView) for candidate in found):
         return found
     return [Candidate(mechanism=PriView(), note="a cover of all pairs", noise=math.nan, missed=math.nan)]
 
@@ -177,6 +179,8 @@ def _residuals(domain: Domain, workload: Workload, budget: Budget) -> Iterator[t
         sizes = _parts(domain, workload, order)
         if not sizes or len(sizes) > _MOST_SETS or sum(map(math.prod, sizes.values())) > _MOST_CELLS:
             return
+        if max(domain.sizes) > _WIDEST:
+            return
         mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
         known = mechanism.precisions(domain, workload, budget)
         yield mechanism, f"components of up to {order} attributes", _OfComponents(known, domain.attributes)
@@ -201,7 +205,7 @@ def _parts(domain: Domain, workload: Workload, order: int) -> dict[tuple[int, ..
 
 def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tuple[PriView, str, _Precision]]:
     seen = set()
-    for strength in (2, 3, 4):
+    for strength in range(min(2, max(map(len, workload))), 5):
         sets = _parts(domain, workload, strength)
         if not sets or len(sets) > _MOST_SETS:
             return

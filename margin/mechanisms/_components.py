@@ -32,6 +32,7 @@ __all__ = ["Components", "closure", "precise_shares"]
 
 
 _MOST_SETS = 1 << 24
+_MOST_NUMBERS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +157,11 @@ def closure(name: str, domain: Domain, workload: Iterable[View], order: int | No
     """All subsets of the views, of at most `order` attributes, with names in the order of the domain, without
     attributes of one value; small first.
 
-    DomainError, naming the method, when they are too many.
+    DomainError, naming the method, when they are too many, or an attribute has too many categories.
     """
+    widest = max(domain[attribute].size for view in workload for attribute in view)
+    instead = "PriView, or coarser categories"
+    check_reach(name, widest**2, _MOST_NUMBERS, what="numbers in the matrix of an attribute", instead=instead)
     if isinstance(workload, Workload) and workload.kway is not None:
         most = min(workload.kway, workload.kway if order is None else order)
         names = [name for name in domain if domain[name].size > 1]

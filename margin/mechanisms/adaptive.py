@@ -37,7 +37,7 @@ _PROBE_CELLS = 64
 
 _MOST_PROBE_CELLS = 4096
 
-_CONTESTANTS = 500
+_CONTESTANTS = 1_000
 """How many views compete in a round at most."""
 
 _FAR_MORE = 25.0

@@ -1,5 +1,6 @@
 """`Residual`: the residual components up to some order, each with its best share, and maximum entropy beyond."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,10 +13,13 @@ from ..solvers import Evidence, JointProjection, Newton, NonNegativity, Residual
 from ..synopses import ViewSynopsis
 from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
+from ._asked import check_reach
 from ._components import Components, moments_in_answers
 from .optimised_marginals import with_best_shares
 
 __all__ = ["Residual"]
+
+_MOST_VIEWS = 1 << 21
 
 _MOST_TOGETHER = 1 << 23
 """Tables of so many cells in all are made non-negative together; with more, each answer is by itself."""
@@ -112,4 +116,10 @@ class Residual:
         return with_best_shares(components, budget, largest=self.largest)
 
     def _asked(self, domain: Domain, workload: Workload | None) -> Workload:
-        return Workload.all_kway(domain, min(self.order, len(domain))) if workload is None else workload
+        if workload is not None:
+            return workload
+        order = min(self.order, len(domain))
+        check_reach(
+            "Residual", math.comb(len(domain), order), _MOST_VIEWS, what="views", instead="a lower order, or PriView"
+        )
+        return Workload.all_kway(domain, order)

@@ -91,6 +91,6 @@ def test_generated_tables(tmp_path, sizes, better):
 
 def test_every_pair_is_within_a_chosen_view(tmp_path):
     path, domain = generated(tmp_path, (6, 3, 2, 9, 4, 2, 5, 12, 2, 7), 100, 3)
-    synopsis = margin.release(path, domain=domain, budget=PureDP(1))
+    synopsis = margin.release(path, domain=domain, budget=PureDP(1), mechanism=PriView())
     held = [set(view) for view in synopsis.names]
     assert all(any({a, b} <= view for view in held) for a, b in itertools.combinations(domain, 2))
