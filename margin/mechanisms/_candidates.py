@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 _SAMPLE = 200
 """Of a larger workload so many views are looked at."""
 
+_LONGEST = 10
+"""Of a larger view so many attributes are looked at: it has a component for each set of them."""
+
 _LIMITS = tuple(1 << power for power in range(4, 15))
 """How many cells the views of a cover may have at most."""
 
@@ -132,13 +135,15 @@ class _Asked:
     """The workload, or a sample of it that stands for all."""
 
     def __init__(self, domain: Domain, workload: Workload) -> None:
-        rows = np.arange(len(workload))
+        rows, rng = np.arange(len(workload)), np.random.default_rng(0)
         if len(rows) > _SAMPLE:
-            rows = np.sort(np.random.default_rng(0).choice(rows, _SAMPLE, replace=False))
+            rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
         self._weight = len(workload) / len(rows)
         self._groups: dict[int, tuple[list[tuple[int, ...]], list[float]]] = {}
         for row in rows.tolist():
             axes = tuple(a for a in sorted(domain.axes(workload.views[row])) if domain.sizes[a] > 1)
+            if len(axes) > _LONGEST:
+                axes = tuple(sorted(rng.choice(axes, _LONGEST, replace=False).tolist()))
             views, weights = self._groups.setdefault(len(axes), ([], []))
             views.append(axes)
             weights.append(workload.weights[row])

@@ -87,6 +87,12 @@ def test_small_domains_with_little_noise_are_measured_in_full():
     assert [set(view) for view in made.names] == [set(made.domain)]
 
 
+def test_views_of_very_many_attributes_are_priced():
+    domain = binary(40)
+    found = Auto().prices(domain, [list(domain)], ZCDP(1), rows=1000)
+    assert all(np.isfinite(candidate.error) for candidate in found)
+
+
 def test_it_is_the_default():
     table = {name: coins(100, 3)[:, axis] for axis, name in enumerate(binary(3))}
     made = margin.release(table, domain=binary(3), budget=PureDP(1))
