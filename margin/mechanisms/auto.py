@@ -42,8 +42,9 @@ class Auto:
 
     Examples
     --------
+    >>> from margin import ZCDP
     >>> Auto(structure="weak").prices(Domain({"a": 2, "b": 2}), None, ZCDP(0.5), rows=1000)[0].note
-    'components of up to 2 attributes'
+    '1 view of up to 4 cells'
     """
 
     structure: Structure = "medium"

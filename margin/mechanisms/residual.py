@@ -55,6 +55,7 @@ class Residual:
 
     Examples
     --------
+    >>> from margin import ZCDP
     >>> Residual(order=3).expected_error(Domain({"a": 2, "b": 2, "c": 2}), [["a", "b", "c"]], ZCDP(0.5))
     8.0
     """
