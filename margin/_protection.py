@@ -100,6 +100,11 @@ class Budget(ABC):
             "l2_squared", l2_squared
         )
 
+    def count_noise(self, charge: int) -> DiscreteLaplace | DiscreteGaussian:
+        """The noise for the counts of the cells of a table, to which a row adds one: see `noise`."""
+        l1, l2_squared = self.sensitivity()
+        return self.noise(charge, l1=l1, l2_squared=l2_squared)
+
     def laplace(self, charge: int, *, l1: int = 1) -> DiscreteLaplace:
         """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, whatever the kind of the budget.
 

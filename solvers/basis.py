@@ -48,6 +48,15 @@ def contrasts(size: int) -> Floats:
     return basis
 
 
+def widths(sizes: Integers) -> Floats:
+    """How many basis functions each component of a table has, by bit masks over its axes: sizes of axes of shape
+    (..., k) to (..., 2 ** k)."""
+    found = np.ones((*sizes.shape[:-1], 1))
+    for place in range(sizes.shape[-1]):
+        found = np.concatenate([found, found * (sizes[..., place, None] - 1.0)], axis=-1)
+    return found
+
+
 class Transform:
     """Tables of one shape to coefficients and back; use `transform`, which keeps the matrices.
 

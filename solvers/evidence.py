@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .basis import Floats, transform
+from .basis import Floats, transform, widths
 from .tables import Axes, Tables
 from .zeros import Zeros
 
@@ -15,7 +15,7 @@ _AT_ONCE = 1 << 22
 """How many cells are made at a time."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class Evidence:
     """What independent noisy measurements say about the components of an array, and how precisely.
 
@@ -120,10 +120,8 @@ class Evidence:
 
     def _variance(self, view: Axes, precisions: Floats) -> float:
         """That of each cell of a view's estimate; see `Tables.covered_variances`."""
-        functions = np.ones(1)
-        for axis in reversed(view):
-            functions = np.outer(functions, [1.0, self.sizes[axis] - 1.0]).ravel()
-        return float((functions / precisions).sum()) / math.prod(self.sizes[axis] for axis in view) ** 2
+        sizes = np.array([self.sizes[axis] for axis in view], dtype=np.int64)
+        return float((widths(sizes) / precisions).sum() / math.prod(sizes.tolist()) ** 2)
 
 
 def _subsets(items: list[int]) -> Iterator[Axes]:

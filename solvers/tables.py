@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .basis import Floats, Integers, transform
+from .basis import Floats, Integers, transform, widths
 from .zeros import Zeros
 
 Axes = tuple[int, ...]
@@ -232,10 +232,8 @@ class Tables:
         A marginal on B is the sum over the subsets S of B of its components, so a cell's variance is the sum over S of
         prod_{a in S} (n_a - 1) / precision_S, divided by the square of the number of cells of B.
         """
-        functions, cells = np.ones(1), 1
-        for axis in reversed(asked[0].tolist()):
-            functions = np.outer(functions, [1.0, self.sizes[axis] - 1.0]).ravel()
-            cells *= self.sizes[axis]
+        sizes = np.array(self.sizes)[asked[0]]
+        functions, cells = widths(sizes), math.prod(sizes.tolist())
         held = functions > 0
         step = max(1, (1 << 22) // max(len(self.views), len(functions)))  # at most so many numbers at a time
         parts = [self.holders(asked[start : start + step])[0] for start in range(0, len(asked), step)]

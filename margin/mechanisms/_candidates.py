@@ -3,17 +3,18 @@ assumption about the data."""
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._tables import tables_of
 from ..budget import Budget
 from ..designs import covering_views
 from ..domain import Domain, View
-from ..solvers import Newton, Tables
-from ..synopses.view import LEAST_VARIANCE
+from ..solvers import Newton
+from ..solvers.basis import widths
 from ..workload import Workload
 from ._strength import Strength
 from .priview import PriView
@@ -22,6 +23,10 @@ from .residual import Residual
 __all__ = ["Candidate", "candidates"]
 
 Floats = NDArray[np.float64]
+
+_Precision = Callable[[NDArray[np.int64]], Floats]
+"""The precision of the estimates of all components of sets of axes, zero where they are not measured: shape (n, k) to
+(n, 2 ** k)."""
 
 _SAMPLE = 200
 """Of a larger workload so many views are looked at."""
@@ -100,35 +105,22 @@ def candidates(domain: Domain, workload: Workload, budget: Budget, strength: Str
     return [Candidate(mechanism=PriView(), note="a cover of all pairs", noise=math.nan, missed=math.nan)]
 
 
-class _Precision:
-    """The precision of the estimates of components; zero where they are not measured."""
-
-    def __call__(self, axes: NDArray[np.int64]) -> Floats:
-        """Of all components of sets of axes, shape (n, k) to (n, 2 ** k)."""
-        raise NotImplementedError
+def _of_views(domain: Domain, views: list[View], variance: float) -> _Precision:
+    empty = (np.broadcast_to(np.zeros(()), domain.shape(view)) for view in views)
+    tables = tables_of(domain, views, empty, [variance] * len(views))
+    return lambda axes: tables.holders(axes)[0]
 
 
-class _OfViews(_Precision):
-    def __init__(self, domain: Domain, views: Iterable[tuple[int, ...]], variance: float) -> None:
-        known = tuple(views)
-        empty = tuple(np.broadcast_to(np.zeros(()), [domain.sizes[axis] for axis in view]) for view in known)
-        self._tables = Tables(sizes=domain.sizes, views=known, values=empty, variances=(variance,) * len(known))
-
-    def __call__(self, axes: NDArray[np.int64]) -> Floats:
-        return self._tables.holders(axes)[0]
-
-
-class _OfComponents(_Precision):
-    def __init__(self, known: Mapping[View, float], names: View) -> None:
-        self._known, self._names = known, names
-
-    def __call__(self, axes: NDArray[np.int64]) -> Floats:
-        precision = np.zeros((len(axes), 1 << axes.shape[1]))
+def _of_components(known: Mapping[View, float], names: View) -> _Precision:
+    def precision(axes: NDArray[np.int64]) -> Floats:
+        found = np.zeros((len(axes), 1 << axes.shape[1]))
         for row, some in enumerate(axes.tolist()):
-            for mask in range(precision.shape[1]):
-                view = tuple(self._names[axis] for place, axis in enumerate(some) if mask >> place & 1)
-                precision[row, mask] = self._known.get(view, 0.0)
-        return precision
+            for mask in range(found.shape[1]):
+                view = tuple(names[axis] for place, axis in enumerate(some) if mask >> place & 1)
+                found[row, mask] = known.get(view, 0.0)
+        return found
+
+    return precision
 
 
 class _Asked:
@@ -155,9 +147,7 @@ class _Asked:
         for length, (views, weights) in self._groups.items():
             axes = np.array(views, dtype=np.int64).reshape(-1, length)
             known = precision(axes) * rows**2
-            width = np.ones((len(axes), 1))
-            for place in range(length):
-                width = np.concatenate([width, width * (self._sizes[axes[:, place, None]] - 1.0)], axis=1)
+            width = widths(self._sizes[axes])
             share = np.array(weights) / self._sizes[axes].prod(axis=1) * rows**2
             measured = known > 0
             order = np.bitwise_count(np.arange(known.shape[1])).astype(np.int64)
@@ -188,7 +178,7 @@ def _residuals(domain: Domain, workload: Workload, budget: Budget) -> Iterator[t
             return
         mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
         known = mechanism.precisions(domain, workload, budget)
-        yield mechanism, f"components of up to {order} attributes", _OfComponents(known, domain.attributes)
+        yield mechanism, f"components of up to {order} attributes", _of_components(known, domain.attributes)
 
 
 def _parts(domain: Domain, workload: Workload, order: int) -> dict[tuple[int, ...], tuple[int, ...]]:
@@ -224,12 +214,10 @@ def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tupl
                 continue
             seen.add(views)
             names = [tuple(domain.attributes[axis] for axis in view) for view in views]
-            charge = min(budget.split(len(views)))
-            l1, l2_squared = budget.sensitivity()
-            variance = max(budget.noise(charge, l1=l1, l2_squared=l2_squared).variance, LEAST_VARIANCE)
+            variance = budget.count_noise(min(budget.split(len(views)))).variance
             note = f"{len(views)} view{'s' if len(views) > 1 else ''} of up to {max(cells):,} cells"
             mechanism = PriView(views=names, reconstruction=_reconstruction(domain))
-            yield mechanism, note, _OfViews(domain, views, variance)
+            yield mechanism, note, _of_views(domain, names, variance)
 
 
 def _reconstruction(domain: Domain) -> Newton:

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from .._numbers import Number
+from .._tables import LEAST_VARIANCE
 from ..budget import Budget
 from ..domain import Domain, View
 from ..marginal import Floats, Marginal
@@ -24,7 +25,6 @@ from ..private.linear import linear_events, variance_of
 from ..private.strategy import Factor
 from ..solvers import Evidence
 from ..solvers.basis import contrasts
-from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from ._asked import check_reach
 

@@ -26,6 +26,16 @@ _MOST_PARTS = 120
 
 _MOST_CELLS = 4096
 
+_SINGLES = 0.1
+_PAIRS: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
+_FEWER = 0.4
+"""What is assumed of singles; of pairs, by the words of `Auto`; and of triples, as a part of that of pairs. They were
+fitted on generated tables, see docs/design.md."""
+
+_SIZE = 1.5
+_FALL = 0.45
+"""The size of moments on one attribute that noise is compared with, and how it changes with each attribute more."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Strength:
@@ -57,7 +67,7 @@ class Strength:
         """
         if not isinstance(structure, str) or structure not in _PAIRS:
             raise DomainError(f"structure ({structure!r}) must be one of {', '.join(map(repr, _PAIRS))}")
-        return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_PAIRS[structure] / 2.5)
+        return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_FEWER * _PAIRS[structure])
 
     def square(self, depth: NDArray[np.int64]) -> Floats:
         """The mean square of what is missed of a moment, by the t above."""
@@ -69,15 +79,6 @@ class Strength:
         """The mean square to which the noise in a moment on so many attributes is limited by the removal of negative
         counts; infinite for the total."""
         return np.where(order > 0, (_SIZE * _FALL ** (order - 1.0)) ** 2, np.inf)
-
-
-_SINGLES = 0.1
-
-_SIZE = 1.5
-_FALL = 0.45
-"""The size of moments on one attribute that noise is compared with, and how it changes with each attribute more."""
-
-_PAIRS: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
 
 
 def learned(tables: Tables, before: Strength) -> Strength:

@@ -3,7 +3,7 @@
 import itertools
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,11 +13,11 @@ from ..budget import Budget
 from ..domain import Domain, View
 from ..errors import DomainError
 from ..estimate import possible
-from ..marginal import Marginal
+from ..marginal import Floats, Marginal
 from ..private import Private
+from ..private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
 from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ..synopses import ViewSynopsis
-from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from ._candidates import Candidate, candidates
 from ._strength import Strength, Structure, learned
@@ -36,8 +36,9 @@ _PROBE_CELLS = 64
 """How many cells these have at most, unless three attributes have more."""
 
 _MOST_PROBE_CELLS = 4096
+"""How many those of three attributes may have."""
 
-_CONTESTANTS = 1_000
+_CONTESTANTS = 1_500
 """How many views compete in a round at most."""
 
 _FAR_MORE = 25.0
@@ -45,7 +46,6 @@ _FAR_MORE = 25.0
 
 _CHOICE = Fraction(1, 10)
 """The part of a round that chooses; the rest measures (McKenna et al., VLDB 2022)."""
-
 
 _PUBLIC = Newton(bars=False, tolerance=1e-5)
 """Answers what the views in a round are compared with: their own noise is far above this."""
@@ -114,7 +114,9 @@ class Adaptive:
         chosen = candidates(domain, asked, budget, strength, rows)[0]
         log.info("measuring %s", chosen.note)
         solver = self.reconstruction or chosen.mechanism.reconstruction
-        contestants = _contestants(domain, asked, self.max_cells)
+        # So few that their public answers add up to no more than may be compared.
+        most = min(_CONTESTANTS, math.floor(LARGEST_ANSWERS / (2 * rows)))
+        contestants = _contestants(domain, asked, self.max_cells, most)
         rounds = min(self._rounds(domain, chosen), len(contestants))
         base = 1 - _part(self.learn_share) - _part(self.rounds_share)
         _measured(chosen.mechanism, evidence, private, asked, base if rounds else None)
@@ -139,9 +141,9 @@ class Adaptive:
                 each = left
             left -= each
             deviation = _deviation(private.budget, each * (1 - _CHOICE))
-            noise = [math.ceil(deviation * domain.cells(view)) for view in contestants]
+            noise = [min(math.ceil(deviation * domain.cells(view)), LARGEST_PENALTY) for view in contestants]
             (place,) = private.select(
-                contestants, synopsis.marginals(contestants), penalties=noise, spend=each * _CHOICE
+                contestants, _comparable(synopsis.marginals(contestants)), penalties=noise, spend=each * _CHOICE
             )
             view = contestants[place]
             log.info("measuring %s", ", ".join(view))
@@ -163,16 +165,14 @@ def _part(share: float) -> Fraction:
 
 def _deviation(budget: Budget, part: Fraction) -> float:
     """The expected size of the noise in a count that is measured with a part of the budget."""
-    l1, l2_squared = budget.sensitivity()
     charge = max(1, math.floor(part * budget.units))
-    return math.sqrt(2 / math.pi * budget.noise(charge, l1=l1, l2_squared=l2_squared).variance)
+    return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
 
 
-def _add(evidence: Evidence, domain: Domain, measured: Iterable[Marginal]) -> None:
-    for marginal in measured:
-        axes = domain.axes(marginal.attributes)
-        table = marginal.counts.transpose(np.argsort(axes))
-        evidence.add_table(tuple(sorted(axes)), table, max(float(marginal.variance.flat[0]), LEAST_VARIANCE))
+def _add(evidence: Evidence, domain: Domain, measured: Sequence[Marginal]) -> None:
+    tables = ViewSynopsis.of(domain, measured, reconstruction=_PUBLIC).tables
+    for view, value, variance in zip(tables.views, tables.values, tables.variances, strict=True):
+        evidence.add_table(view, value, variance)
 
 
 def _measured(
@@ -185,6 +185,12 @@ def _measured(
         return
     planned = mechanism.planned(domain, workload, private.budget)
     _add(evidence, domain, private.measure(planned.views or (), shares=planned.shares, spend=spend))
+
+
+def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
+    """Public answers, scaled down where noise makes them add up to more than may be compared."""
+    size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
+    return [answer.counts * min(1.0, LARGEST_ANSWERS / (2 * size + 1)) for answer in answers]
 
 
 def _probes(domain: Domain) -> list[View]:
@@ -202,8 +208,10 @@ def _probes(domain: Domain) -> list[View]:
     return list(dict.fromkeys(views))
 
 
-def _contestants(domain: Domain, workload: Workload, max_cells: int) -> list[View]:
-    """Pairs and triples within views of the workload, an even sample of them where they are many."""
+def _contestants(domain: Domain, workload: Workload, max_cells: int, most: int) -> list[View]:
+    """Pairs and triples within views of the workload, at most so many: an even sample of them."""
+    if most < 1:
+        return []
     step = max(1, len(workload) // _CONTESTANTS)
     found: dict[View, None] = {}
     for view in workload.views[::step]:
@@ -211,4 +219,4 @@ def _contestants(domain: Domain, workload: Workload, max_cells: int) -> list[Vie
         for size in (2, 3):
             found.update(dict.fromkeys(itertools.combinations(names, size)))
     small = [view for view in found if domain.cells(view) <= max_cells]
-    return small[:: max(1, len(small) // _CONTESTANTS)]
+    return small[:: max(1, math.ceil(len(small) / most))]

@@ -84,9 +84,8 @@ class DataCubes:
             raise DomainError("the error of DataCubes has a closed form with ResidualConsistency() only")
         views = asked(domain, workload)
         chosen = [tuple(sorted(domain.axes(view))) for view in self.cuboids(domain, views, budget)]
-        l1, l2_squared = budget.sensitivity()
         charges = budget.split(len(chosen))
-        noise = {charge: budget.noise(charge, l1=l1, l2_squared=l2_squared).variance for charge in set(charges)}
+        noise = {charge: budget.count_noise(charge).variance for charge in set(charges)}
         tables = Tables(
             sizes=domain.sizes,
             views=tuple(chosen),

@@ -40,9 +40,8 @@ class Direct:
         """The expected squared error over all cells of all marginals of the workload, times their weights, before
         negative counts are removed: equation (4) for each marginal."""
         views = asked(domain, workload)
-        l1, l2_squared = budget.sensitivity()
         charges = budget.split(len(views))
-        variance = {c: budget.noise(c, l1=l1, l2_squared=l2_squared).variance for c in set(charges)}
+        variance = {c: budget.count_noise(c).variance for c in set(charges)}
         return sum(
             weight * domain.cells(view) * variance[charge]
             for view, weight, charge in zip(views, views.weights, charges, strict=True)

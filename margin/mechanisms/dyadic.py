@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._numbers import Number
+from .._tables import LEAST_VARIANCE
 from ..axes import Axis, Leaves, Tree, nested, parents
 from ..errors import DomainError
 from ..noise import DiscreteLaplace
@@ -15,7 +16,6 @@ from ..private import Largest, Private
 from ..private.sparse_noise import MAX_KEPT
 from ..solvers import agreeing
 from ..synopses.cells import CellSynopsis
-from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from .filter_priority import FilterPriority
 from .high_pass import HighPass

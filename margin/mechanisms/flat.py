@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .._tables import tables_of
 from ..budget import Budget
 from ..domain import Domain
 from ..private import Private
-from ..solvers import NonNegativity, Tables
+from ..solvers import NonNegativity
 from ..synopses import TableSynopsis
 from ..workload import Workload
 from ._asked import asked, check_reach
@@ -40,15 +41,7 @@ class Flat:
         (measured,) = private.measure([private.domain.attributes])
         table, variance = measured.counts, float(measured.variance.flat[0])
         if self.nonnegativity is not None:
-            view = tuple(range(table.ndim))
-            tables = Tables(
-                sizes=table.shape,
-                views=(view,),
-                values=(table,),
-                variances=(max(variance, 1e-12),),
-                zeros=private.domain.zeros,
-                known_total=private.domain.rows,
-            )
+            tables = tables_of(private.domain, [private.domain.attributes], [table], [variance])
             (table,) = self.nonnegativity(tables).values
         return TableSynopsis(domain=private.domain, table=table, variance=variance, covariances={})
 
@@ -58,8 +51,7 @@ class Flat:
         """The expected squared error over all cells of all marginals of the workload, times their weights, before
         negative counts are removed: equation (3) for each marginal."""
         self._check(domain)
-        l1, l2_squared = budget.sensitivity()
-        variance = budget.noise(budget.units, l1=l1, l2_squared=l2_squared).variance
+        variance = budget.count_noise(budget.units).variance
         return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * variance
 
     def _check(self, domain: Domain) -> None:

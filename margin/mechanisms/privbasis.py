@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._numbers import Number, exact, positive_integer
+from .._tables import LEAST_VARIANCE
 from ..errors import DomainError
 from ..private import Private
 from ..synopses.itemsets import ItemsetCounts
@@ -75,7 +76,7 @@ class PrivBasis:
             for size in range(1, min(len(basis), 8) + 1):
                 for axes in itertools.combinations(range(len(basis)), size):
                     held = table[tuple(1 if axis in axes else slice(None) for axis in range(len(basis)))]
-                    noise = max(variance, 1e-12) * 2 ** (len(basis) - size)
+                    noise = max(variance, LEAST_VARIANCE) * 2 ** (len(basis) - size)
                     found.setdefault(tuple(basis[axis] for axis in axes), []).append((float(held.sum()), noise))
         estimates = sorted(
             ((*_average(parts), items) for items, parts in found.items()), key=lambda it: (-it[0], it[2])

@@ -120,8 +120,7 @@ class PriView:
         asked_for = asked(domain, workload)
         views, shares = self._chosen(domain, None if workload is None else asked_for, budget)
         charges = budget.split(len(views) if shares is None else shares)
-        l1, l2_squared = budget.sensitivity()
-        variances = [budget.noise(charge, l1=l1, l2_squared=l2_squared).variance for charge in charges]
+        variances = [budget.count_noise(charge).variance for charge in charges]
         error = least_squares_error(
             domain.sizes,
             [domain.axes(view) for view in views],

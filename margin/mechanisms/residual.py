@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .._tables import LEAST_VARIANCE
 from ..budget import Budget
 from ..domain import Domain, View
 from ..errors import DomainError
@@ -11,7 +12,6 @@ from ..estimate import possible
 from ..private import Private
 from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ..synopses import ViewSynopsis
-from ..synopses.view import LEAST_VARIANCE
 from ..workload import Workload
 from ._asked import check_reach
 from ._components import Components, moments_in_answers

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._tables import tables_of
 from ..budget import Budget, PureDP
 from ..designs import allocate_budget
 from ..domain import Domain, View
@@ -79,10 +80,7 @@ class Weighted:
 
     def expected_error(self, budget: Budget) -> float:
         """See `Prepared`."""
-        l1, l2_squared = budget.sensitivity()
-        variances = [
-            budget.noise(charge, l1=l1, l2_squared=l2_squared).variance for charge in budget.split(self.shares)
-        ]
+        variances = [budget.count_noise(charge).variance for charge in budget.split(self.shares)]
         tables = self._tables([np.zeros(self.domain.shape(view)) for view in self.views], variances)
         return sum(
             weight * self.domain.cells(view) * tables.variance(tuple(sorted(self.domain.axes(view))))
@@ -90,15 +88,7 @@ class Weighted:
         )
 
     def _tables(self, values: list[Floats], variances: list[float]) -> Tables:
-        axes = [self.domain.axes(view) for view in self.views]
-        return Tables(
-            sizes=self.domain.sizes,
-            views=tuple(tuple(sorted(view)) for view in axes),
-            values=tuple(value.transpose(np.argsort(view)) for value, view in zip(values, axes, strict=True)),
-            variances=tuple(max(variance, 1e-12) for variance in variances),
-            zeros=self.domain.zeros,
-            known_total=self.domain.rows,
-        )
+        return tables_of(self.domain, self.views, values, variances)
 
 
 def _choices(domain: Domain, workload: Workload, budget: Budget) -> list[list[View]]:

@@ -11,7 +11,13 @@ from ..exact.selection import peel
 from .counts import digest, gaps, whole
 from .gate import LARGEST_WEIGHT, Gate
 
-__all__ = ["Choices"]
+__all__ = ["LARGEST_ANSWERS", "LARGEST_PENALTY", "Choices"]
+
+LARGEST_ANSWERS = 1 << 39
+"""The most that all public answers of a choice may add up to, in size."""
+
+LARGEST_PENALTY = 1 << 40
+"""The most that a penalty may be, in size."""
 
 
 class Choices(Gate):
@@ -54,7 +60,7 @@ class Choices(Gate):
         arrays = [whole("a public answer", array, self.domain.shape(v)) for array, v in zip(public, views, strict=True)]
         weight = whole("weights", np.ones(len(views), int) if weights is None else weights, (len(views),))
         penalty = whole("penalties", np.zeros(len(views), int) if penalties is None else penalties, (len(views),))
-        if sum(np.abs(array).sum(dtype=np.float64) for array in arrays) > 2**39:
+        if sum(np.abs(array).sum(dtype=np.float64) for array in arrays) > LARGEST_ANSWERS:
             raise DomainError("public answers must not add up to more than 2**39")
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
             raise DomainError("weights must be whole numbers from 0 to 2**20, not all zero")

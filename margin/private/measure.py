@@ -55,7 +55,7 @@ class Measures(Gate):
             raise DomainError(f"{len(shares)} shares are given for {len(checked)} views; give one for each")
         charges = split_units(self._units(spend), len(checked) if shares is None else shares)
         l1, l2_squared = self.budget.sensitivity()
-        noise = {charge: self.budget.noise(charge, l1=l1, l2_squared=l2_squared) for charge in set(charges)}
+        noise = {charge: self.budget.count_noise(charge) for charge in set(charges)}
         events = [
             Event(method="measure", about=view, units=c, sampler=noise[c], l1=l1, l2_squared=l2_squared)
             for view, c in zip(checked, charges, strict=True)

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._tables import tables_of
 from ..domain import Domain, View
 from ..errors import DomainError
 from ..marginal import Floats, Marginal
@@ -108,15 +109,7 @@ class MarginalSynopsis(Synopsis):
 
 
 def _changed(marginal: Marginal, change: Callable[[Tables], Tables]) -> Marginal:
-    shape = marginal.counts.shape
-    tables = Tables(
-        sizes=shape,
-        views=(tuple(range(len(shape))),),
-        values=(marginal.counts,),
-        variances=(max(float(marginal.variance.mean()), 1e-12),),
-        zeros=marginal.domain.zeros,
-        known_total=marginal.domain.rows,
-    )
+    tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [marginal.variance.mean()])
     return Marginal(marginal.domain, change(tables).values[0], marginal.variance)
 
 

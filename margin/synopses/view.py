@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._tables import tables_of
 from ..describe import describe
 from ..domain import Domain, View
 from ..errors import DomainError, SolverError
@@ -24,9 +25,6 @@ __all__ = ["ViewSynopsis"]
 Integers = NDArray[np.int64]
 
 _MAX_CELLS = 1 << 24
-
-LEAST_VARIANCE = 1e-12
-"""Below this, noise is zero with near certainty, and weights by its inverse would overflow."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,18 +54,9 @@ class ViewSynopsis(Synopsis):
     @classmethod
     def of(cls, domain: Domain, measured: Sequence[Marginal], *, reconstruction: Solver) -> "ViewSynopsis":
         """A synopsis of tables as they were measured, with independent noise of one variance a table."""
-        axes = [domain.axes(marginal.attributes) for marginal in measured]
-        tables = Tables(
-            sizes=domain.sizes,
-            views=tuple(tuple(sorted(view)) for view in axes),
-            values=tuple(
-                marginal.counts.transpose(np.argsort(view)) for marginal, view in zip(measured, axes, strict=True)
-            ),
-            variances=tuple(max(float(marginal.variance.flat[0]), LEAST_VARIANCE) for marginal in measured),
-            zeros=domain.zeros,
-            known_total=domain.rows,
-        )
         names = tuple(marginal.attributes for marginal in measured)
+        variances = [marginal.variance.flat[0] for marginal in measured]
+        tables = tables_of(domain, names, [marginal.counts for marginal in measured], variances)
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":

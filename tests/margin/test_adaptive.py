@@ -9,6 +9,8 @@ import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
 from margin.mechanisms._candidates import candidates
 from margin.mechanisms._strength import Strength, learned
+from margin.mechanisms.adaptive import _CONTESTANTS, _contestants
+from margin.private.choose import LARGEST_ANSWERS
 from margin.solvers import Tables
 from margin.testing import check_mechanism
 
@@ -234,3 +236,26 @@ def test_rounds_go_where_the_gap_is():
 def test_bad_parameters_are_refused(make, says):
     with pytest.raises(DomainError, match=says):
         make()
+
+
+def test_rounds_of_very_many_rows_compare_few_views():
+    """Public answers may add up to 2**39 at most; nobody must learn that after the budget is spent."""
+    domain = binary(6)
+    names = list(domain)
+    for rows, most in ((1e6, 35), (2.0**36, 4), (2.0**39, 0)):
+        found = _contestants(
+            domain, Workload.all_kway(domain, 3), 4096, min(_CONTESTANTS, int(LARGEST_ANSWERS / (2 * rows)))
+        )
+        assert len(found) <= most
+        assert (len(found) + 1) * rows <= LARGEST_ANSWERS or not found
+        assert all(set(view) <= set(names) for view in found)
+
+
+def test_rounds_with_noise_beyond_all_counts_are_made():
+    """What noise would cost is then cut off, since larger penalties are refused."""
+    domain = Domain(dict.fromkeys("abcde", 8))
+    for seed in range(6):
+        codes = np.random.default_rng(seed).integers(0, 8, (100, 5))
+        for mechanism in (Adaptive(rounds=2), Adaptive(rounds=2, nonnegativity=None)):
+            made = margin.simulate(codes, domain=domain, budget=PureDP("1e-10"), mechanism=mechanism, seed=seed)
+            assert np.isfinite(made.marginal(["a", "b"]).counts).all()
