@@ -536,6 +536,20 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
     assert errors[True] < 0.7 * errors[False] and kept[True] <= 1.2 * kept[False]
 
 
+def test_agreeing_counts_have_at_most_the_stated_error():
+    """All nodes pass: mean squares of 100 runs, below what a chi-square law of the stated variance gives once in 10^6."""
+    rows = np.repeat(np.arange(16), np.arange(60, 76))[:, None]
+    domain, runs = Domain({"x": 16}), 100
+    for low, high in ((1, 7), (0, 16), (3, 4), (5, 15)):
+        truth, own, raw = ((rows >= low) & (rows < high)).sum(), [], []
+        for seed in range(runs):
+            answer = simulated(Dyadic(HighPass(theta=1)), rows, PureDP(1), seed, domain).synopsis.range(x=(low, high))
+            own.append((answer - truth) / answer.standard_error)
+            raw.append((answer.raw - truth) / answer.standard_error)
+        assert np.square(own).mean() < stats.chi2.isf(1e-6, runs) / runs
+        assert np.square(own).mean() < np.square(raw).mean()
+
+
 def test_agreeing_counts_are_saved(tmp_path, rows):
     synopsis = simulated(Dyadic(HighPass(theta=1), attributes=["x"]), rows).synopsis
     synopsis.save(tmp_path / "tree.margin")
