@@ -80,8 +80,8 @@ class CellSynopsis(Synopsis):
         That of the noise in each cell, before any was dropped.
     agreed
         Estimates of the nodes of a tree that are nearer to each other's sums than the noisy counts, and count in their
-        place: shape (kept,). None where there are none. Where no node is missing, the noise in a sum of theirs is at most
-        its standard error (Gauss-Markov); what the filter dropped is in neither.
+        place: shape (kept,). None where there are none. Where no node is missing, the noise in a sum of theirs is at
+        most its standard error (Gauss-Markov); what the filter dropped is in neither.
     """
 
     axes: tuple[Axis, ...]

@@ -537,7 +537,7 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
 
 
 def test_agreeing_counts_have_at_most_the_stated_error():
-    """All nodes pass: mean squares of 100 runs, below what a chi-square law of the stated variance gives once in 10^6."""
+    """All nodes pass: mean squares below what a chi-square law of the stated variance gives once in 10^6."""
     rows = np.repeat(np.arange(16), np.arange(60, 76))[:, None]
     domain, runs = Domain({"x": 16}), 100
     for low, high in ((1, 7), (0, 16), (3, 4), (5, 15)):
