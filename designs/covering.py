@@ -116,8 +116,8 @@ def _best(v: int, k: int, t: int, seed: int, effort: int) -> Candidate:
         candidates.sort(key=lambda c: len(c[0]))
         if not candidates or len(candidates[0][0]) > GREEDY_ABOVE * bound:
             candidates.insert(0, (_greedy(v, k, t, seed), "a greedy cover"))
-    finished = [(_finish(blocks, v, k, t), words) for blocks, words in candidates[:FINISHED]]
-    best = min(finished, key=lambda c: len(c[0]))
+    ready = [(finished(blocks, v, k, t), words) for blocks, words in candidates[:FINISHED]]
+    best = min(ready, key=lambda c: len(c[0]))
     annealed = smaller_by_annealing(v, k, t, above=bound, below=len(best[0]), effort=effort - 1, seed=seed)
     if annealed is None:
         return best
@@ -163,7 +163,8 @@ def _greedy(v: int, k: int, t: int, seed: int) -> list[Block]:
     )
 
 
-def _finish(blocks: list[Block], v: int, k: int, t: int) -> list[Block]:
+def finished(blocks: list[Block], v: int, k: int, t: int) -> list[Block]:
+    """The blocks, filled up, less those that are redundant; very many are left as they are."""
     if len(blocks) > MOST_FINISHED:
         return blocks
     needed = drop_redundant(blocks, v, t)

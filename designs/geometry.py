@@ -89,9 +89,9 @@ def projective_geometry(m: int, q: int, s: int) -> Design:
     f = field(q)
     places = q ** np.arange(m + 1)
     index = np.full(q ** (m + 1), -1)
-    points = _normalised(q, m + 1)
+    points = normalised(q, m + 1)
     index[points @ places] = np.arange(len(points))
-    inside = _normalised(q, s + 1)
+    inside = normalised(q, s + 1)
     flats = [index[combine(f, inside, b) @ places] for b in subspaces(f, m + 1, s + 1)]
     blocks = tuple(_ascending(np.array(flats)))
     provenance = f"{s}-flats of PG({m}, {q})"
@@ -155,7 +155,7 @@ def vectors(q: int, n: int) -> IntArray:
     return np.arange(q**n)[:, None] // q ** np.arange(n) % q
 
 
-def _normalised(q: int, n: int) -> IntArray:
+def normalised(q: int, n: int) -> IntArray:
     """The vectors whose first nonzero entry is 1: a representative of each line through 0."""
     every = vectors(q, n)[1:]
     first = np.take_along_axis(every, np.argmax(every > 0, axis=1)[:, None], axis=1)

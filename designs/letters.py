@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from .subsets import Block
 
-FIRST = 33  # the character of point 0
+LETTERS = "".join(map(chr, (*range(33, 127), *range(161, 166))))  # of points 0, 1, ...
+PLACES = {letter: point for point, letter in enumerate(LETTERS)}
 
 
 def as_text(block: Block) -> str:
@@ -13,9 +14,9 @@ def as_text(block: Block) -> str:
     >>> as_text((0, 1, 5)), from_text(["!&", "$"])
     ('!"&', ((0, 5), (3,)))
     """
-    return "".join(chr(FIRST + point) for point in block)
+    return "".join(LETTERS[point] for point in block)
 
 
 def from_text(words: Sequence[str]) -> tuple[Block, ...]:
     """The blocks that words tell."""
-    return tuple(tuple(ord(letter) - FIRST for letter in word) for word in words)
+    return tuple(tuple(map(PLACES.__getitem__, word)) for word in words)

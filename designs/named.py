@@ -14,7 +14,7 @@ from .linear import linear_cover
 from .spherical import spherical_geometry
 from .witt import witt_design
 
-MOST_POINTS = 280
+MOST_POINTS = 820
 MOST_BLOCKS = 120_000
 
 SPHERES = ((3, 3), (4, 3))
@@ -65,6 +65,11 @@ NAMED = _geometries()
 def base(words: str) -> Design:
     """The design with this short name, such as ``A 2 8 1`` for the lines of AG(2, 8)."""
     return next(entry[5]() for entry in NAMED if entry[4] == words)
+
+
+def points(words: str) -> int:
+    """The number of points of the design with this short name."""
+    return next(entry[0] for entry in NAMED if entry[4] == words)
 
 
 def described(words: str) -> str:

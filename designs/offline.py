@@ -3,9 +3,9 @@
 ``python -m margin.designs.offline FILE --t 2 --v 20 50 --k 5 12 --moves 1e9`` anneals random groups and numbers of
 starter blocks for the cells of the table that are above the best known size, and appends what it finds to FILE, a line
 each; ``--search orbits`` makes them of whole orbits under random groups. `kept` of these lines and those of
-``starters.txt`` is the next ``starters.txt``. ``--search copies`` finds lines of ``induced.txt``, and ``--search
-classes`` of ``classes.txt``, whose width is k. Each find makes others better through the rules, so the searches are run
-in turns.
+``starters.txt`` is the next ``starters.txt``. ``--search blocks`` starts from the designs of the table, leaves out a
+block and anneals the others. ``--search copies`` finds lines of ``induced.txt``, and ``--search classes`` of
+``classes.txt``, whose width is k. Each find makes others better through the rules, so the searches are run in turns.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from .classes import Classes
 from .greedy import greedy_cover, wanted_sets
 from .groups import Group
 from .known import goal
+from .offline_blocks import search_blocks
 from .offline_classes import search_classes
 from .offline_copies import search_copies
 from .offline_orbits import search_orbits
@@ -108,12 +109,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Search, and append what is found to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--search", choices=["starters", "orbits", "copies", "classes"], default="starters")
+    parser.add_argument("--search", choices=["starters", "orbits", "blocks", "copies", "classes"], default="starters")
     parser.add_argument("--t", type=int, default=2)
     parser.add_argument("--k", type=int, nargs=2, default=(5, WIDEST))
     parser.add_argument("--v", type=int, nargs=2, default=(6, MOST_POINTS))
     parser.add_argument("--moves", type=float, default=1e9, help="of starters in all, of classes in a try")
-    parser.add_argument("--tries", type=int, default=20, help="random groups of orbits, starts of copies")
+    parser.add_argument(
+        "--tries", type=int, default=20, help="random groups of orbits, starts of copies, blocks left out"
+    )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)
     ks, vs = range(asked.k[0], asked.k[1] + 1), range(asked.v[0], asked.v[1] + 1)
@@ -123,12 +126,14 @@ def main(arguments: list[str] | None = None) -> None:
         found = search(cells, int(asked.moves), asked.seed)
     elif asked.search == "orbits":
         found = search_orbits(cells, asked.tries, asked.seed)
+    elif asked.search == "blocks":
+        found = search_blocks(cells, asked.tries, asked.seed)
     elif asked.search == "copies":
         found = search_copies(cells, asked.tries, asked.seed)
     else:
         found = search_classes([(v, k) for v, k, _ in cells], int(asked.moves), asked.seed)
     for design in found:
-        with asked.file.open("a", encoding="ascii") as file:
+        with asked.file.open("a", encoding="utf-8") as file:
             file.write(design.line() + "\n")
 
 

@@ -12,6 +12,7 @@ from .geometry import affine_geometry, projective_geometry
 from .induced import TOO_WIDE
 from .known import goal
 from .named import NAMED
+from .permutations import projective_maps, random_element
 from .recipes import NONE, Cell, Table
 from .shipped import Copies, shipped
 from .subsets import Block, FloatArray, IntArray
@@ -21,7 +22,9 @@ LARGEST_BASE = 4000  # blocks
 LARGEST_GEOMETRY = 3000  # flats of each dimension that sets of points are made of
 NARROWEST, WIDEST = 0.55, 1.12  # times k: the mean number of points that a base block comes to hold
 HOT_COLD = 1.0, 0.15
-MOVES, MOST_MOVES = 300_000, 4000  # the first divided by the number of blocks through a point
+ORBITS_HOT_COLD = 5.0, 0.4  # the same for orbits
+WARM_COLD = 0.5, 0.12  # and for points, after that
+MOVES, MOST_MOVES = 4_000_000, 60_000  # the first divided by the number of blocks through a point
 DRAWS = 60  # flats that are drawn to make up a set of points
 
 
@@ -53,7 +56,7 @@ def search_copies(cells: Iterable[Cell], tries: int, seed: int) -> Iterator[Copi
         blocks = base.build()
         flats = _flats(base.words, blocks, random)
         for v, k, t in suited:
-            size, numbers = _search(blocks, flats, base.v, _costs(made, v, k, t), v, tries, random)
+            size, numbers = _search(base, blocks, flats, _costs(made, v, k, t), v, tries, random)
             if size < sizes[v, k, t]:
                 sizes[v, k, t] = size
                 yield Copies(v=v, k=k, t=t, size=size, words=base.words, numbers=numbers)
@@ -94,31 +97,79 @@ def _costs(made: Table, v: int, k: int, t: int) -> FloatArray:
 
 
 def _search(
+    base: _Base,
     blocks: Sequence[Block],
     flats: Sequence[frozenset[int]],
-    points: int,
     costs: FloatArray,
     v: int,
     tries: int,
     random: Random,
 ) -> tuple[int, tuple[int, ...]]:
-    """The least cost from so many starts, and how many points each base point then stands for."""
+    """The least cost from so many starts, and how many points each base point then stands for.
+
+    In a projective space every other start is a union of orbits of a random collineation.
+    """
+    alone = np.arange(base.v)
+    best: tuple[float, IntArray] = float(NONE), np.zeros(base.v, np.int64)
+    for number in range(tries):
+        copies = None
+        if base.words.startswith("P") and number % 2:
+            orbit = _orbits(base.words, random)
+            start = _united(np.bincount(orbit), v, base.v, random)
+            if start is not None:
+                copies = _annealed(blocks, orbit, start, costs, ORBITS_HOT_COLD, random)[1][orbit]
+        hot_cold = HOT_COLD if copies is None else WARM_COLD
+        copies = _start(flats, base.v, v, random) if copies is None else copies
+        cost, found = _annealed(blocks, alone, copies, costs, hot_cold, random)
+        if cost < best[0]:
+            best = cost, found
+    return int(best[0]), tuple(best[1].tolist())
+
+
+def _annealed(
+    blocks: Sequence[Block],
+    orbit: IntArray,
+    copies: IntArray,
+    costs: FloatArray,
+    hot_cold: tuple[float, float],
+    random: Random,
+) -> tuple[float, IntArray]:
+    """The least cost found, and the copies of each orbit then; `orbit` tells that of each point."""
     from .weighing import anneal_copies
 
     flat = np.array([p for block in blocks for p in block])
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    holders = owners[np.argsort(flat, kind="stable")]  # the blocks through the first point, then the second, ...
-    degrees = np.bincount(flat, minlength=points)
-    starts = np.concatenate([[0], np.cumsum(degrees)])
-    moves = min(MOST_MOVES, MOVES // int(degrees.max()))
-    best: tuple[float, IntArray] = float(NONE), np.zeros(points, np.int64)
-    for _ in range(tries):
-        copies = _start(flats, points, v, random)
-        widths = np.bincount(holders, np.repeat(copies, degrees), len(blocks)).astype(np.int64)
-        cost, found = anneal_copies(starts, holders, copies, widths, costs, moves, *HOT_COLD, random.getrandbits(30))
-        if cost < best[0]:
-            best = cost, found
-    return int(best[0]), tuple(best[1].tolist())
+    keys, parts = np.unique(orbit[flat] * len(blocks) + owners, return_counts=True)
+    starts = np.searchsorted(keys, np.arange(len(copies) + 1) * len(blocks))
+    holders = keys % len(blocks)
+    widths = np.bincount(holders, np.repeat(copies, np.diff(starts)) * parts, len(blocks)).astype(np.int64)
+    moves = min(MOST_MOVES, MOVES * len(copies) // len(keys))
+    cost, found = anneal_copies(
+        starts, holders, parts, np.bincount(orbit), copies, widths, costs, moves, *hot_cold, random.getrandbits(30)
+    )
+    return float(cost), found
+
+
+def _orbits(words: str, random: Random) -> IntArray:
+    """The number of the orbit of each point under a random collineation of small period."""
+    m, q, _ = map(int, words.split(" ")[1:])
+    images = np.array(random_element(projective_maps(m, q, random), random))
+    orbit, least = np.arange(len(images)), np.arange(len(images))
+    while (images[least] != np.arange(len(images))).any():
+        least = images[least]
+        orbit = np.minimum(orbit, least)
+    return np.unique(orbit, return_inverse=True)[1]
+
+
+def _united(sizes: IntArray, v: int, points: int, random: Random) -> IntArray | None:
+    """As many copies of each orbit, but one more for random ones, v points in all; None when they do not add up."""
+    few, more = divmod(v, points)
+    copies = np.full(len(sizes), few)
+    for i in random.sample(range(len(sizes)), len(sizes)):
+        if sizes[i] <= more:
+            copies[i] += 1
+            more -= int(sizes[i])
+    return None if more else copies
 
 
 def _start(flats: Sequence[frozenset[int]], points: int, v: int, random: Random) -> IntArray:

@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 
+from .geometry import combine, normalised
 from .gf import field, prime_power
 from .groups import Permutations
 from .subsets import IntArray
@@ -58,6 +59,24 @@ def affine_space(m: int, q: int) -> list[Images]:
     return [tuple((rows @ places).tolist()) for rows in moved]
 
 
+def projective_maps(m: int, q: int, random: Random) -> list[Images]:
+    """Two random collineations of PG(m, q), whose points are numbered as in `projective_geometry`."""
+    return [_collineation(m, q, random) for _ in range(2)]
+
+
+def _collineation(m: int, q: int, random: Random) -> Images:
+    f = field(q)
+    points, places = normalised(q, m + 1), q ** np.arange(m + 1)
+    inverse = np.argmax(f.multiply == 1, axis=1)
+    index = np.zeros(q ** (m + 1), np.int64)
+    index[points @ places] = np.arange(len(points))
+    while True:
+        rows = combine(f, points, np.array([[random.randrange(q) for _ in range(m + 1)] for _ in range(m + 1)]))
+        if rows.any(axis=1).all():
+            first = np.take_along_axis(rows, np.argmax(rows > 0, axis=1)[:, None], axis=1)
+            return tuple(index[f.multiply[rows, inverse[first]] @ places].tolist())
+
+
 def mathieu_group() -> list[Images]:
     """M24 on 24 points (J. Conway, N. Sloane, Sphere Packings, Lattices and Groups, 3rd ed. 1999, chapter 10)."""
     residues = {x * x % 23 for x in range(1, 23)}
@@ -91,7 +110,7 @@ def random_subgroup(v: int, random: Random) -> Permutations:
     families = list(_large_groups(v))
     while True:
         generators = random.choice(families)
-        elements = [_random_element(generators, random) for _ in range(random.choice((1, 1, 2, 2, 2, 3)))]
+        elements = [random_element(generators, random) for _ in range(random.choice((1, 1, 2, 2, 2, 3)))]
         if FEWEST <= len(_closure(elements)) <= MOST:
             return Permutations(generators=_with_fixed(elements, v))
 
@@ -110,7 +129,7 @@ def _large_groups(v: int) -> Iterator[list[Images]]:
             yield mathieu_group()
 
 
-def _random_element(generators: Sequence[Images], random: Random) -> Images:
+def random_element(generators: Sequence[Images], random: Random) -> Images:
     """A power, of small period, of a random word."""
     while True:
         images: Images = tuple(range(len(generators[0])))

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from itertools import combinations, combinations_with_replacement, pairwise
 
 import numpy as np
 
-from .classes import UNKNOWN, class_counts, joined_classes, parallel_classes
+from .classes import class_counts, joined_classes, parallel_classes
 from .gf import prime_power
 from .recipes import MOST_POINTS, NONE, STRONGEST, WIDEST, Cell, Table
 from .subsets import Block, IntArray
@@ -23,14 +24,13 @@ def close(made: Table) -> None:
             for v in range(k + 1, MOST_POINTS + 1):
                 _offer_narrower(made, v, k, t)
                 _offer_copies(made, v, k, t)
-            crossings, classes = _crossings(made, k, t), _class_crossings(k, t)
+            crossings, classes = _crossings(made, k, t), _class_crossings(made, k, t)
             before = None
             while before is None or (before != made.sizes[t, k]).any():
                 before = made.sizes[t, k].copy()
                 for v in range(k + 1, MOST_POINTS + 1):
                     _offer_join(made, (v, k, t), crossings)
-                    if classes is not None:
-                        _offer_class_join(made, (v, k, t), classes)
+                    _offer_class_join(made, (v, k, t), classes)
                     if t == 2:
                         _offer_transversal(made, v, k)
                 for v in reversed(range(k + 1, MOST_POINTS)):
@@ -66,90 +66,132 @@ def _copied(cell: Cell, copies: int, v: int, made: Table) -> list[Block]:
     ]
 
 
-def _crossings(made: Table, k: int, t: int) -> IntArray:
-    """Blocks that hold the t-subsets with points in two parts, shape (MOST_POINTS + 1,) * 2, by the points of each."""
-    total = np.zeros((MOST_POINTS + 1, MOST_POINTS + 1), np.int64)
-    for s in range(1, t):
-        total += np.min([_products(made, k, t, s, width) for width in range(s, k - (t - s) + 1)], axis=0)
-    return total
+def _crossings(made: Table, k: int, t: int) -> dict[tuple[bool, bool], IntArray]:
+    """Blocks that a join takes, shape (MOST_POINTS + 1,) * 2, by the points of each part, without those in one part.
+
+    One array for joins whose t-subsets of the second part are left to a cover of that part alone, or not; and the same
+    for the first part.
+    """
+    points = np.arange(MOST_POINTS + 1)
+    prices = {
+        run: _price(made, k, t, run, points[:, None], points)[0]
+        for run in combinations_with_replacement(range(t + 1), 2)
+    }
+    alone = (0, 0), (t, t)
+    totals: dict[tuple[bool, bool], IntArray] = {}
+    for runs in _divisions(t):
+        ends = alone[0] in runs, alone[1] in runs
+        total = np.sum([prices[run] for run in runs if run not in alone], axis=0)
+        totals[ends] = np.minimum(totals.get(ends, total), total)
+    return totals
 
 
-def _products(made: Table, k: int, t: int, s: int, width: int) -> IntArray:
-    """Blocks of `width` points that hold s in one part, each with blocks of the rest that hold t - s in the other."""
-    products: IntArray = np.multiply.outer(made.sizes[s, width], made.sizes[t - s, k - width])
-    return products
+def _divisions(t: int) -> list[list[tuple[int, int]]]:
+    """All ways to cut 0, 1, ..., t into runs, each told by its ends."""
+    return [
+        [(low, high - 1) for low, high in pairwise((0, *cuts, t + 1))]
+        for number in range(t + 1)
+        for cuts in combinations(range(1, t + 1), number)
+    ]
 
 
-def _offer_join(made: Table, cell: Cell, crossings: IntArray) -> None:
+def _price(
+    made: Table, k: int, t: int, run: tuple[int, int], first: IntArray | int, second: IntArray | int
+) -> tuple[IntArray, IntArray]:
+    """How few blocks hold the t-subsets with `low` to `high` points, a run, in the first part; and their points there.
+
+    They are the blocks of a cover of strength `high` of the first part, each with each block of a cover of strength
+    ``t - low`` of the second.
+    """
+    low, high = run
+    prices = np.array(
+        [made.sizes[high, width, first] * made.sizes[t - low, k - width, second] for width in range(k + 1)]
+    )
+    if low < high:  # a part of too few points for a cover of this strength would be taken to need no block
+        prices = np.where((np.asarray(first) < high) | (np.asarray(second) < t - low), NONE, prices)
+    return prices.min(axis=0), prices.argmin(axis=0)
+
+
+def _offer_join(made: Table, cell: Cell, crossings: dict[tuple[bool, bool], IntArray]) -> None:
     """Split the points in two; t of them are s in the first part and t - s in the second, for some s.
 
     D. Gordon, G. Kuperberg, O. Patashnik, J. Combin. Designs 3 (1995), 269-284, section 5 (dynamic programming).
     """
     v, k, t = cell
     firsts = np.arange(1, v // 2 + 1)
-    total = made.sizes[t, k, firsts] + made.sizes[t, k, v - firsts] + crossings[firsts, v - firsts]
+    first, second = made.sizes[t, k, firsts], made.sizes[t, k, v - firsts]
+    total = np.min(
+        [
+            crossing[firsts, v - firsts] + (second if ends[0] else 0) + (first if ends[1] else 0)
+            for ends, crossing in crossings.items()
+        ],
+        axis=0,
+    )
     best = int(np.argmin(total))
     made.offer(cell, int(total[best]), ("a join of two parts", partial(_joined, cell, int(firsts[best]))))
 
 
 def _joined(cell: Cell, first: int, made: Table) -> list[Block]:
     v, k, t = cell
+    prices = {run: _price(made, k, t, run, first, v - first) for run in combinations_with_replacement(range(t + 1), 2)}
     blocks: list[Block] = []
-    for s in range(t + 1):
-        widths = range(s, k - (t - s) + 1)
-        sizes = [made.sizes[s, w, first] * made.sizes[t - s, k - w, v - first] for w in widths]
-        width = widths[int(np.argmin(sizes))]
-        left, right = made.build(first, width, s), made.build(v - first, k - width, t - s)
+    for low, high in min(_divisions(t), key=lambda runs: sum(int(prices[run][0]) for run in runs)):
+        width = int(prices[low, high][1])
+        left, right = made.build(first, width, high), made.build(v - first, k - width, t - low)
         blocks += [(*a, *(first + p for p in b)) for a in left for b in right]
     return blocks
 
 
-def _class_crossings(k: int, t: int) -> tuple[IntArray, IntArray] | None:
+def _class_crossings(made: Table, k: int, t: int) -> dict[int, tuple[IntArray, IntArray]]:
     """As `_crossings`, but from parallel classes; and the widths of the blocks in the first part.
 
     For t = 3 class i of the one part is joined to class i of the other: two points lie in one of the classes, and each
-    class holds any third point. For t = 2 class i is joined to the i-th of as few subsets of the other part as have
-    points enough, which holds the pairs of the first part too.
+    class holds any third point. For t = 2 class i is joined to the i-th subset of the other part, which holds the pairs
+    of the first part too. By how many points of the second part lie together in what is joined: 2 for t = 3; for t = 2
+    one, in as few subsets as have points enough, or 2, and the second part needs no cover of its own.
     """
-    if t not in (2, 3):
-        return None
     points = np.arange(MOST_POINTS + 1)
-    totals = []
-    for width in range(2, k - t + 2):
-        first, rest = class_counts()[width], class_counts()[k - width]
-        parts = -(-points // (k - width))
-        known = first < UNKNOWN if t == 2 else np.logical_and.outer(first < UNKNOWN, rest < UNKNOWN)
-        if t == 2:
-            total = np.maximum.outer(first, parts) * -(-points // width)[:, None]
-            known = known[:, None]
-        else:
-            total = np.maximum.outer(first, rest) * np.multiply.outer(-(-points // width), parts)
-        totals.append(np.where(known, total, NONE))
-    return np.min(totals, axis=0), np.argmin(totals, axis=0) + 2
+    widths = np.arange(2, k - t + 2)
+    crossings = {}
+    for strength in {2: (1, 2), 3: (2,)}.get(t, ()):
+        totals = []
+        for width in widths:
+            first, blocks = class_counts()[width], -(-points // width)
+            if t == 2:
+                total = np.maximum.outer(first, made.sizes[strength, k - width]) * blocks[:, None]
+            else:
+                total = np.maximum.outer(first, class_counts()[k - width])
+                total *= np.multiply.outer(blocks, -(-points // (k - width)))
+            totals.append(total)
+        crossings[strength] = np.min(totals, axis=0), widths[np.argmin(totals, axis=0)]
+    return crossings
 
 
-def _offer_class_join(made: Table, cell: Cell, classes: tuple[IntArray, IntArray]) -> None:
+def _offer_class_join(made: Table, cell: Cell, classes: dict[int, tuple[IntArray, IntArray]]) -> None:
     v, k, t = cell
-    crossings, widths = classes
     firsts = np.arange(2, v - 1)
-    total = crossings[firsts, v - firsts] + made.sizes[t, k, v - firsts]
-    if t == 3:
-        total += made.sizes[t, k, firsts]
-    best = int(np.argmin(total))
-    first = int(firsts[best])
-    recipe = partial(_joined_by_classes, cell, first, int(widths[first, v - first]))
-    made.offer(cell, int(total[best]), ("a join of two parts, class by class", recipe))
+    for strength, (crossings, widths) in classes.items():
+        total = crossings[firsts, v - firsts]
+        if strength < t:
+            total = total + made.sizes[t, k, v - firsts]
+        if t == 3:
+            total = total + made.sizes[t, k, firsts]
+        best = int(np.argmin(total))
+        first = int(firsts[best])
+        recipe = partial(_joined_by_classes, cell, first, int(widths[first, v - first]), strength)
+        made.offer(cell, int(total[best]), ("a join of two parts, class by class", recipe))
 
 
-def _joined_by_classes(cell: Cell, first: int, width: int, made: Table) -> list[Block]:
+def _joined_by_classes(cell: Cell, first: int, width: int, strength: int, made: Table) -> list[Block]:
     v, k, t = cell
     left = parallel_classes(first, width)
     if t == 2:
-        rest = [[tuple(range(i, min(i + k - width, v - first)))] for i in range(0, v - first, k - width)]
+        rest = [[block] for block in made.build(v - first, k - width, strength)]
     else:
         rest = parallel_classes(v - first, k - width)
     blocks = joined_classes(left, rest, first)
-    blocks += [tuple(first + p for p in block) for block in made.build(v - first, k, t)]
+    if strength < t:
+        blocks += [tuple(first + p for p in block) for block in made.build(v - first, k, t)]
     return blocks + (made.build(first, k, t) if t == 3 else [])
 
 

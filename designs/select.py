@@ -3,32 +3,30 @@
 from collections.abc import Sequence
 from itertools import combinations
 from math import inf, prod
-from random import Random
 
 import numpy as np
 
 from .attributes import Domain, Sets, checked_sizes, numbered, worded
 from .checks import check_int
 from .error import check_power, contrast_weights, marginal_weights
-from .local import LocalSearch
+from .local import Candidate, LocalSearch
 from .shares import Contrasts, Shares, ViewPlan, best_shares
 from .subsets import Block
 from .views import covers
 from .worth import WorthCover
 
 CELLS = 4096  # of the largest view, unless a marginal has more
-STARTS = 100  # covers made by worth, for a unit of effort
+STARTS = 30  # covers made by worth
 START_WORK = 6_000  # wanted sets in all of them together
-TAKEN = 3  # of the best covers of all kinds, improved by local search
-MOST_SETS = 1_500  # beyond that only covers of a limited number of cells are compared
-WORK = 250_000  # contrasts that a unit of effort may touch
+MOST_SETS = 6_000  # beyond that only covers of a limited number of cells are compared
+WORK = 11_000_000  # contrasts that the local search may touch for a unit of effort
+ENOUGH = 1_500_000  # contrasts for each wanted set, after which more would find no more
+POOL_SETS = 1_500  # wanted sets, beyond which no covers made by worth begin a pool
 POOL = 2_000  # views that are priced together
 ENTRIES = 400_000  # of the holdings of such a pool
 ROUNDS = 30  # of pricing
 USELESS = 1e-5  # share of the pool's views that are dropped at the end, all together
 ROUGH = 30  # steps of the shares in a first comparison
-
-Candidate = tuple[list[Block], Shares]
 
 
 def select_views(
@@ -39,12 +37,12 @@ def select_views(
     weights: Sequence[float] | None = None,
     max_cells: int | None = None,
     seed: int = 0,
-    effort: int = 4,
+    effort: int = 10,
 ) -> ViewPlan:
     """Views and shares that answer a workload with little expected error.
 
-    For power 2 no method is known that is sure to find the best; covers of several limits of cells, covers made by
-    their worth, and two kinds of local search on the exact error compete. For power 1 the problem is convex over
+    For power 2 no method is known that is sure to find the best; the best of covers of several limits of cells and of
+    covers made by their worth is improved by local search on the exact error. For power 1 the problem is convex over
     any pool of views: the best shares of a pool are found, then views that would improve on them join it, until there
     are none among the neighbours of those in use. The bound then holds for all views that were looked at.
 
@@ -63,7 +61,7 @@ def select_views(
     seed : int
         Same arguments and seed, same views.
     effort : int
-        Length of the searches, counted in work; 1 is about half a second.
+        Length of the searches, counted in work; 1 is about a third of a second.
 
     Returns
     -------
@@ -136,12 +134,10 @@ def _searched(contrasts: Contrasts, wanted: list[Block], limit: int, power: int,
     candidates = [_rough(contrasts, views, power) for views in _limited(contrasts, wanted, limit, power, seed)]
     if len(wanted) <= MOST_SETS:
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
-        starts = effort * max(1, min(STARTS, START_WORK // len(wanted)))
+        starts = max(1, min(STARTS, START_WORK // len(wanted)))
         candidates += [_rough(contrasts, cover.run(noise, rng), power) for noise in np.geomspace(0.01, 0.8, starts)]
-    candidates.sort(key=_error)
-    search = LocalSearch(contrasts, limit, power, Random(seed))
-    for views, shares in candidates[:TAKEN]:
-        candidates.append(search.run(views, shares.shares.tolist(), effort * WORK // TAKEN))
+        work = min(effort * WORK, ENOUGH * len(wanted))
+        candidates.append(LocalSearch(contrasts, cover, power, rng).run(min(candidates, key=_error), work))
     views, shares = min(candidates, key=_error)
     return views, best_shares(contrasts.holdings(views), power, start=shares.shares)
 
@@ -169,7 +165,7 @@ def _priced(contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, ef
     pool = dict.fromkeys(wanted)
     for views in _limited(contrasts, wanted, limit, 1, seed):
         pool.update(dict.fromkeys(views))
-    if len(wanted) <= MOST_SETS:
+    if len(wanted) <= POOL_SETS:
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, 1)
         rng = np.random.default_rng(seed)
         for noise in (0.01, 0.1, 0.3):

@@ -142,6 +142,7 @@ class Contrasts:
         self._places = {a: place for place, a in enumerate(self.weights)}
         self._orders = sorted({len(a) for a in self.weights})
         self._held: dict[Block, list[int]] = {}
+        self._cells: dict[Block, int] = {}
 
     def held(self, view: Block) -> list[int]:
         """The places of the contrasts that lie within a view."""
@@ -151,7 +152,9 @@ class Contrasts:
 
     def cells(self, view: Block) -> int:
         """The number of cells of a view."""
-        return prod(self.sizes[j] for j in view)
+        if view not in self._cells:
+            self._cells[view] = prod(self.sizes[j] for j in view)
+        return self._cells[view]
 
     def holdings(self, views: Sequence[Block]) -> "Holdings":
         """Which contrasts each of some views holds."""

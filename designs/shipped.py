@@ -8,11 +8,12 @@ from pathlib import Path
 from .groups import Group, Permutations
 from .letters import as_text, from_text
 from .named import base as named_base
-from .named import described
+from .named import described, points
 from .subsets import Block
 
 STARTERS = Path(__file__).with_name("starters.txt")
 PERMUTES = "~"  # begins a word that is a permutation; no block begins with so large a point
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SHIPPED = "X"  # begins the name of a base that is shipped
 INDUCED = Path(__file__).with_name("induced.txt")
 
@@ -84,7 +85,7 @@ def read(line: str) -> Shipped:
 @cache
 def shipped() -> dict[tuple[int, int, int], Shipped]:
     """All shipped designs by (v, k, t)."""
-    designs = map(read, STARTERS.read_text(encoding="ascii").splitlines())
+    designs = map(read, STARTERS.read_text(encoding="utf-8").splitlines())
     return {(design.group.v, design.k, design.t): design for design in designs}
 
 
@@ -123,16 +124,21 @@ class Copies:
         return f"a design induced by the {name}"
 
     def line(self) -> str:
-        """The line of text that `read_copies` reads."""
-        digits = "".join(map(_digit, self.numbers))
-        return f"{self.v} {self.k} {self.t} {self.size} {self.words.replace(' ', '-')} {digits}"
+        """The line of text that `read_copies` reads; it ends with the numbers as digits, the first the lowest."""
+        radix = max(2, max(self.numbers) + 1)
+        value = int("".join(DIGITS[number] for number in reversed(self.numbers)), radix)
+        return f"{self.v} {self.k} {self.t} {self.size} {self.words.replace(' ', '-')} {radix} {value:x}"
 
 
 def read_copies(line: str) -> Copies:
     """The induced design that a line of text tells."""
-    v, k, t, size, words, digits = line.split(" ")
-    numbers = tuple(int(digit, 36) for digit in digits)
-    return Copies(v=int(v), k=int(k), t=int(t), size=int(size), words=words.replace("-", " "), numbers=numbers)
+    v, k, t, size, words, radix, digits = line.split(" ")
+    words = words.replace("-", " ")
+    value, numbers = int(digits, 16), []
+    for _ in range(int(words.split(" ")[1]) if words.startswith(SHIPPED) else points(words)):
+        value, number = divmod(value, int(radix))
+        numbers.append(number)
+    return Copies(v=int(v), k=int(k), t=int(t), size=int(size), words=words, numbers=tuple(numbers))
 
 
 @cache
@@ -140,7 +146,3 @@ def shipped_copies() -> dict[tuple[int, int, int], Copies]:
     """All shipped induced designs by (v, k, t)."""
     designs = map(read_copies, INDUCED.read_text(encoding="ascii").splitlines())
     return {(design.v, design.k, design.t): design for design in designs}
-
-
-def _digit(number: int) -> str:
-    return "0123456789abcdefghijklmnopqrstuvwxyz"[number]

@@ -13,6 +13,8 @@ from .subsets import FloatArray, IntArray
 def anneal_copies(
     starts: IntArray,
     holders: IntArray,
+    parts: IntArray,
+    sizes: IntArray,
     copies: IntArray,
     widths: IntArray,
     costs: FloatArray,
@@ -21,14 +23,16 @@ def anneal_copies(
     cold: float,
     seed: int,
 ) -> Any:
-    """Move single copies from point to point, towards the least cost of all base blocks.
+    """Move copies from orbit to orbit of as many points, towards the least cost of all base blocks.
 
     Parameters
     ----------
-    starts, holders : array
-        The blocks through point p are ``holders[starts[p]:starts[p + 1]]``.
-    copies : array, shape (points,)
-        In place: how many points each base point stands for.
+    starts, holders, parts : array
+        The blocks that meet orbit i are ``holders[starts[i]:starts[i + 1]]``, in so many points as `parts` tells.
+    sizes : array, shape (orbits,)
+        Points of each orbit.
+    copies : array, shape (orbits,)
+        In place: how many points each base point of an orbit stands for.
     widths : array, shape (blocks,)
         In place: how many points each base block has come to hold.
     costs : array
@@ -46,22 +50,22 @@ def anneal_copies(
     best, best_copies = cost, copies.copy()
     cooling = (cold / hot) ** (1.0 / moves)
     temperature = hot
-    points = len(copies)
+    orbits = len(copies)
     for _ in range(moves):
         temperature *= cooling
-        giver, taker = np.random.randint(points), np.random.randint(points)
-        if giver == taker or copies[giver] == 0:
+        giver, taker = np.random.randint(orbits), np.random.randint(orbits)
+        if giver == taker or copies[giver] == 0 or sizes[giver] != sizes[taker]:
             continue
         change = 0.0
         for i in range(starts[giver], starts[giver + 1]):
             block = holders[i]
             change -= costs[widths[block]]
-            widths[block] -= 1
+            widths[block] -= parts[i]
             change += costs[widths[block]]
         for i in range(starts[taker], starts[taker + 1]):
             block = holders[i]
             change -= costs[widths[block]]
-            widths[block] += 1
+            widths[block] += parts[i]
             change += costs[widths[block]]
         if change <= 0 or np.random.random() < math.exp(-change / temperature):
             cost += change
@@ -72,7 +76,7 @@ def anneal_copies(
                 best_copies[:] = copies
             continue
         for i in range(starts[giver], starts[giver + 1]):
-            widths[holders[i]] += 1
+            widths[holders[i]] += parts[i]
         for i in range(starts[taker], starts[taker + 1]):
-            widths[holders[i]] -= 1
+            widths[holders[i]] -= parts[i]
     return best, best_copies

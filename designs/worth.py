@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from .error import Weights
-from .subsets import Block, BoolArray, IntArray
+from .subsets import Block, BoolArray
 
 
 class WorthCover:
@@ -29,66 +29,54 @@ class WorthCover:
     """
 
     def __init__(self, sizes: Sequence[int], sets: Sequence[Block], kappa: Weights, limit: int, power: int) -> None:
-        self._cells = np.array(sizes, np.float64)
+        self._sizes = np.array(sizes, np.float64)
         self._limit = limit
         self._root = 1 / (power + 1)
         self._sets = sets
-        self._lengths = np.array([len(s) for s in sets])
-        self._sums = np.array([sum(s) for s in sets])
-        self._kappa = np.array([kappa[s] for s in sets])
-        self._alone = (self._kappa * np.array([prod(sizes[j] for j in s) for s in sets])) ** self._root
-        points = np.array([j for s in sets for j in s])
-        owners = np.repeat(np.arange(len(sets)), self._lengths)[np.argsort(points, kind="stable")]
-        self._holders: list[IntArray] = np.split(owners, np.cumsum(np.bincount(points, minlength=len(sizes)))[:-1])
+        self._members = np.zeros((len(sets), len(sizes)))
+        for row, members in zip(self._members, sets, strict=True):
+            row[list(members)] = 1
+        weights = np.array([kappa[s] for s in sets])
+        cells = np.array([prod(sizes[j] for j in s) for s in sets], np.float64)
+        self._values = np.array([(weights * cells) ** self._root, weights])  # of each set on its own, and kappa
+        self._held: dict[Block, BoolArray] = {}
 
-    def run(self, noise: float, rng: np.random.Generator) -> list[Block]:
-        """Views that hold every wanted set; the choice of an attribute is random by a relative `noise`."""
+    def run(self, noise: float, rng: np.random.Generator, *, kept: Sequence[Block] = ()) -> list[Block]:
+        """Views that hold every wanted set which none of those that are kept holds.
+
+        The choice of an attribute is random by a relative `noise`.
+        """
         wanted = np.ones(len(self._sets), np.bool_)
+        if kept:
+            wanted = ~np.any([self._holds(view) for view in kept], axis=0)
         found: list[Block] = []
         while wanted.any():
-            left = np.flatnonzero(wanted)
-            view = self._grown(self._sets[int(rng.choice(left))], wanted, noise, rng)
-            wanted &= self._missing(view) > 0
+            start = self._sets[int(rng.choice(np.flatnonzero(wanted)))]
+            view = self._grown(start, wanted, noise, rng)
+            wanted &= ~self._holds(view)
             found.append(view)
         return found
 
-    def _missing(self, view: Block) -> IntArray:
-        """How many attributes of each set are not in the view."""
-        missing = self._lengths.copy()
-        for j in view:
-            missing[self._holders[j]] -= 1
-        return missing
+    def _holds(self, view: Block) -> BoolArray:
+        """Which sets lie within a view."""
+        if view not in self._held:
+            self._held[view] = self._members[:, list(view)].sum(axis=1) == self._members.sum(axis=1)
+        return self._held[view]
 
     def _grown(self, start: Block, wanted: BoolArray, noise: float, rng: np.random.Generator) -> Block:
-        missing, rest = self._lengths.copy(), self._sums.copy()
-        alone, kappa = np.zeros(len(self._cells)), np.zeros(len(self._cells))
-        members: list[int] = []
-        sums = np.zeros(2)
-
-        def take(j: int) -> None:
-            held = self._holders[j]
-            missing[held] -= 1
-            rest[held] -= j
-            done = held[(missing[held] == 0) & wanted[held]]
-            sums[:] += self._alone[done].sum(), self._kappa[done].sum()
-            last = held[(missing[held] == 1) & wanted[held]]
-            np.add.at(alone, rest[last], self._alone[last])
-            np.add.at(kappa, rest[last], self._kappa[last])
-            members.append(j)
-
-        singles = np.flatnonzero((self._lengths == 1) & wanted)
-        alone[self._sums[singles]], kappa[self._sums[singles]] = self._alone[singles], self._kappa[singles]
-        for j in start:
-            take(j)
-        cells = float(self._cells[members].prod())
-        worth = sums[0] / (cells * sums[1]) ** self._root
+        members, values = self._members[wanted], self._values[:, wanted]
+        outside = np.ones(len(self._sizes))
+        outside[list(start)] = 0
+        cells = self._sizes[list(start)].prod()
         while True:
-            grown = cells * self._cells
-            after = (sums[0] + alone) / (grown * (sums[1] + kappa)) ** self._root
-            after[(grown > self._limit) | (alone == 0)] = 0
-            after[members] = 0
+            missing = members @ outside
+            inside, gain = values @ (missing == 0), (values * (missing == 1)) @ members * outside
+            grown = cells * self._sizes
+            after = (inside[0] + gain[0]) / (grown * (inside[1] + gain[1])) ** self._root
+            after *= (grown <= self._limit) & (gain[0] > 0)
+            worth = inside[0] / (cells * inside[1]) ** self._root
             best = int(np.argmax(after * (1 + noise * rng.random(len(after)))))
             if after[best] <= worth:
-                return tuple(sorted(members))
-            worth, cells = after[best], grown[best]
-            take(best)
+                return tuple(np.flatnonzero(outside == 0).tolist())
+            cells = grown[best]
+            outside[best] = 0

@@ -44,5 +44,5 @@ def _views(name: str, sizes: list[int], power: int, smoke: bool) -> str:
     pairs = list(itertools.combinations(range(len(sizes)), 2))
     covers = [covering_views(sizes, max_cells=2**exponent) for exponent in ((8, 9) if smoke else range(6, 14))]
     uniform = min(expected_error(sizes, views, [1] * len(views), workload=pairs, power=power) for views in covers)
-    chosen = select_views(sizes, pairs, power=power, effort=1 if smoke else 4).expected_error
+    chosen = select_views(sizes, pairs, power=power, effort=1 if smoke else 10).expected_error
     return f"| {name} | {power} | {uniform:.4g} | {chosen:.4g} | {1 - chosen / uniform:.0%} |"

@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from margin.designs import projective_geometry
 from margin.designs.groups import Permutations
 from margin.designs.kramer_mesner import orbit_cover
 from margin.designs.offline import kept, main
+from margin.designs.offline_copies import _annealed, _orbits
 from margin.designs.permutations import (
     _closure,
     affine_line,
     affine_space,
     mathieu_group,
     projective_line,
+    projective_maps,
     random_subgroup,
     whole_groups,
     wreath_product,
@@ -57,6 +60,28 @@ def test_the_mathieu_group_keeps_a_steiner_system():
     octads = [one ^ other for one, other in itertools.combinations(words, 2) if len(one ^ other) == 8]
     octads += [one for pair in itertools.combinations(words, 3) if len(one := pair[0] ^ pair[1] ^ pair[2]) == 8]
     assert len(group.expand([tuple(sorted(octads[0]))])) == 759
+
+
+@pytest.mark.parametrize(("m", "q", "s"), [(2, 4, 1), (2, 5, 1), (3, 2, 1), (3, 3, 2)])
+def test_random_maps_of_a_projective_space_keep_its_flats(m, q, s):
+    flats = set(projective_geometry(m, q, s).blocks)
+    for images in projective_maps(m, q, Random(m * q)):
+        assert {tuple(sorted(images[p] for p in flat)) for flat in flats} == flats
+
+
+@pytest.mark.parametrize("words", ["P 2 4 1", "P 3 2 2"])
+def test_annealed_copies_cost_what_is_said(words):
+    """In orbits and in single points; the cost of a block is the square of the points it comes to hold."""
+    blocks = projective_geometry(*map(int, words.split()[1:])).blocks
+    orbit = _orbits(words, Random(1))
+    points, costs = len(orbit), np.arange(200.0) ** 2
+    assert orbit.max() + 1 < points
+    for numbers in (orbit, np.arange(points)):
+        copies = np.arange(numbers.max() + 1) % 3
+        before = copies[numbers].sum()
+        cost, found = _annealed(blocks, numbers, copies, costs, (50.0, 1.0), Random(0))
+        assert found[numbers].sum() == before and found.min() >= 0
+        assert cost == sum(found[numbers][list(block)].sum() ** 2 for block in blocks)
 
 
 @pytest.mark.parametrize("v", [8, 12, 24])
@@ -121,13 +146,13 @@ def test_what_no_orbits_cover_is_not_found():
     assert orbit_cover(Permutations(generators=(tuple(range(70)),)), 4, 3, below=10**6, steps=1, seed=0) is None
 
 
-@pytest.mark.parametrize("kind", ["orbits", "copies", "classes"])
+@pytest.mark.parametrize("kind", ["orbits", "blocks", "copies", "classes"])
 def test_the_long_searches_write_what_covers(kind, tmp_path):
     file = tmp_path / "found.txt"
     numbers = ["--k", "5", "5", "--v", "13", "14", "--tries", "3", "--moves", "1e4", "--seed", "2"]
     main([str(file), "--search", kind, "--t", "3", *numbers])
     for line in file.read_text().splitlines() if file.exists() else []:
-        if kind == "orbits":
+        if kind in ("orbits", "blocks"):
             assert coverage(read(line).blocks, read(line).group.v, 3).all()
         elif kind == "copies":
             copies = read_copies(line)

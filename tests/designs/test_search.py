@@ -140,8 +140,11 @@ def test_shipped_lines_are_read_as_they_were_written():
     group = Group(v=9, order=4, multiplier=3)
     design = Shipped(group=group, k=3, t=2, size=14, starters=((0, 1, 8), (2, 5, 7)), loose=((0, 8),))
     assert read(design.line()) == design
-    copies = Copies(v=12, k=4, t=2, size=20, words="P 2 3 1", numbers=(0, 1, 11))
-    assert read_copies(copies.line()) == copies
+    for numbers in [(0, 1, 11, *[0] * 10), (1,) * 12 + (0,), (0,) * 12 + (35,)]:
+        copies = Copies(v=sum(numbers), k=4, t=2, size=20, words="P 2 3 1", numbers=numbers)
+        assert read_copies(copies.line()) == copies
+    large = Shipped(group=Group(v=99, order=1), k=93, t=2, size=1, starters=(tuple(range(6, 99)),))
+    assert read(large.line()) == large and len(large.line().split()) == 7
 
 
 def test_the_long_search_writes_designs_that_cover(tmp_path):

@@ -77,7 +77,7 @@ def test_shares_of_marginals_that_have_nothing_in_common(power):
     assert plan.shares == pytest.approx(rough / rough.sum(), rel=0.35)
 
 
-@pytest.mark.parametrize(("sizes", "gain"), [(ADULT, 0.19), (RAW_ADULT, 0.3)], ids=["13 columns", "15 raw columns"])
+@pytest.mark.parametrize(("sizes", "gain"), [(ADULT, 0.2), (RAW_ADULT, 0.3)], ids=["13 columns", "15 raw columns"])
 def test_views_for_adult_are_better_than_any_uniform_cover(sizes, gain):
     """Laplace noise: against the best of greedy covers with one cell limit and equal shares."""
     workload = pairs(len(sizes))
@@ -115,12 +115,13 @@ def test_names_are_answered_with_names():
 
 
 def test_same_arguments_and_seed_same_views():
-    assert select_views(ADULT[:7], pairs(7), power=2, seed=4) == select_views(ADULT[:7], pairs(7), power=2, seed=4)
+    plans = [select_views(ADULT[:7], pairs(7), power=2, seed=4, effort=1) for _ in range(2)]
+    assert plans[0] == plans[1]
 
 
 def test_views_keep_to_the_cell_limit():
     for power in (1, 2):
-        plan = select_views(ADULT, pairs(13), power=power, max_cells=672)
+        plan = select_views(ADULT, pairs(13), power=power, max_cells=672, effort=1)
         assert max(math.prod(ADULT[j] for j in view) for view in plan.views) <= 672
 
 
