@@ -170,7 +170,9 @@ class Components:
             turn = self._turns[row]
             basis = transform(tuple(self._source.values[row].shape[place] for place in turn))
             masks = sum((basis.component >> here & 1) << place for here, place in enumerate(turn))
-            precision[self._shared[start : start + basis.cells]] = known[row][masks]
+            # Known is that of total times moment, which is the coefficient times the root of its marginal's cells.
+            cells = basis.cells / self._spread[start : start + basis.cells] ** 2
+            precision[self._shared[start : start + basis.cells]] = known[row][masks] * cells
             start += basis.cells
         return precision
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from .basis import Floats, Integers, transform
 from .batch import Batch, Solutions
-from .dual import Dual, LargeDual, is_large
 from .newton import Newton
-from .problem import Problem, Solution, Solver
+from .problem import Problem, Solution, Solver, Status
+from .shrinkage import strength_for
+from .split import dual_of
 from .tables import Axes, Tables
 
 _JOINT_CELLS = 1 << 20
@@ -27,10 +28,14 @@ class Reconstruction:
     With `Newton(context=K)` a marginal is reconstructed over up to K axes, the asked ones and those that are associated
     with them most, and projected: views that share axes with the context then speak, too. When the whole array is small
     it is reconstructed once and kept.
+
+    A `Newton` of no stated strength gets that of `strength_for` the tables.
     """
 
     def __init__(self, tables: Tables, solver: Solver) -> None:
         self.tables = tables
+        if isinstance(solver, Newton) and solver.strength is None:
+            solver = dataclasses.replace(solver, strength=strength_for(tables))
         self.solver = solver
 
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
@@ -41,7 +46,7 @@ class Reconstruction:
         batch = Batch.of(self.tables, asked)
         if isinstance(solver, Newton):
             return solver.solve(batch)
-        return Solutions.stack([solver.solve(problem) for problem in batch])
+        return Solutions.stack([_judged(problem, solver.solve(problem)) for problem in batch])
 
     def _in_context(self, solver: Newton, asked: list[Axes]) -> Solutions:
         if math.prod(self.tables.sizes) <= _JOINT_CELLS:
@@ -135,8 +140,22 @@ class _Surroundings:
     def _solve(self) -> Callable[[Floats], Floats]:
         """The inverse of the Hessian at the solution, for right-hand sides of shape (m, n)."""
         problem, ridge = self.problem, self.solver.ridge(self.problem)
-        dual = (LargeDual if is_large(problem.shape, len(ridge)) else Dual)(problem, ridge)
-        return dual.solver(self.solution.table.ravel() / problem.total)
+        return dual_of(problem, ridge).solver(self.solution.table.ravel() / problem.total)
+
+
+def _judged(problem: Problem, solution: Solution) -> Solution:
+    """What a solver of any origin says; a failure where that is not a table of the problem's shape, total and zeros."""
+    table = np.asarray(solution.table, np.float64)
+    if not solution.status.ok or (
+        table.shape == problem.shape
+        and np.isfinite(table).all()
+        and table.min() >= -1e-4 * problem.total
+        and abs(table.sum() - problem.total) <= 1e-3 * problem.total
+        and (problem.zeros is None or np.abs(table.ravel()[problem.zeros]).max(initial=0.0) <= 1e-4 * problem.total)
+    ):
+        return solution
+    nothing = np.full(problem.shape, math.nan)
+    return dataclasses.replace(solution, table=nothing, status=Status.FAILED, variance=None)
 
 
 def _ravel(digits: list[Integers], shape: tuple[int, ...]) -> Integers | int:

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import scipy.linalg
@@ -145,15 +145,22 @@ class Dual:
         return self._moments_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
-        """The covariances of the functions plus the ridge, shape (m, m), looked up in one extended transform."""
+        """The covariances of the functions plus the ridge, shape (m, m), looked up in one extended transform; it lasts
+        until the next call."""
         place, factor = _products(self.problem.shape, self.problem.index.tobytes())
-        mean = self.moments(distribution)
-        matrix: Floats = transform(self.problem.shape).extend(distribution).take(place)
+        mean, matrix = self.moments(distribution), self._work[0]
+        np.take(transform(self.problem.shape).extend(distribution), place, out=matrix, mode="clip")
         if factor is not None:
             matrix *= factor
-        matrix -= mean[:, None] * mean
+        if len(mean):
+            scipy.linalg.blas.dger(-1.0, mean, mean, a=matrix.T, overwrite_a=True)
         matrix.flat[:: len(mean) + 1] += self.ridge
-        return matrix
+        return np.asarray(matrix)
+
+    @cached_property
+    def _work(self) -> Floats:
+        """Room for two matrices: to ask for it each time takes longer than what is done with it."""
+        return np.empty((2, len(self.ridge), len(self.ridge)))
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
         """The map from right-hand sides to solutions of Hessian x solution = right, both of shape (m, ...)."""
@@ -163,17 +170,20 @@ class Dual:
         return lambda right: np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=True)[0])
 
     def inverse(self, distribution: Floats) -> Floats:
-        """The inverse of the Hessian, shape (m, m)."""
-        if not len(self.ridge):
-            return np.zeros((0, 0))
-        half = np.tril(scipy.linalg.lapack.dpotri(self._factor(distribution), lower=True)[0])
-        return np.asarray(half + np.tril(half, -1).T)
+        """The inverse of the Hessian, shape (m, m); it lasts until the next call."""
+        matrix = self._work[1]
+        if len(self.ridge):
+            factor = self._factor(distribution, clean=True)
+            half = scipy.linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)[0]
+            np.add(half, half.T, out=matrix)
+            matrix.flat[:: len(matrix) + 1] /= 2
+        return np.asarray(matrix)
 
-    def _factor(self, distribution: Floats) -> Floats:
-        """The lower triangular factor of the Hessian; what stands above it is of no meaning."""
+    def _factor(self, distribution: Floats, *, clean: bool = False) -> Floats:
+        """The lower triangular factor of the Hessian; what stands above it is zero if `clean`, or of no meaning."""
         # Straight from LAPACK: on small matrices the checks of the usual interface take longer than the work.
         hessian = self.hessian(distribution).T
-        factor, failed = scipy.linalg.lapack.dpotrf(hessian, lower=True, clean=False, overwrite_a=True)
+        factor, failed = scipy.linalg.lapack.dpotrf(hessian, lower=True, clean=clean, overwrite_a=True)
         if failed:
             raise np.linalg.LinAlgError("the Hessian is not positive definite")
         return np.asarray(factor)
@@ -203,15 +213,16 @@ class Dual:
         """
         problem, basis = self.problem, transform(self.problem.shape)
         inverse, mean = self.inverse(distribution), self.moments(distribution)
-        spread = inverse * np.sqrt(problem.variance)
-        matrix = spread @ spread.T
+        pulled, tilt = inverse @ (problem.variance * (inverse @ mean)), inverse @ problem.target
+        inverse *= np.sqrt(problem.variance)
+        weights = np.matmul(inverse, inverse.T, out=self._work[0])
         place, factor = _products(problem.shape, problem.index.tobytes())
         width = math.prod(basis.width(size) for size in problem.shape)
-        scaled = matrix if factor is None else factor * matrix
-        weights = np.bincount(place.ravel(), scaled.ravel(), width).astype(np.float64)
-        pulled, tilt = matrix @ mean, inverse @ problem.target
+        if factor is not None:
+            weights *= factor
+        summed = np.bincount(place.ravel(), weights.ravel(), width).astype(np.float64)
         linear, tilted = problem.functions(np.stack([pulled, tilt]))
-        quadratic = np.maximum(basis.narrow(weights) - 2 * linear + mean @ pulled, 0.0)
+        quadratic = np.maximum(basis.narrow(summed) - 2 * linear + mean @ pulled, 0.0)
         by_total = 1 + tilt @ mean - tilted
         return np.asarray(distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2))
 

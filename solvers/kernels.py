@@ -10,6 +10,15 @@ from .dual import REUSE
 from .elimination import again, factor, inverse_times
 from .loops import compiled, exponentials, extended, means, narrowed, sums
 
+_NEAR = 0.3
+"""When a step made the gradient this small a part of what it was, the factor still serves as a preconditioner."""
+
+_MANY = 64
+"""With fewer unknowns a new factor costs no more than what it saves."""
+
+_ENOUGH = 0.01
+"""The squared error, of the first, at which a direction is good enough."""
+
 
 @compiled
 def _evaluate(
@@ -128,6 +137,60 @@ def _spread_form(inverse: Floats, index: Integers, average: Floats, shape: Any, 
 
 
 @compiled
+def _times_hessian(
+    vector: Floats, index: Integers, ridge: Floats, shape: Any, cells: Floats, average: Floats, table: Floats,
+    spare: Floats, product: Floats,
+) -> None:  # fmt: skip
+    """The product of the dual's Hessian and a vector, by two transforms."""
+    table[:] = 0.0
+    centre = 0.0
+    for row in range(index.size):
+        table[index[row]] = vector[row]
+        centre += average[index[row]] * vector[row]
+    sums(table, spare, shape[0], shape[1])
+    for cell in range(cells.size):
+        table[cell] *= cells[cell]
+    means(table, spare, shape[0], shape[1])
+    for row in range(index.size):
+        product[row] = table[index[row]] - average[index[row]] * centre + ridge[row] * vector[row]
+
+
+@compiled
+def _improve(
+    index: Integers, ridge: Floats, shape: Any, cells: Floats, average: Floats, matrix: Floats, gradient: Floats,
+    direction: Floats, work: Any,
+) -> None:  # fmt: skip
+    """Solve Hessian x direction = gradient by two conjugate gradients, or one if that is near enough, preconditioned by
+    the factor that an earlier point left in `matrix`."""
+    table, spare, (residual, scaled, search, product) = work
+    size = index.size
+    direction[:size] = 0.0
+    residual[:size] = gradient[:size]
+    norm = goal = 0.0
+    for step in range(2):
+        scaled[:size] = residual[:size]
+        again(matrix, size, scaled)
+        last, norm = norm, 0.0
+        for row in range(size):
+            norm += residual[row] * scaled[row]
+        if step == 0:
+            goal = _ENOUGH * norm
+        elif norm <= goal:
+            break
+        share = norm / last if step > 0 else 0.0
+        for row in range(size):
+            search[row] = scaled[row] + share * search[row] if step > 0 else scaled[row]
+        _times_hessian(search, index, ridge, shape, cells, average, table, spare, product)
+        curvature = 0.0
+        for row in range(size):
+            curvature += search[row] * product[row]
+        length = norm / curvature
+        for row in range(size):
+            direction[row] += length * search[row]
+            residual[row] -= length * product[row]
+
+
+@compiled
 def _solve(
     index: Integers, target: Floats, ridge: Floats, tolerance: float, limit: int, shape: Any, pairs: Any,
     zeros: Integers, theta: Floats, cells: Floats, average: Floats, work: Any,
@@ -137,7 +200,7 @@ def _solve(
     Leaves the distribution in `cells`, the means of all functions in `average`, and the last factor in the work space.
     """
     sizes, binary = shape
-    spare, scale, trial_cells, trial, direction, gradient, matrix, first, second = work
+    spare, scale, trial_cells, trial, direction, gradient, matrix, first, second, vectors = work
     size = index.size
     value, before = _evaluate(theta, index, target, ridge, shape, zeros, cells, (spare, scale)), 0.0
     for step in range(limit + 1):
@@ -154,7 +217,12 @@ def _solve(
         if step == limit:
             break
         direction[:size] = gradient[:size]
-        if worst <= REUSE * before:
+        if size > _MANY and worst <= _NEAR * before:
+            _improve(
+                index, ridge, shape, cells, average, matrix, gradient, direction,
+                (first[: cells.size], spare, vectors),
+            )  # fmt: skip
+        elif worst <= REUSE * before:
             again(matrix, size, direction)
         else:
             table = average if binary else extended(cells, sizes, first, second)
@@ -205,13 +273,14 @@ def solve_range(
     spare, scale, average = np.empty(cell_count), np.empty(cell_count, np.int64), np.empty(cell_count)
     cells, trial_cells = np.empty(cell_count), np.empty(cell_count)
     trial, direction, gradient = np.empty(largest), np.empty(largest), np.empty(largest)
+    vectors = (np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest))
     padded = (largest + 7) // 8 * 8
     matrix, inverse = np.empty((largest, padded)), np.empty((largest, padded) if bars else (1, 1))
     digits = np.zeros((1 if binary else largest, sizes.size), np.int64)
     places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
     factors = np.zeros(places.shape)
     no_cells = np.empty(0, np.int64)
-    work = (spare, scale, trial_cells, trial, direction, gradient, matrix, first, second)
+    work = (spare, scale, trial_cells, trial, direction, gradient, matrix, first, second, vectors)
     for problem in range(start, stop):
         low, high = offsets[problem], offsets[problem + 1]
         size = high - low

@@ -8,8 +8,9 @@ import numpy as np
 
 from .basis import Floats
 from .batch import Batch, Solutions
-from .dual import REUSE, Dual, LargeDual, Penalised, contradicts, is_large, pairwise, reached
+from .dual import REUSE, Dual, Penalised, contradicts, is_large, pairwise, reached
 from .problem import Problem, Solution, Status
+from .split import dual_of
 from .threads import compiled_loops, in_parts, processors, single_thread
 
 
@@ -67,7 +68,8 @@ class Newton(Penalised):
         if isinstance(problem, Problem):
             return self._one(problem)
         unknowns = int((problem.offsets[1:] - problem.offsets[:-1]).max(initial=0))
-        kernels = None if is_large(problem.shape, unknowns) else compiled_loops("kernels", _numpy_seconds(problem))
+        by_blas = unknowns > _MANY_UNKNOWNS or is_large(problem.shape, unknowns)
+        kernels = None if by_blas else compiled_loops("kernels", _numpy_seconds(problem))
         if kernels is None:
             return Solutions.stack([self._one(one) for one in problem])
         return self._many(problem, kernels)
@@ -75,7 +77,7 @@ class Newton(Penalised):
     def _one(self, problem: Problem) -> Solution:
         started = time.process_time()
         ridge = self.ridge(problem)
-        dual = (LargeDual if is_large(problem.shape, len(problem.index)) else Dual)(problem, ridge)
+        dual = dual_of(problem, ridge)
         with single_thread():
             theta, steps = self._minimise(dual, pairwise(problem.shape, problem.index, problem.target))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
@@ -145,6 +147,10 @@ _STATUSES = np.array(
     [list(Status).index(status) for status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.FAILED)], dtype=np.int8
 )
 """By the compiled loops' codes."""
+
+
+_MANY_UNKNOWNS = 400
+"""With more of them the matrices are so large that LAPACK's speed decides."""
 
 
 def _numpy_seconds(batch: Batch) -> float:

@@ -144,7 +144,7 @@ class JointProjection:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         # The total keeps its place: an infinite weight.
         known = components.precision / components.metric
-        weight = np.where(components.order > 0, known * np.maximum(components.order, 1) ** -self.decay, np.inf)
+        weight = np.where(components.order > 0, known * np.maximum(components.order, 1.0) ** -self.decay, np.inf)
         cells = components.synthesise(observed)
         if components.empty is not None:
             cells[components.empty] = 0.0

@@ -28,7 +28,7 @@ class TrustExact(Penalised, OneByOne):
             dual.value,
             start,
             jac=lambda theta: dual.gradient(theta, dual.distribution(theta)),
-            hess=lambda theta: dual.hessian(dual.distribution(theta)),
+            hess=lambda theta: dual.hessian(dual.distribution(theta)).copy(),
             method="trust-exact",
             # The method measures the gradient by its length, which is no less than its largest entry.
             options={"maxiter": self.iterations, "gtol": self.tolerance, "max_trust_radius": 1e6},

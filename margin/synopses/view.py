@@ -16,7 +16,7 @@ from ..describe import describe
 from ..domain import Domain, View
 from ..errors import DomainError, SolverError
 from ..marginal import Floats, Marginal
-from ..solvers import Ladder, Newton, Population, Reconstruction, Rows, Solver, Tables, coverage_error
+from ..solvers import Ladder, Newton, Population, Reconstruction, Rows, Solutions, Solver, Tables, coverage_error
 from ..synopsis import Packed, Provenance, Synopsis
 from ..workload import Workload
 
@@ -146,7 +146,7 @@ class ViewSynopsis(Synopsis):
         axes = tuple(sorted(self.domain.axes(self.domain.view(view))))
         if self.tables.total <= 0:
             return math.nan
-        return coverage_error(self.tables, self.reconstruction, axes)
+        return coverage_error(self.tables, self._reconstruction.solver, axes)
 
     def population(self, n: int, *, seed: int = 0) -> Rows:
         """Synthetic rows, and how far their tables are from the views': see `margin.solvers.Population`.
@@ -250,7 +250,7 @@ class ViewSynopsis(Synopsis):
             return
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            solutions = self._reconstruction.solve(axes[some])
+            solutions = self._solved(axes[some])
             for place in solutions.failures:
                 names = ", ".join(self.domain.attributes[axis] for axis in axes[some[place]].tolist())
                 status = solutions[place].status.value
@@ -258,6 +258,13 @@ class ViewSynopsis(Synopsis):
             unknown = np.full_like(solutions.table, np.nan) if solutions.variance is None else solutions.variance
             for row, table, variance in zip(some.tolist(), solutions.table, unknown, strict=True):
                 counts[row], variances[row] = table, variance
+
+    def _solved(self, axes: Integers) -> Solutions:
+        try:
+            return self._reconstruction.solve(axes)
+        except Exception as error:  # the solver may be anybody's
+            name = type(self.reconstruction).__name__
+            raise SolverError(f"{name} broke down ({type(error).__name__}: {error}); try another solver") from error
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:

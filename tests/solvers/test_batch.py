@@ -141,6 +141,22 @@ def test_compiled_loops_give_numpys_numbers(kernels, sizes, threads):
         assert solution.residual == pytest.approx(plain.residual, abs=1e-8)
 
 
+def test_conjugate_gradients_between_factors_give_the_same_numbers(kernels):
+    """With more than 64 unknowns, here 175: all triples of ten axes."""
+    rng = np.random.default_rng(0)
+    array = rng.gamma(0.3, 30.0, (2,) * 10)
+    exact = tables_of(array, list(itertools.combinations(range(10), 3)), variance=100.0)
+    noisy = exact.with_values([value + rng.normal(0, 10.0, value.shape) for value in exact.values])
+    batch = Batch.of(ResidualConsistency()(noisy), [tuple(range(10))] * 2)
+    assert np.diff(batch.offsets).tolist() == [175, 175]
+    solver = Newton(threads=1, tolerance=1e-11)
+    plain, compiled = solver.solve(batch[0]), solver._many(batch, kernels)[0]
+    assert compiled.status is plain.status is Status.OPTIMAL
+    assert compiled.objective == pytest.approx(plain.objective, abs=1e-10)
+    assert compiled.table == pytest.approx(plain.table, rel=1e-6, abs=1e-8 * array.sum())
+    assert np.sqrt(compiled.variance) == pytest.approx(np.sqrt(plain.variance), rel=1e-4, abs=1e-4)
+
+
 def test_compiled_loops_tell_an_iteration_limit_and_may_skip_the_bars(kernels):
     batch = Batch.of(consistent(1, sizes=(2,) * 6, count=6), [(0, 1, 2, 3), (1, 2, 3, 5)])
     solutions = Newton(iterations=0, bars=False)._many(batch, kernels)

@@ -17,7 +17,6 @@ from margin.solvers import (
     Tables,
 )
 from margin.solvers.basis import transform
-from margin.solvers.consistency import Components
 
 
 def from_views(tables):
@@ -127,10 +126,6 @@ def test_projection_weighs_components_by_their_own_precision(seed):
         evidence.weighted[axes] = moments + (noise(scale=200.0, size=moments.shape) * evidence.precision[axes] if axes
                                              else 0.0)  # fmt: skip
     tables = evidence.tables()
-    components = Components(tables)
-    for axes, precision in evidence.precision.items():
-        if axes:
-            assert np.isclose(components.precision, precision).any()
     ours, theirs = JointProjection(tolerance=1e-7, iterations=20_000)(tables), ProjectionQP(solver="CLARABEL")(tables)
     scale = max(np.sqrt(tables.variances))
     for one, other in zip(ours.values, theirs.values, strict=True):
@@ -142,6 +137,18 @@ def test_projection_weighs_components_by_their_own_precision(seed):
     before = LatticeConsistency()(tables)
     for one, other in zip(tables.values, before.values, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seeds)
+def test_projection_does_not_depend_on_how_tables_were_told(seed):
+    """As tables with variances, or as the sum of what they say of each component: the same programme."""
+    plain = random_tables(seed, sizes=(2, 3, 2, 4), mean=3.0, noise=6.0)
+    told = from_views(plain)
+    project = JointProjection(tolerance=1e-8, iterations=50_000)
+    one, other = project(plain), project(told)
+    for row, view in enumerate(told.views):
+        np.testing.assert_allclose(other.values[row], one.project(one.covering(view), view), atol=1e-4)
 
 
 def test_what_does_not_fit_is_refused():

@@ -132,6 +132,14 @@ def test_joint_projection_solves_its_programme(decay, seed):
         assert cell.value == pytest.approx(value.ravel(), abs=1e-4)
 
 
+def test_a_decay_may_be_a_whole_number():
+    tables = ResidualConsistency()(random_tables(0, mean=1.0))
+    for one, other in zip(
+        JointProjection(decay=2)(tables).values, JointProjection(decay=2.0)(tables).values, strict=True
+    ):
+        assert one == pytest.approx(other)
+
+
 @pytest.mark.parametrize("sizes", [(2,) * 6, (2, 3, 4, 2, 5), (1, 4, 3, 1), (70, 2, 3)], ids=str)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):

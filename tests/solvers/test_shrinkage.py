@@ -1,0 +1,79 @@
+"""How strongly maximum entropy is relaxed: more only where pairs are known to say little."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from margin.solvers import Newton, Reconstruction, ResidualConsistency, Tables
+from margin.solvers.shrinkage import strength_for
+
+VIEWS = tuple(tuple(range(start, start + 6)) for start in range(0, 18, 3))
+
+
+def noisy(array_of, scale: float, seed: int = 0, axes: int = 24) -> Tables:
+    """Views of 24 binary axes, of rows drawn by `array_of`, with noise of this standard deviation."""
+    rng = np.random.default_rng(seed)
+    rows = array_of(rng, axes)
+    values = []
+    for view in VIEWS:
+        table = np.zeros((2,) * len(view))
+        np.add.at(table, tuple(rows[:, axis] for axis in view), 1.0)
+        values.append(table + rng.normal(0, scale, table.shape))
+    raw = Tables(sizes=(2,) * axes, views=VIEWS, values=tuple(values), variances=(scale**2,) * len(VIEWS))
+    return ResidualConsistency()(raw)
+
+
+def independent(rng, axes):
+    return (rng.random((20_000, axes)) < 0.4).astype(np.int64)
+
+
+def classes(rng, axes):
+    rate = rng.beta(0.7, 0.7, (5, axes))
+    return (rng.random((20_000, axes)) < rate[rng.integers(0, 5, 20_000)]).astype(np.int64)
+
+
+def test_independent_axes_call_for_more_and_related_ones_do_not():
+    assert strength_for(noisy(independent, 30.0)) > 10
+    assert strength_for(noisy(classes, 30.0)) == 1.0
+
+
+def test_it_lowers_the_error_where_noise_is_all_there_is():
+    tables = noisy(independent, 100.0)
+    asked, truth = np.array([[0, 1, 3, 4, 6, 7, 9, 10]]), np.full((), 20_000.0)
+    for _ in range(8):
+        truth = np.multiply.outer(truth, [0.6, 0.4])
+    usual, suited = (
+        np.linalg.norm(Reconstruction(tables, Newton(bars=False, strength=strength)).solve(asked).table - truth)
+        for strength in (1.0, None)
+    )
+    assert suited < 0.95 * usual
+
+
+def test_a_stated_strength_is_kept_and_told():
+    tables = noisy(independent, 30.0)
+    for strength in (2.0, 0.5):
+        solutions = Reconstruction(tables, Newton(strength=strength)).solve([(0, 9)])
+        assert (solutions.relaxation == strength).all()
+    assert (Reconstruction(tables, Newton()).solve([(0, 9)]).relaxation == strength_for(tables)).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"sizes": (2,) * 23 + (3,)},
+        {"views": ((0,), (1,)), "values": (np.array([5.0, 4.0]), np.array([6.0, 3.0])), "variances": (1.0, 1.0)},
+    ],
+    ids=["categories", "no pair held"],
+)
+def test_where_nothing_can_be_told_it_is_the_usual(change):
+    assert strength_for(dataclasses.replace(noisy(independent, 30.0), **change)) is None
+
+
+def test_few_pairs_prove_little():
+    rng = np.random.default_rng(0)
+    raw = Tables(
+        sizes=(2, 2, 2), views=((0, 1), (1, 2)), values=tuple(25 + rng.normal(0, 9, (2, 2)) for _ in range(2)),
+        variances=(81.0, 81.0),
+    )  # fmt: skip
+    assert strength_for(ResidualConsistency()(raw)) == 1.0

@@ -1,0 +1,81 @@
+"""The Hessian eliminated category by category, against the whole one."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from cases import random_tables, tables_of
+
+from margin.solvers import JointProjection, Newton, Problem, ResidualConsistency, Status, TrustExact, Zeros
+from margin.solvers.dual import Dual, pairwise
+from margin.solvers.split import SplitDual, dual_of
+
+
+def problem(sizes, seed, **options) -> Problem:
+    tables = JointProjection()(ResidualConsistency()(random_tables(seed, sizes=sizes, **options)))
+    return Problem.of(tables, tuple(range(len(sizes))))
+
+
+SHAPES = [(2, 20, 3), (30, 4), (3, 2, 4, 12), (1, 9, 1, 2), (2, 2, 2, 2, 11), (7,)]
+
+
+@pytest.mark.parametrize("sizes", SHAPES, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_directions_and_variances_are_those_of_the_whole_hessian(sizes, seed):
+    one = problem(sizes, seed, count=4, mean=30.0)
+    ridge = Newton().ridge(one)
+    whole, split = Dual(one, ridge), SplitDual(one, ridge)
+    distribution = whole.distribution(pairwise(one.shape, one.index, one.target))
+    gradient = np.random.default_rng(seed).normal(size=len(ridge))
+    for again in (False, True):
+        expected = whole.direction(distribution, gradient, again=again)
+        assert split.direction(distribution, gradient, again=again) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+    variance = whole.variance(distribution)
+    assert split.variance(distribution) == pytest.approx(variance, rel=1e-7, abs=1e-9 * variance.max())
+
+
+WIDE = (40, 5, 4, 3)
+PAIRS = [(0, 1), (0, 2), (0, 3), (1, 2, 3)]
+
+
+def wide() -> Problem:
+    """Few attributes beside one of forty categories, which every pair with it is known of."""
+    tables = tables_of(np.random.default_rng(0).gamma(1.0, 10.0, WIDE), PAIRS, variance=400.0)
+    return Problem.of(tables, (0, 1, 2, 3))
+
+
+def test_it_is_chosen_where_one_axis_has_many_categories_and_gives_the_same_answer():
+    one = wide()
+    assert type(dual_of(one, Newton().ridge(one))) is SplitDual
+    solution, other = Newton().solve(one), TrustExact().solve(one)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(other.objective, abs=1e-9)
+    assert solution.table == pytest.approx(other.table, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("what", ["zeros", "exact"])
+def test_empty_cells_and_exact_targets(what):
+    one = wide()
+    if what == "zeros":
+        zeros = Zeros(sizes=WIDE, boxes=(((0, (3, 4)), (1, (0,))),)).cells((0, 1, 2, 3)).ravel()
+        one = dataclasses.replace(one, zeros=zeros)
+    else:
+        variance = one.variance.copy()
+        variance[one.order == 1] = 0.0
+        one = dataclasses.replace(one, variance=variance)
+    ridge = Newton().ridge(one)
+    assert type(dual_of(one, ridge)) is SplitDual
+    solution = Newton().solve(one)
+    assert solution.status is Status.OPTIMAL
+    whole = Dual(one, ridge).variance(solution.table.ravel() / one.total)
+    assert solution.variance.ravel() == pytest.approx(whole, rel=1e-5, abs=1e-7 * whole.max())
+
+
+def test_uneven_ridges_and_functions_known_in_part_need_the_whole_hessian():
+    one = wide()
+    uneven = Newton().ridge(one)
+    uneven[-1] *= 2
+    assert type(dual_of(one, uneven)) is Dual
+    kept = np.arange(len(one.index)) != len(one.index) - 1
+    part = dataclasses.replace(one, index=one.index[kept], target=one.target[kept], variance=one.variance[kept])
+    assert type(dual_of(part, Newton().ridge(part))) is Dual
