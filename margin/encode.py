@@ -201,7 +201,7 @@ class Encoder:
             codes = np.where(outside, self._need(self._other, missing=False), codes.astype(np.int64))
         if absent is not None and absent.any():
             codes = np.where(absent, self._need(self._missing, missing=True), codes.astype(np.int64))
-        return codes.astype(self._dtype)
+        return codes.astype(self._dtype, copy=False)
 
     def _by_distinct(self, column: Any) -> Codes:
         """One call of `attribute.code` a distinct value, remembered from batch to batch."""

@@ -52,14 +52,14 @@ class FilesSource:
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, at most `ROWS` rows at a time."""
-        return encode_batches(self.columns(domain.attributes), domain)
+        return encode_batches(self.columns(domain.attributes, numbers=True), domain)
 
-    def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+    def columns(self, names: Sequence[str], *, numbers: bool = False) -> Generator[Sequence[Any]]:
+        """See `FileSource.columns`."""
         for path in self.paths:
             partitions, source = _partitions(path), self._file(path)
             read = [name for name in names if name not in partitions] or [source.fields()[0].name]
-            for arrays in source.columns(read):
+            for arrays in source.columns(read, numbers=numbers):
                 found = dict(zip(read, arrays, strict=True))
                 rows = len(arrays[0])
                 yield [_constant(partitions[name], rows) if name in partitions else found[name] for name in names]

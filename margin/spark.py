@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from .domain import Domain, View
 from .encode import Batch, check_type, code_type, locate, quietly
 from .errors import DataError
-from .spark_tasks import CodesTask, KeysTask, Layout, TablesTask, WordsTask, width
+from .grid import Grid
+from .spark_tasks import BytesTask, CellsTask, CodesTask, KeysTask, Layout, TablesTask, width
 
 __all__ = ["SparkSource"]
 
@@ -62,9 +63,9 @@ class SparkSource:
         """The true tables of some views; see `counting.count`. Only these come to the driver."""
         return _tables(*self._packed(domain), views)
 
-    def distinct(self, domain: Domain, view: View) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
-        """The distinct rows of a view, grouped by the executors, and how often each comes: arrays, by partitions."""
-        return _distinct(*self._packed(domain), view)
+    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
+        """The non-zero cells of a view, grouped by the executors, where they stay; see `SparkCells`."""
+        return SparkCells(*self._packed(domain), view, leaves, nodes)
 
     def bounded(self, unit: str, max_rows: int, key: bytes) -> "BoundedSparkSource":
         """A source of at most so many rows of each unit, grouped by the executors; see `units.BoundedSource`."""
@@ -131,9 +132,9 @@ class BoundedSparkSource:
         """The true tables of some views over the rows that are kept."""
         return _tables(*self._kept(domain), views)
 
-    def distinct(self, domain: Domain, view: View) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
-        """The distinct rows of a view, of those that are kept; see `SparkSource.distinct`."""
-        return _distinct(*self._kept(domain), view)
+    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
+        """The non-zero cells of a view, of the rows that are kept; see `SparkSource.cells`."""
+        return SparkCells(*self._kept(domain), view, leaves, nodes)
 
     def _kept(self, domain: Domain) -> tuple[Any, Layout]:
         from pyspark.sql import Window
@@ -143,6 +144,56 @@ class BoundedSparkSource:
         rank = sql.row_number().over(Window.partitionBy("unit").orderBy("place"))
         kept = frame.withColumn("rank", rank).where(sql.col("rank") <= self._max_rows)
         return kept.drop("unit", "place", "rank"), layout
+
+
+class SparkCells:
+    """The nodes that some row is in and their counts, on the executors' disks: see `private.cell_counts.Cells`.
+
+    Rows are grouped, and trees of sums made of them, by the executors. What they found is kept on their disks, so that
+    it is the same each time; should one be lost, its part is counted again, to the same integers. The driver sees it a
+    partition at a time, where it draws noise, and holds no more than that and what a summary keeps.
+
+    Parameters
+    ----------
+    frame, layout
+        The rows.
+    view, leaves, nodes
+        See `CellsTask`.
+
+    Raises
+    ------
+    DataError
+        When a row does not fit, or the job fails.
+    """
+
+    def __init__(self, frame: Any, layout: Layout, view: View, leaves: Grid, nodes: Grid) -> None:
+        from pyspark import StorageLevel
+        from pyspark.sql import functions as sql
+
+        task = CellsTask(layout, view, leaves, nodes)
+        added = frame.mapInArrow(task.__call__, task.schema).groupBy(*task.words)
+        sums = added.agg(sql.sum("count").alias("count"), sql.min("problem").alias("problem"))
+        self._sums = sums.where("count != 0 or problem is not null").persist(StorageLevel.DISK_ONLY)
+        try:
+            with _job(frame) as run:
+                found = run(lambda: self._sums.agg(sql.count("*"), sql.min("problem")).collect()[0])
+            if found[1] is not None:
+                raise DataError(found[1])
+        except BaseException:
+            self.close()
+            raise
+        self.number = int(found[0])
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Nodes, as words of their grid, shape (nodes, words), and their counts, some at a time."""
+        for columns in _columns(self._sums.drop("problem"), BytesTask()):
+            *words, counts = (np.frombuffer(column, np.int64) for column in columns)
+            yield np.stack(words, axis=1), counts
+
+    def close(self) -> None:
+        """Free the disks."""
+        with contextlib.suppress(Exception):  # the session may be gone
+            self._sums.unpersist()
 
 
 def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
@@ -182,29 +233,14 @@ def _tables(frame: Any, layout: Layout, views: Iterable[Iterable[str]]) -> list[
     return [table.reshape(domain.shape(view)) for view, table in zip(checked, tables, strict=True)]
 
 
-def _distinct(frame: Any, layout: Layout, view: View) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
-    inner = layout.domain.restrict(view)
-    packed = Layout.of(inner, range(len(inner)))
-    task = WordsTask(layout, packed)
-    words = [f"w{at}" for at in range(len(packed.words))]
-    grouped = frame.mapInArrow(task.__call__, task.schema).groupBy("problem", *words).count()
-    for columns in _columns(grouped, packed):
-        yield _named(inner, columns), np.frombuffer(columns[-1], np.int64)
-
-
 def _batches(frame: Any, layout: Layout) -> Iterator[Batch]:
-    for columns in _columns(frame, layout):
-        yield _named(layout.domain, columns)
+    for columns in _columns(frame, CodesTask(layout)):
+        pairs = zip(layout.domain.items(), columns, strict=True)
+        yield {name: np.frombuffer(column, code_type(attribute)) for (name, attribute), column in pairs}
 
 
-def _named(domain: Domain, columns: Sequence[bytes]) -> Batch:
-    pairs = zip(domain.items(), columns, strict=False)
-    return {name: np.frombuffer(column, code_type(attribute)) for (name, attribute), column in pairs}
-
-
-def _columns(frame: Any, layout: Layout) -> Iterator[Sequence[bytes]]:
-    """The bytes of the columns of codes, batch by batch."""
-    task = CodesTask(layout)
+def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes]]:
+    """The bytes of columns, batch by batch, a partition at a time."""
     with _job(frame) as run:
         rows = run(lambda: frame.mapInArrow(task.__call__, task.schema).toLocalIterator())
         while (row := run(lambda: next(rows, None))) is not None:
@@ -223,8 +259,16 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
     def failed(error: Exception) -> str:
         return f"the Spark data frame cannot be counted: its job failed ({type(error).__name__}); see Spark's own log"
 
+    def run(action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except Exception as error:
+            if _interrupted(error):
+                raise KeyboardInterrupt from None
+            raise
+
     try:
-        yield lambda action: quietly(action, failed)
+        yield lambda action: quietly(partial(run, action), failed)
     except BaseException:
         with contextlib.suppress(Exception):
             session.interruptTag(tag)
@@ -232,6 +276,11 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
     finally:
         with contextlib.suppress(Exception):  # the session may be gone, which was told already
             session.removeTag(tag)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error came up while Ctrl-C was handled: Spark cancels its jobs then, and tells of these instead."""
+    return error is not None and (isinstance(error, KeyboardInterrupt) or _interrupted(error.__context__))
 
 
 def _quoted(name: str) -> str:

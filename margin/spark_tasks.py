@@ -12,9 +12,10 @@ from .counting import CountPlan
 from .domain import Domain, View
 from .encode import ROWS, Encoder, code_type, not_provided
 from .errors import DataError
+from .grid import Grid, counted
 from .units import order, texts
 
-__all__ = ["CodesTask", "KeysTask", "Layout", "TablesTask", "WordsTask", "width"]
+__all__ = ["BytesTask", "CellsTask", "CodesTask", "KeysTask", "Layout", "TablesTask", "width"]
 
 _LONGEST = 63  # bits of a long that hold codes
 
@@ -142,8 +143,7 @@ class TablesTask:
 
 @dataclass(frozen=True)
 class CodesTask:
-    """Gives the codes of the rows of a partition, a batch a row: the bytes of each attribute's, and of their counts
-    where there is a column `count`."""
+    """Gives the codes of the rows of a partition, a batch a row: the bytes of each attribute's."""
 
     layout: Layout
     schema = "columns array<binary>, problem string"
@@ -151,40 +151,64 @@ class CodesTask:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        kind = pa.list_(pa.binary())
         try:
-            for batch, codes in self.layout.rows(batches):
-                if "count" in batch.schema.names:
-                    codes.append(batch.column(batch.schema.get_field_index("count")).to_numpy())
-                columns = pa.array([[column.tobytes() for column in codes]], kind)
-                yield _row(columns=columns, problem=pa.nulls(1, pa.string()))
+            for _, codes in self.layout.rows(batches):
+                yield _bytes(codes)
         except DataError as error:
-            yield _row(columns=pa.nulls(1, kind), problem=pa.array([str(error)]))
+            yield _row(columns=pa.nulls(1, pa.list_(pa.binary())), problem=pa.array([str(error)]))
 
 
 @dataclass(frozen=True)
-class WordsTask:
-    """Gives the codes of some attributes of each row, packed, to be grouped."""
+class CellsTask:
+    """Gives the nodes that the rows of a partition are in, as words of a grid, and their counts, to be added up.
+
+    Parameters
+    ----------
+    view
+        The attributes whose cells are counted.
+    leaves, nodes
+        See `private.cell_counts.cells_in`.
+    """
 
     layout: Layout
-    packed: Layout
+    view: View
+    leaves: Grid
+    nodes: Grid
+
+    @property
+    def words(self) -> list[str]:
+        """The columns that hold a node."""
+        return [f"w{at}" for at in range(len(self.nodes.radices))]
 
     @property
     def schema(self) -> str:
-        return ", ".join(["problem string", *(f"w{at} bigint" for at in range(len(self.packed.words)))])
+        return ", ".join([*(f"{word} bigint" for word in self.words), "count bigint", "problem string"])
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        places = [self.layout.domain.attributes.index(name) for name in self.packed.domain]
+        places = [self.layout.domain.attributes.index(name) for name in self.view]
         try:
             for _, codes in self.layout.rows(batches):
-                words = self.packed.pack([codes[place] for place in places])
-                columns = {f"w{at}": pa.array(word) for at, word in enumerate(words)}
-                yield _row(problem=pa.nulls(len(codes[0]), pa.string()), **columns)
+                words, counts = counted(self.leaves.pack([codes[place] for place in places]))
+                if self.nodes.axes != self.leaves.axes:
+                    words, counts = self.nodes.spread(self.leaves.unpack(words), counts)
+                columns = dict(zip(self.words, map(pa.array, words.T), strict=True))
+                yield _row(**columns, count=pa.array(counts), problem=pa.nulls(len(counts), pa.string()))
         except DataError as error:
-            columns = dict.fromkeys((f"w{at}" for at in range(len(self.packed.words))), _zero())
-            yield _row(problem=pa.array([str(error)]), **columns)
+            zeros = dict.fromkeys([*self.words, "count"], _zero())
+            yield _row(**zeros, problem=pa.array([str(error)]))
+
+
+@dataclass(frozen=True)
+class BytesTask:
+    """Gives the rows of a partition, columns of longs, a batch a row: the bytes of each column."""
+
+    schema = CodesTask.schema
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in _gathered(batches):
+            yield _bytes([column.to_numpy() for column in batch.columns])
 
 
 @dataclass(frozen=True)
@@ -235,6 +259,13 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
             waiting, rows = [], 0
     if rows:
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+
+def _bytes(columns: Sequence[NDArray[Any]]) -> Any:
+    import pyarrow as pa
+
+    held = pa.array([[column.tobytes() for column in columns]], pa.list_(pa.binary()))
+    return _row(columns=held, problem=pa.nulls(1, pa.string()))
 
 
 def _row(**columns: Any) -> Any:

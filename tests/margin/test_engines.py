@@ -125,6 +125,53 @@ def test_what_does_not_fit_is_refused_by_name(engine, folder, columns, message):
     refused(action, message)
 
 
+def test_truth_values_mean_the_same_from_every_engine(folder):
+    """As numbers, which Parquet's are read as, as words, and as intervals; with and without nulls."""
+    table = pyarrow.table({"a": [True, False, True, None], "b": [True, False, False, True], "who": [True, False] * 2})
+    forms = [
+        {"size": 2, "missing": 1},
+        {"values": [False, True], "missing": "?"},
+        {"values": ["true", "false"], "missing": "?"},
+        {"values": ["0", "no"], "other": "o", "missing": "?"},
+        {"bins": [0, 1, 2], "missing": "?"},
+    ]
+    for form in forms:
+        domain = Domain({"a": form, "b": form})
+        views = [["a", "b"], ["a"]]
+        expected = by_hand(domain, table, views)
+        kept = count(bound(open_source(table), "who", 1, KEY), domain, views)
+        for place, engine in enumerate(("Parquet", "folder", "SQL")):
+            (folder / str(place)).mkdir(exist_ok=True)
+            data = ENGINES[engine](table, folder / str(place))
+            assert_equal(count(data, domain, views), expected)
+            assert_equal(count(bound(open_source(data), "who", 1, KEY), domain, views), kept)
+
+
+MIXED = {"one.parquet": {"a": [1], "b": ["x"]}, "two.parquet": {"a": ["s3cr3t"], "b": ["x"]}}
+
+
+@pytest.mark.parametrize(
+    ("files", "data", "message"),
+    [
+        ({"t.parquet": {"a": [1]}}, "t.parquet", "t.parquet' has no column named 'b'"),
+        ({"t.parquet": {"a": [[1]], "b": ["x"]}}, "t.parquet", "column 'a' is of type list"),
+        ({"t.parquet": {"a": [1], "b": ["s3cr3t"]}}, "t.parquet", "column 'b' holds a value"),
+        (MIXED, "*.parquet", "numbers in data file 'one.parquet' but texts in 'two.parquet'"),
+        ({}, Sql("SELECT 1 AS a"), "the result of the SQL query has no column named 'b'"),
+        ({}, Sql("SELECT 1 AS a, 's3cr3t' AS b"), "column 'b' holds a value"),
+        ({}, Sql("SELECT 1 AS a, 'x' AS b", attach="none.duckdb"), "'none.duckdb' cannot be opened"),
+    ],
+)
+def test_nothing_is_charged_for_what_cannot_be_counted(tmp_path, monkeypatch, files, data, message):
+    monkeypatch.chdir(tmp_path)
+    for name, columns in files.items():
+        pq.write_table(pyarrow.table(columns), name)
+    margin.Ledger("agency.db").register("people", margin.PureDP(1))
+    charge = margin.Ledger("agency.db").dataset("people")
+    refused(lambda: margin.release(data, domain=NARROW, budget=margin.PureDP(1), ledger=charge), message)
+    margin.release({"a": [1], "b": ["x"]}, domain=NARROW, budget=margin.PureDP(1), ledger=charge)  # all is left
+
+
 def test_types_that_differ_from_file_to_file(tmp_path):
     for name, values in (("1", [1, 2]), ("2", ["s3cr3t", "2"])):
         part = tmp_path / f"b={name}s3cr3t"

@@ -6,8 +6,10 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +18,11 @@ import pytest
 from engines import assert_equal, by_hand, example
 
 import margin
-from margin import DataError, Domain, SparkSource, spark, spark_tasks
-from margin.axes import Leaves
+from margin import DataError, Domain, SparkSource, axes, grid, spark, spark_tasks
+from margin.axes import Halves, Leaves, Tree
 from margin.counting import count
+from margin.grid import Grid, ordered
 from margin.private.cell_counts import cells_in
-from margin.private.grid import Grid
 from margin.source import open_source
 from margin.units import bound
 
@@ -117,12 +119,47 @@ def test_the_cells_of_a_huge_view_are_grouped_by_the_executors(local):
     domain, table, _ = example(11, 12, 300)
     source = SparkSource(local.createDataFrame(table).repartition(2))
     view = domain.attributes[2:9]
-    grid = Grid([Leaves(size) for size in domain.shape(view)])
-    for one, other in ((source, open_source(table)), (bound(source, "person", 2, KEY), None)):
-        other = other or bound(open_source(table), "person", 2, KEY)
-        found, expected = (cells_in(it, domain, view, grid) for it in (one, other))
-        assert np.array_equal(found[0], expected[0]) and np.array_equal(found[1], expected[1])
-    assert sum(len(times) for _, times in source.distinct(domain, view)) == len(cells_in(source, domain, view, grid)[1])
+    leaves = Grid([Leaves(size) for size in domain.shape(view)])
+    trees = Grid([Tree(leaves.axes[0].size), Halves(leaves.axes[1].size), *leaves.axes[2:]])
+    for nodes in (leaves, trees):
+        with closing(cells_in(source, domain, view, leaves, nodes)) as there:
+            compare(there, cells_in(open_source(table), domain, view, leaves, nodes))
+    kept, expected = (bound(it, "person", 2, KEY) for it in (source, open_source(table)))
+    with closing(cells_in(kept, domain, view, leaves, leaves)) as there:
+        compare(there, cells_in(expected, domain, view, leaves, leaves))
+    assert nothing_is_left(local)
+
+
+def compare(there, here):
+    """The same cells each time, a partition at a time, and none twice."""
+    assert there.number == here.number > 50
+    for _ in range(2):
+        blocks = list(there.blocks())
+        assert len(blocks) > 1
+        words, counts = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        order = ordered(words)
+        assert np.array_equal(words[order], here.words) and np.array_equal(counts[order], here.counts)
+
+
+def nothing_is_left(local):
+    return local.sparkContext._jsc.getPersistentRDDs().isEmpty()
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [margin.PrioritySample(size=5000), margin.Dyadic(margin.HighPass(theta=1), check=False)],
+)
+def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
+    """With next to no noise: all of the executors' cells are kept, as of the same cells in memory."""
+    rows = np.random.default_rng(1).integers(0, 40, (400, 2))
+    table = pa.table({"a": rows[:, 0], "b": rows[:, 1]})
+    domain = {"a": 40, "b": 10**6}
+    one, other = (
+        margin.simulate(data, domain=domain, budget=margin.PureDP(10**4), mechanism=mechanism, seed=1).synopsis
+        for data in (local.createDataFrame(table).repartition(3), table)
+    )
+    assert np.array_equal(one.codes, other.codes) and np.array_equal(one.values, other.values)
+    assert nothing_is_left(local)
 
 
 def test_a_release_of_a_spark_frame(local):
@@ -152,6 +189,9 @@ def test_what_does_not_fit_is_refused_by_name(local, columns, message):
         count(source, SMALL, [["a"]])
 
     refused(action, message)
+    mechanism = margin.HighPass(theta=9)
+    refused(lambda: margin.release(source, domain=SMALL, budget=margin.PureDP(1), mechanism=mechanism), message)
+    assert nothing_is_left(local)
 
 
 def test_a_unit_must_be_told(local):
@@ -167,6 +207,8 @@ def test_a_job_that_fails_says_so_without_the_rows(local):
     frame = local.range(3).mapInArrow(broken, "a int, b string")
     refused(lambda: count(frame, SMALL, [["a"]]), "its job failed")
     refused(lambda: margin.release(frame, domain=SMALL, budget=margin.PureDP(1)), "its job failed")
+    mechanism = margin.HighPass(theta=9)
+    refused(lambda: margin.release(frame, domain=SMALL, budget=margin.PureDP(1), mechanism=mechanism), "its job failed")
 
 
 def refused(action, message):
@@ -176,16 +218,40 @@ def refused(action, message):
     assert "s3cr3t" not in str(caught.value)
 
 
+def test_an_interrupted_count_is_cancelled_on_the_cluster(local):
+    def slow(batches):
+        time.sleep(30)
+        yield from batches
+
+    frame = local.createDataFrame(pa.table({"a": [0, 1], "b": ["x", "y"]})).mapInArrow(slow, "a long, b string")
+    stop = threading.Timer(2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    stop.start()
+    with pytest.raises(KeyboardInterrupt, match="nothing was drawn, so nothing should be charged"):
+        margin.release(frame, domain=SMALL, budget=margin.PureDP(1))
+    stop.join()
+    tracker = local.sparkContext.statusTracker()
+    for _ in range(50):
+        if not tracker.getActiveJobsIds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the job goes on")
+
+
 def test_what_is_no_frame():
     refused(lambda: SparkSource([1]), "not a list")
 
 
 def test_nothing_random_is_in_reach_of_a_task():
     """Tasks are repeated: noise drawn in one would be drawn twice. They may import neither entropy nor noise."""
-    for module in (spark, spark_tasks):
+    for module in (spark, spark_tasks, grid, axes):
         tree = ast.parse(Path(module.__file__).read_text())
         names = {part.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for part in node.names}
-        modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        modules = {
+            part
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for part in (node.module or "").split(".")
+        }
         assert not modules & {"noise", "entropy", "exact", "private", "budget"}
         assert not names & {"noise", "entropy", "exact", "private", "budget", "random"}
 
