@@ -1,4 +1,5 @@
-"""Which mechanism a name on the command line stands for. Names exist there only; in Python, pass an object."""
+"""Which mechanism a name on the command line stands for. Names exist there only; in Python, pass an object, which can
+be written on the command line as well."""
 
 import argparse
 import re
@@ -7,6 +8,7 @@ from typing import Any
 
 import margin
 
+from .cli_written import is_written, written
 from .errors import MarginError
 
 __all__ = ["MECHANISMS", "PLAIN", "add_options", "mechanism_of"]
@@ -65,7 +67,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     names: Any = parser.add_argument(
         "--mechanism",
         metavar="NAME",
-        help=f"one of {', '.join(MECHANISMS)}; default: auto, which chooses by expected error, or priview with --views",
+        help=f"one of {', '.join(MECHANISMS)}; or any other with its parameters as in Python, such as "
+        "'HighPass(theta=5)'; default: auto, which chooses by expected error, or priview with --views",
     )
     names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(
@@ -88,8 +91,16 @@ def mechanism_of(parsed: argparse.Namespace, domain: "margin.Domain", views: Vie
     """
     if parsed.mechanism is None:
         parsed.mechanism = "auto" if views is None else "priview"
+    if is_written(parsed.mechanism):
+        if views is not None:
+            raise MarginError("--views are for priview and dualquery by name; here they are among the parameters")
+        _without_queries(parsed)
+        return written(parsed.mechanism)
     if parsed.mechanism not in MECHANISMS:
-        raise MarginError(f"there is no mechanism {parsed.mechanism!r}; there are {', '.join(MECHANISMS)}")
+        raise MarginError(
+            f"there is no mechanism {parsed.mechanism!r}; there are {', '.join(MECHANISMS)}, "
+            f"and more as in Python, such as 'HighPass(theta=5)'"
+        )
     return MECHANISMS[parsed.mechanism](parsed, domain, views)
 
 

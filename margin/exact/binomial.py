@@ -1,14 +1,15 @@
 """Binomial variables with a probability that is known by certified bounds only: exact, for any number of trials."""
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
 from ..entropy import Entropy
 from .certified import Probability
 
-__all__ = ["binomial", "cumulative"]
+__all__ = ["Cumulative", "binomial", "cumulative"]
 
 _BITS = 64
 _GUARD = 64  # below the last digit asked for: more than the square of the number of terms
@@ -38,15 +39,36 @@ def binomial(trials: int, p: Probability, entropy: Entropy) -> int:
     while True:
         known = known << _BITS | int.from_bytes(entropy.take(_BITS // 8), "big")
         bits += _BITS
-        first, low, high = cumulative(trials, p, bits)
-        place = bisect_right(high, known)  # U >= P(K <= k) for all k before
-        if place < len(low) and known < low[place]:
-            return first + place
+        table = cumulative(trials, p, bits)
+        places = range(len(table.lows))
+        place = bisect_right(places, known, key=table.high)  # U >= P(K <= k) for all k before
+        if place < len(places) and known < table.low(place):
+            return table.first + place
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """For k = first, first + 1, ... bounds on P(K <= k) in units of 2**-bits: those on sums of terms over those on
+    their total."""
+
+    first: int
+    bits: int
+    lows: Sequence[int]
+    highs: Sequence[int]
+    total: tuple[int, int]
+
+    def low(self, place: int) -> int:
+        """At most P(K <= first + place) * 2**bits."""
+        return (self.lows[place] << self.bits) // self.total[1]
+
+    def high(self, place: int) -> int:
+        """At least P(K <= first + place) * 2**bits."""
+        return min(-(-(self.highs[place] << self.bits) // self.total[0]), 1 << self.bits)
 
 
 @lru_cache(maxsize=32)
-def cumulative(trials: int, p: Probability, bits: int) -> tuple[int, list[int], list[int]]:
-    """A first k, and for it and those after bounds low <= P(K <= k) * 2**bits <= high.
+def cumulative(trials: int, p: Probability, bits: int) -> Cumulative:
+    """Bounds on the distribution function, to about that many bits.
 
     With o = p / (1 - p) the probabilities are proportional to W(k), where W = 1 near the mode and W(k + 1) = W(k) (n -
     k) / (k + 1) * o, W(k - 1) = W(k) k / (n - k + 1) / o. Both ends of an interval around each W(k) follow this
@@ -61,11 +83,12 @@ def cumulative(trials: int, p: Probability, bits: int) -> tuple[int, list[int], 
     lows = down[0][:0:-1] + up[0]
     highs = down[1][:0:-1] + up[1]
     below, above = down[2], up[2]
-    sum_low, sum_high = sum(lows), sum(highs) + below + above
-    return (
-        mode - len(down[0]) + 1,
-        [(total << bits) // sum_high for total in accumulate(lows)],
-        [min(-(-((total + below) << bits) // sum_low), 1 << bits) for total in accumulate(highs)],
+    return Cumulative(
+        first=mode - len(down[0]) + 1,
+        bits=bits,
+        lows=list(accumulate(lows)),
+        highs=list(accumulate(highs, initial=below))[1:],
+        total=(sum(lows), sum(highs) + below + above),
     )
 
 

@@ -5,6 +5,7 @@ tau). That is the high-pass filter when tau = theta, the threshold sample when t
 threshold sample in between (Cormode, Procopiuc, Srivastava and Tran 2012, sections 3 and 4).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -104,22 +105,18 @@ class Entering:
         if tau == theta:
             return theta + Geometric(self.scale).sample(count, entropy)
         steep = tau > theta + self.scale
-        kept = [np.empty(0, np.int64)]
-        missing = count
-        while missing > 0:
-            trials = missing + missing // 2 + 16
-            proposed = (
-                self._by_size(trials, entropy) if steep else theta + Geometric(self.scale).sample(trials, entropy)
-            )
-            if tau >= _WORD:
-                accepted = np.ones(trials, np.bool_)
-            elif steep:
-                accepted = uniform_below(np.maximum(proposed, tau), entropy) < tau
-            else:
-                accepted = uniform(tau, trials, entropy) < proposed
-            kept.append(proposed[accepted][:missing])
-            missing -= kept[-1].size
-        return np.concatenate(kept)
+
+        def propose(trials: int) -> Integers:
+            if not steep:
+                proposed = theta + Geometric(self.scale).sample(trials, entropy)
+                return proposed[uniform(tau, trials, entropy) < proposed]
+            proposed = self._by_size(trials, entropy)
+            beyond = np.flatnonzero(proposed > min(tau, _WORD))
+            accepted = np.ones(trials, np.bool_)
+            accepted[beyond] = uniform_below(proposed[beyond], entropy) < tau
+            return proposed[accepted]
+
+        return _first(count, propose)
 
     def _by_size(self, count: int, entropy: Entropy) -> Integers:
         """P(v) proportional to v a**v for v >= theta: with e = v - theta a mixture of theta a**e and e a**e.
@@ -127,15 +124,18 @@ class Entering:
         The first is geometric; the second is one plus the sum of two geometric variables. Their sums are theta / (1 -
         a) and a / (1 - a)**2.
         """
-        first = _mixture(self.scale, self.keep.theta).flip(count, entropy)[0]
-        one, two = (Geometric(self.scale).sample(count, entropy) for _ in range(2))
-        excess: Integers = np.where(first, one, 1 + one + two)
+        excess: Integers = Geometric(self.scale).sample(count, entropy)
+        second = np.flatnonzero(~_mixture(self.scale, self.keep.theta).flip(count, entropy)[0])
+        excess[second] += 1 + Geometric(self.scale).sample(second.size, entropy)
         return self.keep.theta + excess
 
 
 @dataclass(frozen=True)
 class More:
-    """The event that a count is kept with some tau, given that it was not with twice that tau: see `Entering`."""
+    """The event that a count is kept with some tau, given that it was not with a larger tau'; see `Entering`.
+
+    tau' is at most 2**63, or twice tau.
+    """
 
     scale: Fraction
     keep: Keep
@@ -153,22 +153,28 @@ class More:
     def sample(self, count: int, entropy: Entropy) -> Integers:
         """Array (count,) of independent counts, P(v) proportional to (w(v) - w'(v)) a**|v|, w' for `before`.
 
-        Rejection from `Entering`: 1 - w'(v) / w(v) is 1 - max(|v|, tau) / (2 tau), or zero when that is negative; but
-        where theta exceeds tau, 1 - |v| / (2 tau), for w(v) = 1.
+        Rejection from `Entering`: 1 - w'(v) / w(v) is 1 - max(|v|, tau) / tau', or zero when that is negative.
         """
-        law, twice = Entering(self.scale, self.keep), self.before.tau
-        least = self.keep.tau
-        kept = [np.empty(0, np.int64)]
-        missing = count
-        while missing > 0:
-            proposed = law.sample(3 * missing + 16, entropy)
-            if least >= _WORD:
-                coin = uniform(2, proposed.size, entropy) == 1
-            else:
-                coin = uniform(twice, proposed.size, entropy) >= np.maximum(np.abs(proposed), least)
-            kept.append(proposed[coin][:missing])
-            missing -= kept[-1].size
-        return np.concatenate(kept)
+        law = Entering(self.scale, self.keep)
+        least, before = self.keep.tau, self.before.tau
+
+        def propose(trials: int) -> Integers:
+            proposed: Integers = law.sample(trials, entropy)
+            coins = uniform(2 if least >= _WORD else before, trials, entropy)
+            accepted: Integers = proposed[coins >= (1 if least >= _WORD else np.maximum(np.abs(proposed), least))]
+            return accepted
+
+        return _first(count, propose)
+
+
+def _first(count: int, propose: Callable[[int], Integers]) -> Integers:
+    """The first of what is accepted of independent trials, round after round: array (count,)."""
+    kept = [np.empty(0, np.int64)]
+    missing = count
+    while missing > 0:
+        kept.append(propose(missing + 16)[:missing])
+        missing -= kept[-1].size
+    return np.concatenate(kept)
 
 
 @lru_cache(maxsize=64)
@@ -188,5 +194,7 @@ def _mixture(scale: Fraction, theta: int) -> Coins:
 @lru_cache(maxsize=1024)
 def _as_float(law: Entering) -> float:
     """Rounded, also when it is near the least float."""
-    low, _ = law(1100)
-    return float(Fraction(low, 1 << 1100))
+    bits = 128
+    while (low := law(bits)[0]).bit_length() < 64 and bits < 1100:
+        bits *= 2
+    return float(Fraction(low, 1 << bits))

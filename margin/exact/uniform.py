@@ -30,20 +30,28 @@ def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
 
 
 def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
-    """Independent uniform integers below one bound, from 1 to 2**62: array (count,). See `uniform_below`."""
-    shift = np.uint64(64 - (bound - 1).bit_length())
+    """Independent uniform integers below one bound, from 1 to 2**63: array (count,). See `uniform_below`."""
     if bound == 1:
         return np.zeros(count, np.int64)
-    words = _words(count, entropy)
-    words >>= shift
-    drawn = words.view(np.int64)
+    digits = (bound - 1).bit_length()
+    drawn = _digits(digits, count, entropy)
     if bound & (bound - 1) == 0:
         return drawn
     left = np.flatnonzero(drawn >= bound)
     while left.size:
-        drawn[left] = (_words(left.size, entropy) >> shift).view(np.int64)
+        drawn[left] = _digits(digits, left.size, entropy)
         left = left[drawn[left] >= bound]
     return drawn
+
+
+def _digits(number: int, count: int, entropy: Entropy) -> Integers:
+    """Integers of so many random binary digits, at most 63: array (count,)."""
+    if number > 32:
+        words = _words(count, entropy)
+        words >>= np.uint64(64 - number)
+        return words.view(np.int64)
+    halves = np.frombuffer(entropy.take(4 * count), "<u4", count)
+    return (halves >> np.uint32(32 - number)).astype(np.int64)
 
 
 def _words(count: int, entropy: Entropy) -> npt.NDArray[np.uint64]:

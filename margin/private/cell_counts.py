@@ -1,10 +1,11 @@
-"""The non-zero cells of a table of any size: GROUP BY, in memory while rows are few, else by DuckDB, which spills."""
+"""The non-zero cells of a table of any size: GROUP BY, in memory while rows are few, else by DuckDB, which spills; or
+where the rows are, on a cluster."""
 
 import itertools
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,10 @@ import numpy.typing as npt
 from ..domain import Domain, View
 from ..encode import quietly
 from ..errors import DataError
+from ..grid import Grid, counted, ordered
 from ..source import Source
-from .grid import Grid, merged, ordered
 
-__all__ = ["cells_in", "nonzero_cells"]
+__all__ = ["Cells", "Counted", "cells_in", "nonzero_cells"]
 
 Integers = npt.NDArray[np.int64]
 Batch = Mapping[str, npt.NDArray[Any]]
@@ -24,23 +25,62 @@ _IN_MEMORY = 1 << 22
 """So many words of cells are grouped in memory."""
 
 
+class Cells(Protocol):
+    """The nodes of a grid whose counts are not zero, wherever these are held."""
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+
+    def blocks(self) -> Iterator[tuple[Integers, Integers]]:
+        """All of them, some at a time: words (nodes, words) and counts (nodes,). No node comes twice; the next time
+        there are the same again, perhaps in another order."""
+
+    def close(self) -> None:
+        """Let go of what holds them."""
+
+
+class Counted(NamedTuple):
+    """Nodes in memory, in order."""
+
+    words: Integers
+    counts: Integers
+
+    @property
+    def number(self) -> int:
+        """See `Cells`."""
+        return len(self.words)
+
+    def blocks(self) -> Iterator[tuple[Integers, Integers]]:
+        """See `Cells`: one block."""
+        yield self.words, self.counts
+
+    def close(self) -> None:
+        """See `Cells`."""
+
+
 @runtime_checkable
 class Groups(Protocol):
     """A source that groups its rows where they are, on a cluster."""
 
-    def distinct(self, domain: Domain, view: View, /) -> Iterator[tuple[Batch, Integers]]:
-        """The distinct rows of a view, batch by batch, no row twice, and how often each comes."""
+    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid, /) -> Cells:
+        """See `cells_in`."""
 
 
-def cells_in(source: Source, domain: Domain, view: View, grid: Grid) -> tuple[Integers, Integers]:
-    """The non-zero cells of a source, see `nonzero_cells`; where it can group them itself, only these are moved."""
-    if not isinstance(source, Groups):
-        return nonzero_cells(iter(source.batches(domain)), view, grid)
-    words, counts = [np.empty((0, len(grid.groups)), np.int64)], [np.empty(0, np.int64)]
-    for batch, times in source.distinct(domain, view):
-        words.append(grid.pack([batch[name] for name in view]))
-        counts.append(times)
-    return merged(np.concatenate(words), np.concatenate(counts))
+def cells_in(source: Source, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> Cells:
+    """The nodes that some row of a source is in. Where the source can group its rows itself, they stay there.
+
+    Parameters
+    ----------
+    leaves
+        The cells of the view.
+    nodes
+        The nodes of axes over these cells: the cells themselves, or of trees.
+    """
+    if isinstance(source, Groups):
+        return source.cells(domain, view, leaves, nodes)
+    words, counts = nonzero_cells(iter(source.batches(domain)), view, leaves)
+    return Counted(words, counts) if nodes.axes == leaves.axes else Counted(*nodes.spread(leaves.unpack(words), counts))
 
 
 def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Integers, Integers]:
@@ -56,7 +96,7 @@ def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Int
         if size > _IN_MEMORY:
             return _by_engine(itertools.chain(held, packed), len(grid.groups))
     words = np.concatenate(held) if held else np.empty((0, len(grid.groups)), np.int64)
-    return merged(words, np.ones(len(words), np.int64))
+    return counted(words)
 
 
 def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Integers]:

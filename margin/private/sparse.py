@@ -1,6 +1,7 @@
 """Summaries of noisy tables too large to be written out."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,10 @@ from ..domain import Domain
 from ..errors import DomainError
 from ..event import Event
 from ..exact.summaries import Keep
+from ..grid import Grid
 from ..noise import DiscreteLaplace
 from .cell_counts import cells_in
 from .gate import Gate
-from .grid import Grid
 from .sparse_noise import MAX_KEPT, Kept, Largest, check_size, kept_cells, largest_cells
 
 __all__ = ["Keep", "Largest", "Sparse", "SparseCells"]
@@ -97,7 +98,8 @@ class Sparse(Gate):
         """
         checked = self.domain.view(view)
         sizes = self.domain.shape(checked)
-        grid = Grid([Leaves(size) for size in sizes] if axes is None else axes)
+        cells = Grid([Leaves(size) for size in sizes])
+        grid = cells if axes is None else Grid(axes)
         if tuple(axis.size for axis in grid.axes) != sizes:
             raise DomainError("axes must be as many as the attributes of the view, and of their sizes")
         if grid.cells.bit_length() > _MOST_BITS:
@@ -117,17 +119,14 @@ class Sparse(Gate):
             l1=l1,
             l2_squared=l2_squared,
         )
-        cells = Grid([Leaves(size) for size in sizes])
-        true = cells_in(self._source, self.domain, checked, cells)
-        if axes is not None:
-            true = grid.spread(cells.unpack(true[0]), true[1])
+        with closing(cells_in(self._source, self.domain, checked, cells, grid)) as true:
 
-        def draw() -> Kept:
-            if isinstance(rule, Keep):
-                return kept_cells(grid, noise, true, rule, self._entropy)
-            return largest_cells(grid, noise, true, rule, self._entropy)
+            def draw() -> Kept:
+                if isinstance(rule, Keep):
+                    return kept_cells(grid, noise, true, rule, self._entropy)
+                return largest_cells(grid, noise, true, rule, self._entropy)
 
-        kept = self._answer([event], [true], draw)
+            kept = self._answer([event], [true], draw)
         return SparseCells(
             domain=self.domain.restrict(checked),
             axes=grid.axes,

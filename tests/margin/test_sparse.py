@@ -9,6 +9,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from held import Scattered, held
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -33,10 +34,10 @@ from margin.entropy import SeededEntropy
 from margin.exact.binomial import binomial, cumulative
 from margin.exact.summaries import Entering, Keep, More
 from margin.exact.uniform import uniform, uniform_below
+from margin.grid import Grid, among, in_order, merged, ordered
 from margin.mechanisms.summaries import least_theta
 from margin.noise import DiscreteLaplace
-from margin.private import cell_counts
-from margin.private.grid import Grid, among, in_order, merged, ordered
+from margin.private import cell_counts, sparse_noise
 from margin.private.sparse_noise import Largest, empty_cells, kept_cells, largest_cells
 from margin.source import open_source
 from margin.testing import check_mechanism
@@ -100,14 +101,20 @@ def compare(drawn, values, probabilities):
     assert cells < 2 or stats.chi2.sf(chi, cells - 1) > ALARM
 
 
+def bounds(table):
+    """The first k, and the bounds for it and all after."""
+    places = range(len(table.lows))
+    return table.first, [table.low(place) for place in places], [table.high(place) for place in places]
+
+
 @pytest.mark.parametrize(("trials", "scale", "theta"), [(1, 2, 1), (40, 9, 1), (300, 2, 3), (10**9, 1, 12)])
 def test_binomial_bounds_hold_the_exact_probabilities(trials, scale, theta):
     law = Entering(F(scale), Keep(theta, theta, True))
-    first, low, high = cumulative(trials, law, 64)
+    first, low, high = bounds(cumulative(trials, law, 64))
     exact = stats.binom.cdf(np.arange(first, first + len(low)), trials, float(law))
     assert np.allclose(np.array(low) / 2.0**64, exact, atol=1e-10)
     assert all(0 <= b - a <= 4 for a, b in zip(low, high, strict=True))
-    finer = cumulative(trials, law, 192)
+    finer = bounds(cumulative(trials, law, 192))
     shift = first - finer[0]
     for place in range(0, len(low), max(1, len(low) // 50)):
         inner = finer[1][place + shift], finer[2][place + shift]
@@ -139,9 +146,8 @@ class Ties:
 
 def test_a_binomial_draw_that_its_first_digits_leave_open_is_settled_by_more():
     law = Entering(F(2), Keep(2, 2, False))
-    first, low, _ = cumulative(30, law, 64)
-    _, fine, _ = cumulative(30, law, 128)
-    shift = cumulative(30, law, 128)[0]
+    first, low, _ = bounds(cumulative(30, law, 64))
+    shift, fine, _ = bounds(cumulative(30, law, 128))
     k = 7
     rest = fine[k - shift] & (1 << 64) - 1
     assert binomial(30, law, Ties([low[k - first], max(0, rest - 10**6)])) == k
@@ -222,14 +228,15 @@ def test_cells_are_packed_and_ordered(sizes, seed):
     assert (grid.unpack(cells) == distinct).all() and (sums == times).all()
 
 
+@pytest.mark.parametrize("held_as", [lambda cells: cells, Scattered], ids=["memory", "scattered"])
 @pytest.mark.parametrize("number", [0, 1, 5, 8])
-def test_empty_cells_are_a_uniform_choice(number):
-    grid, taken = Grid([Leaves(5), Leaves(2)]), np.array([[2], [7]])
+def test_empty_cells_are_a_uniform_choice(number, held_as):
+    grid, taken = Grid([Leaves(5), Leaves(2)]), held_as(held([[2], [7]]))
     entropy, runs = SeededEntropy(1), 4000
     hits = np.zeros(10)
     for _ in range(runs):
         chosen = empty_cells(grid, taken, number, entropy)[:, 0]
-        assert len(set(chosen.tolist())) == number
+        assert len(set(chosen.tolist())) == number and (np.diff(chosen) > 0).all()
         hits[chosen] += 1
     assert hits[[2, 7]].sum() == 0 and hits.sum() == runs * number
     share = number / 8
@@ -244,14 +251,48 @@ def test_cells_among_others_are_found(width, many, others, top, seed):
     assert among(one, two).tolist() == [tuple(row) in known for row in one.tolist()]
 
 
-def test_empty_cells_of_several_words_are_distinct_and_free():
+@pytest.mark.parametrize("held_as", [lambda cells: cells, Scattered], ids=["memory", "scattered"])
+def test_empty_cells_of_several_words_are_distinct_and_free(held_as):
     """The first word has three values only, so that the second tells cells apart."""
     grid, entropy = Grid([Leaves(3), Leaves(1 << 61)]), SeededEntropy(3)
     assert len(grid.groups) == 2
-    taken = np.stack([np.zeros(6, np.int64), np.arange(6)], axis=1)
-    chosen = empty_cells(grid, taken, 500, entropy)
+    taken = held([[0, place] for place in range(6)])
+    before = np.array([[2, 5]])
+    chosen = empty_cells(grid, held_as(taken), 500, entropy, before=before)
     assert len(np.unique(chosen, axis=0)) == 500 and (in_order(chosen) == chosen).all()
-    assert not among(chosen, taken).any()
+    assert not among(chosen, taken.words).any() and not among(chosen, before).any()
+
+
+@pytest.mark.parametrize("few", [1, 5])
+def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(few, monkeypatch):
+    """Nearly all of a small table is taken, and little is tried at a time."""
+    monkeypatch.setattr(sparse_noise, "_AT_ONCE", few)
+    grid, entropy, runs = Grid([Leaves(40)]), SeededEntropy(2), 2000
+    taken, before = [place for place in range(40) if place % 8 or place == 0], np.array([[8]])
+    hits = np.zeros(40)
+    for _ in range(runs):
+        chosen = empty_cells(grid, Scattered(held(np.array(taken)[:, None])), 2, entropy, before=before)
+        hits[chosen[:, 0]] += 1
+    assert hits.sum() == 2 * runs and set(np.flatnonzero(hits)) == {16, 24, 32}
+    assert (np.abs(hits[[16, 24, 32]] / runs - 2 / 3) <= 6 * math.sqrt(2 / 9 / runs)).all()
+
+
+@pytest.mark.parametrize("level", [1, 5, 31, 1 << 40, (1 << 62) + 4, 19 << 80])
+def test_ranks_are_compared_with_bounds_exactly(level):
+    """Digits just below, at and just above size / level: what they leave open is settled by more digits."""
+    sizes = np.array([1, 3, 7, 1 << 20, (1 << 50) + 3, 1 << 58], np.int64)
+    for size in sizes.tolist():
+        edge = (size << 124) // level
+        for apart in (-(1 << 70), -2, -1, 0, 1, 2, 1 << 70):
+            known = edge + apart
+            if not 0 <= known < 1 << 124:
+                continue
+            head, tail = divmod(known, 1 << 62)
+            shown = head < 1 << 53
+            ranks = np.array([[head], [tail if shown else 0]])
+            reached = sparse_noise._reaches(np.array([-size]), ranks, level, Ties([0, 0, 0]))[0]
+            exact = known if shown else head << 62  # more digits are all zero
+            assert reached == (exact * level < size << 124)
 
 
 def test_the_engine_and_memory_count_alike_in_any_order(monkeypatch):
@@ -328,8 +369,8 @@ EVERYTHING = [
 
 @pytest.mark.parametrize("mechanism", EVERYTHING, ids=repr)
 def test_without_noise_every_answer_is_exact(mechanism, rows):
-    """With so large a budget the noise is zero but with probability below 1e-300."""
-    simulation = simulated(mechanism, rows, PureDP(5 * 10**4))
+    """With so large a budget the noise is zero but with probability below 1e-100."""
+    simulation = simulated(mechanism, rows, PureDP(5 * 10**3))
     synopsis, truth = simulation.synopsis, simulation.truth(["x", "y"]).counts
     assert synopsis.range(x=(2, 9)) == pytest.approx(truth[2:9].sum())
     assert synopsis.range({"x": (0, 12), "y": (3, 4)}) == pytest.approx(truth[:, 3].sum())
@@ -354,7 +395,7 @@ def test_subset_sums_are_unbiased_and_their_errors_are_as_stated(keep):
     counts = np.zeros(80, np.int64)
     counts[[1, 5, 30, 31, 60]] = [1, 40, 7, 3, 12]
     places = np.flatnonzero(counts)
-    true, truth = (places[:, None], counts[places]), counts[:40].sum()
+    true, truth = held(places[:, None], counts[places]), counts[:40].sum()
     sums, claimed = np.empty(RUNS), np.empty(RUNS)
     domain = Domain({"x": 80})
     for run in range(RUNS):
@@ -555,3 +596,40 @@ def test_agreeing_counts_are_saved(tmp_path, rows):
     synopsis.save(tmp_path / "tree.margin")
     loaded = margin.load(tmp_path / "tree.margin", allow_simulation=True).synopsis
     assert (loaded.agreed == synopsis.agreed).all() and loaded.range(x=(1, 7)) == synopsis.range(x=(1, 7))
+
+
+@pytest.mark.parametrize("keep", [Keep(2, 3, True), Largest(9), Largest(9, 2), Largest(9, 2, nested=True)], ids=repr)
+def test_a_table_without_rows_has_noise_all_the_same(keep):
+    draw = kept_cells if isinstance(keep, Keep) else largest_cells
+    for nobody in (held(np.empty((0, 1))), Scattered(held(np.empty((0, 1))))):
+        kept = draw(Grid([Leaves(500)]), DiscreteLaplace(F(2)), nobody, keep, SeededEntropy(1))
+        assert len(kept.words) >= 9 and (kept.counts < 0).any() and (kept.counts > 0).any()
+
+
+def test_cells_that_are_lost_after_the_charge_are_told():
+    """A cluster that groups its rows, and breaks when its cells are streamed."""
+
+    class Broken(Scattered):
+        closed = False
+
+        def blocks(self):
+            yield from list(super().blocks())[:1]
+            raise DataError("the cluster is gone")
+
+        def close(self):
+            Broken.closed = True
+
+    class Cluster:
+        def check(self, domain):
+            pass
+
+        def batches(self, domain):
+            raise AssertionError("rows are moved")
+
+        def cells(self, domain, view, leaves, nodes):
+            return Broken(held([[place] for place in range(9)]))
+
+    for mechanism in (HighPass(theta=3), PrioritySample(size=5)):
+        with pytest.raises(DataError, match="the cluster is gone; the budget had been charged before"):
+            margin.release(Cluster(), domain={"x": 100}, budget=PureDP(1), mechanism=mechanism)
+        assert Broken.closed

@@ -11,13 +11,16 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+from held import Scattered
 from scipy import stats
 
 from margin.axes import Halves, Leaves, Tree, nested
 from margin.entropy import SeededEntropy
 from margin.exact.summaries import Keep
+from margin.grid import Grid
 from margin.noise import DiscreteLaplace
-from margin.private.grid import Grid
+from margin.private import sparse_noise
+from margin.private.cell_counts import Counted
 from margin.private.sparse_noise import Largest, kept_cells, largest_cells
 
 RUNS = int(os.environ.get("MARGIN_REPETITIONS", 800))
@@ -68,11 +71,11 @@ def nodes_of(axes, counts):
     return values.ravel()
 
 
-def shortcut(axes, keep, noise, runs, seed):
+def shortcut(axes, keep, noise, runs, seed, *, counts=None, held_as=lambda cells: cells):
     grid, entropy = Grid(axes), SeededEntropy(seed)
-    counts = table(axes)
+    counts = table(axes) if counts is None else counts
     places = np.argwhere(counts)
-    true = grid.spread(places, counts[tuple(places.T)])
+    true = held_as(Counted(*grid.spread(places, counts[tuple(places.T)])))
     dense, cuts = np.zeros((runs, grid.cells)), np.zeros(runs)
     draw = largest_cells if isinstance(keep, Largest) else kept_cells
     for run in range(runs):
@@ -83,8 +86,8 @@ def shortcut(axes, keep, noise, runs, seed):
     return dense, cuts
 
 
-def laborious(axes, keep, noise, runs, seed):
-    values = nodes_of(axes, table(axes))
+def laborious(axes, keep, noise, runs, seed, *, counts=None):
+    values = nodes_of(axes, table(axes) if counts is None else counts)
     rng = np.random.default_rng(seed)
     noisy = values + noise.sample(runs * values.size, SeededEntropy(seed)).reshape(runs, -1)
     r = 1 - rng.random(noisy.shape)
@@ -146,6 +149,18 @@ def test_shortcut_and_laborious_have_one_law(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("keep", [Keep(2, 5, True), Largest(12), Largest(12, 3), Largest(40)], ids=repr)
+def test_cells_that_come_block_by_block_have_the_same_law(keep, monkeypatch):
+    """Two or three at a time, in any order, with room for few: of most of them only the leading ones are held."""
+    monkeypatch.setattr(sparse_noise, "_AT_ONCE", 2)
+    counts = np.zeros(60, np.int64)
+    counts[10:] = np.arange(50) % 7
+    noise, seed = DiscreteLaplace(F(3, 2)), 11
+    mine = shortcut(LINE, keep, noise, RUNS, seed, counts=counts, held_as=Scattered)
+    compared(mine, laborious(LINE, keep, noise, RUNS, seed + 1, counts=counts), counts == 0)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, (_, keep) in CASES.items() if isinstance(keep, Keep)])
 def test_a_hundred_thousand_repetitions_in_one_domain(name):
     """Cells are kept independently: one summary of a domain with the table 10^5 times in it is as many summaries."""
@@ -157,7 +172,7 @@ def test_a_hundred_thousand_repetitions_in_one_domain(name):
     grid = Grid((Leaves(runs), *axes))
     places = np.argwhere(counts)
     codes = np.concatenate([np.repeat(np.arange(runs), len(places))[:, None], np.tile(places, (runs, 1))], axis=1)
-    true = grid.spread(codes, np.tile(counts[tuple(places.T)], runs))
+    true = Counted(*grid.spread(codes, np.tile(counts[tuple(places.T)], runs)))
     kept = kept_cells(grid, noise, true, keep, SeededEntropy(seed))
     dense = np.zeros((runs, values.size), np.int16)
     dense[kept.words[:, 0] // values.size, kept.words[:, 0] % values.size] = kept.counts

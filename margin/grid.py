@@ -1,4 +1,7 @@
-"""The cells of a table of any size, as one or more 64-bit words each: packed, counted, spread over trees, ordered."""
+"""The cells of a table of any size, as one or more 64-bit words each: packed, counted, spread over trees, ordered.
+
+Nothing here is random: a cluster's tasks use it.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,15 +9,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..axes import Axis, Level
-from ..entropy import Entropy
-from ..exact.uniform import uniform
+from .axes import Axis, Level
 
-__all__ = ["Grid", "among", "in_order", "merged", "ordered", "rows_equal"]
+__all__ = ["Grid", "among", "counted", "distinct", "in_order", "merged", "ordered", "without"]
 
 Integers = npt.NDArray[np.int64]
 
 _WORD = 1 << 62
+_BLOCK = 1 << 14
 
 
 class Grid:
@@ -39,25 +41,26 @@ class Grid:
 
     def pack(self, columns: Sequence[npt.NDArray[np.integer]]) -> Integers:
         """The words of nodes given by a column an axis: array (nodes, words)."""
-        words = np.zeros((len(columns[0]), len(self.groups)), np.int64)
-        for word, group in enumerate(self.groups):
+        words = []
+        for group in self.groups:
+            word = np.zeros(len(columns[0]), np.int64)
             for place in group:
-                words[:, word] *= self.axes[place].nodes
-                words[:, word] += columns[place]
-        return words
+                word *= self.axes[place].nodes
+                word += columns[place]
+            words.append(word)
+        return np.stack(words, axis=1)
 
     def unpack(self, words: Integers) -> Integers:
-        """What was packed: array (nodes, axes)."""
-        codes = np.empty((len(words), len(self.axes)), np.int64)
-        for word, group in enumerate(self.groups):
-            rest = words[:, word]
-            for place in reversed(group):
-                rest, codes[:, place] = np.divmod(rest, self.axes[place].nodes)
-        return codes
-
-    def draw(self, count: int, entropy: Entropy) -> Integers:
-        """Independent uniform nodes: array (count, words)."""
-        return np.stack([uniform(radix, count, entropy) for radix in self.radices], axis=1)
+        """What was packed: array (nodes, axes), each column in one piece."""
+        codes = np.empty((len(self.axes), len(words)), np.int64)
+        for start in range(0, len(words), _BLOCK):
+            for word, group in enumerate(self.groups):
+                rest = words[start : start + _BLOCK, word]
+                for place in reversed(group):
+                    above = rest // self.axes[place].nodes
+                    codes[place, start : start + _BLOCK] = rest - above * self.axes[place].nodes
+                    rest = above
+        return codes.T
 
     def spread(self, codes: Integers, counts: Integers) -> tuple[Integers, Integers]:
         """The non-zero nodes, in order, and what is in them, of cells (cells, axes) with counts (cells,)."""
@@ -72,7 +75,7 @@ class Grid:
             parts.append(merged(self.pack(columns), values))
         words, values = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
         order = ordered(words)
-        return words[order], values[order]
+        return words.take(order, axis=0), values[order]
 
 
 def _combinations(levels: Sequence[Sequence[Level]]) -> Iterator[tuple[Level, ...]]:
@@ -87,36 +90,62 @@ def _combinations(levels: Sequence[Sequence[Level]]) -> Iterator[tuple[Level, ..
 def ordered(words: Integers) -> Integers:
     """The places of rows of words in ascending order, equal ones as they stood: array (rows,).
 
-    By the first word alone, and by the others where it is the same: seldom, unless the data has many cells in one word.
+    The first digits of the first word and the place are sorted as one number; only where digits are equal the whole
+    rows are looked at. Rows in a few runs that are in order already take little time.
     """
-    order: Integers = np.argsort(words[:, 0])
-    first = words[order, 0]
-    same = np.concatenate([[False], first[1:] == first[:-1], [False]])
+    if not len(words):
+        return np.empty(0, np.int64)
+    places = (len(words) - 1).bit_length()
+    left_out = max(0, int(words[:, 0].max()).bit_length() + places - 63)
+    keys = words[:, 0] >> left_out
+    keys <<= places
+    keys |= np.arange(len(words))
+    keys.sort(kind="stable")
+    order: Integers = keys & ((1 << places) - 1)
+    if left_out == 0 and words.shape[1] == 1:
+        return order
+    keys >>= places
+    same = np.concatenate([[False], keys[1:] == keys[:-1], [False]])
     tied = np.flatnonzero(same[1:] | same[:-1])
-    places = order[tied]
-    order[tied] = places[np.lexsort((places, *words[places].T[::-1]))]
+    some = order[tied]
+    order[tied] = some[np.lexsort(words[some].T[::-1])]
     return order
 
 
 def rows_equal(words: Integers) -> npt.NDArray[np.bool_]:
     """Whether each row of words, in order, equals the one before: array (rows,)."""
     equal = np.zeros(len(words), np.bool_)
-    if len(words) > 1:
-        equal[1:] = (words[1:] == words[:-1]).all(axis=1)
+    if len(words):
+        equal[1:] = words[1:, 0] == words[:-1, 0]
+    for column in words.T[1:]:
+        equal[1:] &= column[1:] == column[:-1]
     return equal
 
 
 def in_order(words: Integers) -> Integers:
     """The rows of words in ascending order."""
-    return words[ordered(words)]
+    if words.shape[1] == 1:
+        return np.sort(words.reshape(-1), kind="stable")[:, None]
+    return words.take(ordered(words), axis=0)
+
+
+def distinct(words: Integers) -> Integers:
+    """The rows of words in ascending order, each once."""
+    words = in_order(words)
+    return without(words, rows_equal(words))
+
+
+def without(words: Integers, flags: npt.NDArray[np.bool_]) -> Integers:
+    """The rows of words that are not flagged."""
+    return words.compress(~flags, axis=0) if flags.any() else words
 
 
 def among(words: Integers, others: Integers) -> npt.NDArray[np.bool_]:
-    """Whether each row of words is one of some others; both in order. Array (rows,)."""
+    """Whether each row of words is one of some others, which are in order: array (rows,)."""
     if not len(others):
         return np.zeros(len(words), np.bool_)
-    place = np.minimum(np.searchsorted(others[:, 0], words[:, 0]), len(others) - 1)
-    found: npt.NDArray[np.bool_] = others[place, 0] == words[:, 0]
+    first, wanted = np.ascontiguousarray(others[:, 0]), np.ascontiguousarray(words[:, 0])
+    found: npt.NDArray[np.bool_] = first.take(np.searchsorted(first, wanted), mode="clip") == wanted
     if words.shape[1] > 1 and found.any():  # a few, unless the first words of many cells are the same
         alike = others[np.isin(others[:, 0], words[found, 0])]
         together = np.concatenate([alike, words[found]])
@@ -128,10 +157,17 @@ def among(words: Integers, others: Integers) -> npt.NDArray[np.bool_]:
     return found
 
 
+def counted(words: Integers) -> tuple[Integers, Integers]:
+    """The distinct rows of words, in order, and how often each comes."""
+    words = in_order(words)
+    first = np.flatnonzero(~rows_equal(words))
+    return words.take(first, axis=0), np.diff(first, append=len(words))
+
+
 def merged(words: Integers, values: Integers) -> tuple[Integers, Integers]:
     """The rows of words, in order and each once, and the sums of their values where these are not zero."""
     order = ordered(words)
-    words, values = words[order], values[order]
+    words, values = words.take(order, axis=0), values[order]
     first = np.flatnonzero(~rows_equal(words))
     if not first.size:
         return words, values
