@@ -27,13 +27,11 @@ LIMIT = 3600.0
 TIE = 1.1
 """Errors within ten per cent of each other are a tie: less than noise and seeds tell."""
 
+RULE = "Adaptive"
+"""Which of ours stands for us, in all cells."""
+
 Found = dict[tuple[str, str, int, str], dict[str, float]]
 """By table, budget, k and method: mean error over the seeds, mean CPU seconds, number of seeds."""
-
-
-def rule(budget: str) -> str:
-    """Which of ours is to stand for us, from what is public: the mechanism for all cells of a budget."""
-    return "Auto" if BUDGETS[budget][0] == "pure" else "Adaptive"
 
 
 def run(smoke: bool, out: Path) -> str:
@@ -124,7 +122,7 @@ def _compared(found: Found) -> list[dict[str, Any]]:
                 (m for m in methods if (*cell, m) in found), key=lambda m: found[*cell, m]["error"], default=None
             )
 
-        peer, own, chosen = best([*SIMPLE, *PEERS]), best([*OURS]), rule(budget)
+        peer, own, chosen = best([*SIMPLE, *PEERS]), best([*OURS]), RULE
         line: dict[str, Any] = {"table": name, "budget": budget, "k": k}
         for heading, method in (("best peer", peer), ("by rule", chosen), ("best of ours", own)):
             shown = found.get((name, budget, k, method or ""))
@@ -227,7 +225,7 @@ def _about(found: Found) -> str:
         "ResidualPlanner's are for one k. Peers answer through their model, ours through the synopsis. Graphical "
         "models of mbi 2.0 are projected in numpy from their own potentials: that takes milliseconds where mbi "
         "compiles for 0.3 to 1.5 seconds for each new set, so that a user of theirs sees more seconds than are shown. "
-        f"By rule: {rule('B1')} under pure differential privacy, {rule('B3')} under zCDP. A tie is within "
+        f"By rule: {RULE}. A tie is within "
         f"{TIE - 1:.0%}. ResidualPlanner is derived anew: its raw answers are those of "
         "`MatrixMechanism(strategy=OptimisedMarginals())`. mbi's approximate estimator answers no set beyond its "
         "views: those are answered by our Newton from its fitted tables. It has no line search, and may not have "

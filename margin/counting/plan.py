@@ -23,6 +23,21 @@ _BLOCK = 65_536
 _WORTH_COMPILING, _WORTH_USING = 1 << 25, 1 << 21
 
 
+def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...]:
+    """The views, checked: each one of the domain, and of at most `MAX_CELLS` cells.
+
+    Raises
+    ------
+    DomainError
+        When one is not.
+    """
+    checked = tuple(map(domain.view, views))
+    for view in checked:
+        if (cells := domain.cells(view)) > MAX_CELLS:
+            raise DomainError(f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted")
+    return checked
+
+
 class CountPlan:
     """The tables of some views of a domain: made empty, filled batch by batch, added up across workers.
 
@@ -53,10 +68,7 @@ class CountPlan:
 
     def __init__(self, domain: Domain, views: Iterable[Iterable[str]], *, threads: int | None = None) -> None:
         self.domain = domain
-        self.views: tuple[View, ...] = tuple(map(domain.view, views))
-        for view in self.views:
-            if (cells := domain.cells(view)) > MAX_CELLS:
-                raise DomainError(f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted")
+        self.views = countable(domain, views)
         used = {name for view in self.views for name in view}
         self._used = [name for name in domain if name in used]
         self._counts = [np.zeros(domain.cells(view), np.int64) for view in self.views]

@@ -3,7 +3,7 @@ assumption about the data."""
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._tables import tables_of
 from ..budget import Budget
+from ..counting.plan import countable
 from ..designs import covering_views
 from ..domain import Domain, View
 from ..solvers import Newton
@@ -20,7 +21,7 @@ from ._strength import Strength
 from .priview import PriView
 from .residual import Residual
 
-__all__ = ["Candidate", "candidates"]
+__all__ = ["Candidate", "Candidates"]
 
 Floats = NDArray[np.float64]
 
@@ -77,32 +78,48 @@ class Candidate:
         return self.noise + self.missed
 
 
-def candidates(domain: Domain, workload: Workload, budget: Budget, strength: Strength, rows: float) -> list[Candidate]:
-    """Everything that is considered, the best first: the full table, the residual components of each order, and covers
-    of all pairs, triples and quadruples by views of several sizes, in equal shares. Where there are too many attributes
-    to compare, a cover of all pairs.
+class Candidates:
+    """Everything that is considered: the full table, the residual components of each order, and covers of all pairs,
+    triples and quadruples by views of several sizes, in equal shares. Where there are too many attributes to compare, a
+    cover of all pairs.
 
     Parameters
     ----------
     domain, workload, budget
         What is asked.
-    strength
-        What is known of the data, or assumed.
-    rows
-        About how many there are, > 0.
     """
-    asked = _Asked(domain, workload)
-    found = []
-    considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
-        _residuals(domain, workload, budget), _covers(domain, workload, budget)
-    )
-    for mechanism, note, precision in considered:
-        noise, missed = asked.errors(precision, strength, rows)
-        found.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
-    found.sort(key=lambda candidate: candidate.error)
-    if any(isinstance(candidate.mechanism, PriView) for candidate in found):
-        return found
-    return [Candidate(mechanism=PriView(), note="a cover of all pairs", noise=math.nan, missed=math.nan)]
+
+    def __init__(self, domain: Domain, workload: Workload, budget: Budget) -> None:
+        self._asked = _Asked(domain, workload)
+        considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
+            _residuals(domain, workload, budget), _covers(domain, workload, budget)
+        )
+        found = [(mechanism, note, self._asked.known(precision)) for mechanism, note, precision in considered]
+        self._found = found if any(isinstance(mechanism, PriView) for mechanism, *_ in found) else []
+        self._only = PriView()
+        if not self._found:  # what cannot be counted is refused now, before anything is spent
+            self._only = self._only.planned(domain, workload, budget)
+            countable(domain, self._only.views or ())
+
+    def priced(self, strength: Strength, rows: float, *, variance: float = 1.0) -> list[Candidate]:
+        """All of them with what is expected of each, the best first.
+
+        Parameters
+        ----------
+        strength
+            What is known of the data, or assumed.
+        rows
+            About how many there are, > 0.
+        variance
+            What all variances of noise are multiplied by, where a part of the budget is spent otherwise.
+        """
+        priced = []
+        for mechanism, note, known in self._found:
+            noise, missed = self._asked.errors(known, strength, rows, variance)
+            priced.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
+        if not priced:
+            return [Candidate(mechanism=self._only, note="a cover of all pairs", noise=math.nan, missed=math.nan)]
+        return sorted(priced, key=lambda candidate: candidate.error)
 
 
 def _of_views(domain: Domain, views: list[View], variance: float) -> _Precision:
@@ -123,6 +140,15 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
     return precision
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Known:
+    """Of views of the same number k of attributes, shape (views, 2 ** k): the precision of the estimate of each
+    component, by bit masks, and how deep it is known, see `_depths`."""
+
+    precision: Floats
+    depth: NDArray[np.int64]
+
+
 class _Asked:
     """The workload, or a sample of it that stands for all."""
 
@@ -141,20 +167,27 @@ class _Asked:
             weights.append(workload.weights[row])
         self._sizes = np.array(domain.sizes)
 
-    def errors(self, precision: _Precision, strength: Strength, rows: float) -> tuple[float, float]:
+    def known(self, precision: _Precision) -> list[_Known]:
+        """What a way to measure tells of the views, in groups of views of the same number of attributes."""
+        groups = []
+        for length, (views, _) in self._groups.items():
+            found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
+            groups.append(_Known(precision=found, depth=_depths(found > 0)))
+        return groups
+
+    def errors(self, known: Sequence[_Known], strength: Strength, rows: float, variance: float) -> tuple[float, float]:
         """What noise leaves and what is missed, over the whole workload."""
         noise = missed = 0.0
-        for length, (views, weights) in self._groups.items():
-            axes = np.array(views, dtype=np.int64).reshape(-1, length)
-            known = precision(axes) * rows**2
-            width = widths(self._sizes[axes])
-            share = np.array(weights) / self._sizes[axes].prod(axis=1) * rows**2
-            measured = known > 0
-            order = np.bitwise_count(np.arange(known.shape[1])).astype(np.int64)
+        for group, (length, (views, weights)) in zip(known, self._groups.items(), strict=True):
+            sizes = self._sizes[np.array(views, dtype=np.int64).reshape(-1, length)]
+            width = widths(sizes)
+            share = np.array(weights) / sizes.prod(axis=1) * rows**2
+            measured = group.precision > 0
+            order = np.bitwise_count(np.arange(1 << length)).astype(np.int64)
             # Noise larger than the moments themselves leaves no more than these: counts are not negative.
-            left = 1 / (np.where(measured, known, 1.0) + 1 / strength.size(order))
-            noise += float(share @ np.where(measured, width * left, 0.0).sum(axis=1))
-            squares = width * strength.square(_depths(measured))
+            precision = np.where(measured, group.precision, 1.0) * rows**2 / variance + 1 / strength.size(order)
+            noise += float(share @ np.where(measured, width / precision, 0.0).sum(axis=1))
+            squares = width * strength.square(group.depth, order)
             missed += float(share @ np.where(measured, 0.0, squares).sum(axis=1))
         return noise * self._weight, missed * self._weight
 

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -43,8 +43,8 @@ class Strength:
 
     A component of which all parts on up to t attributes are measured, but not all larger ones, is estimated by maximum
     entropy from those. What is missed of it is taken to have, for each of its moments (means of functions of mean
-    square one), the mean square singles**2 for t = 1, pairs**2 for t = 2 and triples**2 for t = 3; beyond that it
-    changes from each t to the next by the same factor as from 2 to 3.
+    square one), the mean square singles**2 for each of its pairs of attributes for t = 1, pairs**2 for t = 2 and
+    triples**2 for t = 3; beyond that it changes from each t to the next by the same factor as from 2 to 3.
 
     Attributes
     ----------
@@ -69,10 +69,15 @@ class Strength:
             raise DomainError(f"structure ({structure!r}) must be one of {', '.join(map(repr, _PAIRS))}")
         return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_FEWER * _PAIRS[structure])
 
-    def square(self, depth: NDArray[np.int64]) -> Floats:
-        """The mean square of what is missed of a moment, by the t above."""
+    def scaled(self, factor: float) -> "Strength":
+        """All of it times a factor > 0."""
+        return Strength(singles=factor * self.singles, pairs=factor * self.pairs, triples=factor * self.triples)
+
+    def square(self, depth: NDArray[np.int64], order: NDArray[np.int64]) -> Floats:
+        """The mean square of what is missed of a moment on so many attributes, by the t above."""
         beyond = self.pairs * (self.triples / self.pairs) ** (depth - 2.0)
-        return np.asarray(np.where(depth >= 2, beyond, np.where(depth == 1, self.singles, 1.0)) ** 2)
+        singles = self.singles * np.sqrt(order * (order - 1.0) / 2)
+        return np.asarray(np.where(depth >= 2, beyond, np.where(depth == 1, singles, 1.0)) ** 2)
 
     @staticmethod
     def size(order: NDArray[np.int64]) -> Floats:
@@ -85,35 +90,51 @@ def learned(tables: Tables, before: Strength) -> Strength:
     """The strength that noisy tables of a few views speak for, together with what was assumed before.
 
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that they say on up to t; the
-    squares of what that misses, less those of the noise, tell the strength. Before, its square is log-normal with the
-    mean that was assumed; the estimate is the root of its mean after.
+    squares of what that misses, less those of the noise, tell the strength. Before, that of singles and the ratios of
+    pairs to singles and of triples to pairs are log-normal with the means that were assumed; an estimate is the root of
+    the mean square after.
     """
     if tables.total <= 0:  # nothing but noise
         return before
-    found = {}
-    for name, known in (("singles", 1), ("pairs", 2), ("triples", 3)):
-        grid = getattr(before, name) * np.exp(np.linspace(-5, 4, 91) * _DOUBT)
-        likelihood = -((np.log(grid / getattr(before, name)) + _DOUBT**2) ** 2) / (2 * _DOUBT**2)
-        for squares, count, variance in _misses(tables, known):
+    found: dict[str, float] = {}
+    factor = 1.0
+    for known, name in enumerate(("singles", "pairs", "triples"), start=1):
+        assumed = getattr(before, name)
+        grid = factor * assumed * np.exp(np.linspace(-5, 9, 141) * _DOUBT)
+        likelihood = -((np.log(grid / (factor * assumed)) + _DOUBT**2) ** 2) / (2 * _DOUBT**2)
+        for squares, count, variance in _misses(tables, known).tolist():
             spread = variance + grid**2
             likelihood -= (squares / spread + count * np.log(spread)) / 2
         weight = np.exp(likelihood - likelihood.max())
         found[name] = math.sqrt(float(weight @ grid**2 / weight.sum()))
+        factor = found[name] / assumed
     return replace(before, **found)
 
 
-def _misses(tables: Tables, known: int) -> Iterator[tuple[float, int, float]]:
-    """For parts on one attribute more than known: the sum of the squared misses of the moments of the component of all
-    its attributes, their number, and the variance of the noise in each."""
-    solver = Newton(bars=False)
+def _misses(tables: Tables, known: int) -> Floats:
+    """For parts on one attribute more than known, the moments of the component of all its attributes: the sum of the
+    squares of what is missed of them, their number, and the variance of what noise does to what is missed; shape
+    (parts, 3)."""
+    solver, rng = Newton(bars=False), np.random.default_rng(0)
+    found, moved = [], 0.0
     for axes in _parts(tables, known + 1):
         problem = Problem.of(tables, axes)
         low = problem.order <= known
-        fewer = replace(problem, index=problem.index[low], target=problem.target[low], variance=problem.variance[low])
-        solution = solver.solve(fewer)
-        if solution.status.ok and not low.all():
-            missed = problem.moments(solution.table.ravel() / problem.total)[~low] - problem.target[~low]
-            yield float(missed @ missed), len(missed), float(problem.variance[~low].mean())
+        target, variance = problem.target[low], problem.variance[low]
+        fewer = replace(problem, index=problem.index[low], target=target, variance=variance)
+        # As much noise once more tells what it does to the estimate; that in the moments themselves is known.
+        twice = replace(fewer, target=target + np.sqrt(variance) * rng.standard_normal(len(target)))
+        first, second = solver.solve(fewer), solver.solve(twice)
+        if first.status.ok and second.status.ok and not low.all():
+            estimate, again = (
+                problem.moments(solution.table.ravel() / problem.total)[~low] for solution in (first, second)
+            )
+            missed = estimate - problem.target[~low]
+            found.append((missed @ missed, len(missed), problem.variance[~low].mean()))
+            moved += float((again - estimate) @ (again - estimate))
+    misses = np.array(found).reshape(-1, 3)
+    misses[:, 2] += moved / max(1.0, misses[:, 1].sum())
+    return misses
 
 
 def _parts(tables: Tables, size: int) -> list[tuple[int, ...]]:

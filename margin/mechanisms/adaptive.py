@@ -19,24 +19,16 @@ from ..private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
 from ..solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ..synopses import ViewSynopsis
 from ..workload import Workload
-from ._candidates import Candidate, candidates
+from ._candidates import Candidate, Candidates
+from ._learning import learning_share, pays, probes, variance_after
 from ._strength import Strength, Structure, learned
-from .auto import usual_workload
+from .auto import counted_rows, usual_workload
 from .priview import PriView
 from .residual import Residual
 
 __all__ = ["Adaptive"]
 
 log = logging.getLogger("margin")
-
-_PROBES = 4
-"""How many views are measured to learn from."""
-
-_PROBE_CELLS = 64
-"""How many cells these have at most, unless three attributes have more."""
-
-_MOST_PROBE_CELLS = 4096
-"""How many those of three attributes may have."""
 
 _CONTESTANTS = 1_500
 """How many views compete in a round at most."""
@@ -56,11 +48,13 @@ class Adaptive:
     """Learn privately what pays, then measure it.
 
     First a few small views, chosen by a public rule, are measured. How far maximum entropy is from them tells how much
-    high-order structure there is, and so which of the candidates of `Auto` to measure. In each round after that the
-    exponential mechanism chooses the view that the answers so far are furthest from, in L1 distance less what noise
-    alone would cost, and it is measured, too; when a round changes the answers by less than its noise, the next one
-    gets twice as much (as in AIM, McKenna et al., VLDB 2022). All that was measured, in whatever step, counts by its
-    precision.
+    high-order structure there is, and so which of the candidates of `Auto` to measure. Nothing is spent on that where
+    the budget and the number of rows tell that it would not pay: where one candidate is the best for any structure that
+    is likely, as the full table of a small domain is, or where noise would hide what there is to learn. In each round
+    after that the exponential mechanism chooses the view that the answers so far are furthest from, in L1 distance less
+    what noise alone would cost, and it is measured, too; when a round changes the answers by less than its noise, the
+    next one gets twice as much (as in AIM, McKenna et al., VLDB 2022). All that was measured, in whatever step, counts
+    by its precision.
 
     Parameters
     ----------
@@ -68,11 +62,12 @@ class Adaptive:
         How many views are chosen by their gap at most; 0 for none. None takes as many as there are attributes where
         far more is expected to be missed than noise adds, else none.
     learn_share
-        What part of the budget measures the first views, > 0 and < 1.
+        What part of the budget measures the first views at most, > 0 and < 1: less where less makes their noise small,
+        and none where all of it would leave that too large to learn from.
     rounds_share
-        What part goes into the rounds, where there are any, > 0 and < 1 - learn_share.
-    structure
-        See `Auto`: what is assumed before anything is learnt.
+        What part goes into the rounds, where there are any, > 0 and < 1; with the other shares less than 1.
+    structure, count_share
+        See `Auto`: what is assumed before anything is learnt, and what part of the budget measures the number of rows.
     max_cells
         The most cells of a view that is chosen in a round.
     nonnegativity
@@ -85,6 +80,7 @@ class Adaptive:
     learn_share: float = 0.1
     rounds_share: float = 0.3
     structure: Structure = "medium"
+    count_share: float = 0.01
     max_cells: int = 4096
     nonnegativity: NonNegativity | None = JointProjection()
     reconstruction: Solver | None = None
@@ -95,30 +91,35 @@ class Adaptive:
             raise DomainError(f"rounds ({self.rounds!r}) must be a whole number >= 0, or None")
         if isinstance(self.max_cells, bool) or not isinstance(self.max_cells, int) or self.max_cells < 1:
             raise DomainError(f"max_cells ({self.max_cells!r}) must be a whole number >= 1")
-        for name in ("learn_share", "rounds_share"):
+        for name in ("learn_share", "rounds_share", "count_share"):
             share = getattr(self, name)
             if isinstance(share, bool) or not isinstance(share, int | float | Fraction) or not 0 < share < 1:
                 raise DomainError(f"{name} ({share!r}) must be a number > 0 and < 1")
-        if self.learn_share + self.rounds_share >= 1:
-            raise DomainError("learn_share and rounds_share must leave some of the budget: they add up to 1 or more")
+        if self.learn_share + self.rounds_share + self.count_share >= 1:
+            raise DomainError("the three shares must leave some of the budget: they add up to 1 or more")
 
     def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
         """Learn, choose, measure, and go after the largest gaps."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
+        considered, strength = Candidates(domain, asked, budget), Strength.of(self.structure)
+        rows = counted_rows(private, spend=self.count_share)
+        spent = Fraction(0) if domain.rows is not None else _part(self.count_share)
         evidence = Evidence(sizes=domain.sizes, zeros=domain.zeros, known_total=domain.rows)
-        _add(evidence, domain, private.measure(_probes(domain), spend=_part(self.learn_share)))
-        tables = evidence.tables()
-        rows = max(1.0, tables.total)
-        strength = learned(tables, Strength.of(self.structure))
-        chosen = candidates(domain, asked, budget, strength, rows)[0]
+        share = learning_share(domain, budget, rows, _part(self.learn_share))
+        if share and pays(considered, strength, rows, variance_after(budget, share)):
+            _add(evidence, domain, private.measure(probes(domain), spend=share))
+            spent += share
+            tables = evidence.tables()
+            rows, strength = max(1.0, tables.total), learned(tables, strength)
+        chosen = considered.priced(strength, rows, variance=variance_after(budget, spent))[0]
         log.info("measuring %s", chosen.note)
         solver = self.reconstruction or chosen.mechanism.reconstruction
         # So few that their public answers add up to no more than may be compared.
         most = min(_CONTESTANTS, math.floor(LARGEST_ANSWERS / (2 * rows)))
         contestants = _contestants(domain, asked, self.max_cells, most)
         rounds = min(self._rounds(domain, chosen), len(contestants))
-        base = 1 - _part(self.learn_share) - _part(self.rounds_share)
+        base = 1 - spent - _part(self.rounds_share)
         _measured(chosen.mechanism, evidence, private, asked, base if rounds else None)
         synopsis = self._synopsis(domain, evidence, solver)
         return self._go_on(private, evidence, synopsis, contestants, rounds) if rounds else synopsis
@@ -191,21 +192,6 @@ def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
     """Public answers, scaled down where noise makes them add up to more than may be compared."""
     size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
     return [answer.counts * min(1.0, LARGEST_ANSWERS / (2 * size + 1)) for answer in answers]
-
-
-def _probes(domain: Domain) -> list[View]:
-    """A few views of at least three attributes where there are so many, the same for every domain of these sizes."""
-    rng = np.random.default_rng(0)
-    varying = [name for name in domain if domain[name].size > 1] or [domain.attributes[0]]
-    views: list[View] = []
-    for _ in range(_PROBES):
-        view: list[str] = []
-        for place in rng.permutation(len(varying)).tolist():
-            wider = [*view, varying[place]]
-            if domain.cells(wider) <= (_PROBE_CELLS if len(wider) > 3 else _MOST_PROBE_CELLS):
-                view = wider
-        views.append(tuple(sorted(view or [varying[0]], key=domain.position.__getitem__)))
-    return list(dict.fromkeys(views))
 
 
 def _contestants(domain: Domain, workload: Workload, max_cells: int, most: int) -> list[View]:

@@ -12,7 +12,7 @@ from ..errors import DomainError
 from ..private import Private, Strategy
 from ..synopses import ViewSynopsis
 from ..workload import Workload
-from ._candidates import Candidate, candidates
+from ._candidates import Candidate, Candidates
 from ._strength import Strength, Structure
 
 __all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
@@ -60,8 +60,9 @@ class Auto:
         """Count the rows, choose, and measure with what is left."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
+        considered = Candidates(domain, asked, budget)
         rows = counted_rows(private, spend=self.count_share)
-        chosen = candidates(domain, asked, budget, Strength.of(self.structure), rows)[0]
+        chosen = considered.priced(Strength.of(self.structure), rows)[0]
         log.info("measuring %s", chosen.note)
         return chosen.mechanism.run(private, asked)
 
@@ -78,7 +79,7 @@ class Auto:
         if not (isinstance(rows, int | float) and 0 < rows < math.inf):
             raise DomainError(f"rows ({rows!r}) must be a finite number > 0")
         asked = usual_workload(domain, None if workload is None else Workload.of(domain, workload))
-        return candidates(domain, asked, budget, Strength.of(self.structure), rows)
+        return Candidates(domain, asked, budget).priced(Strength.of(self.structure), rows)
 
 
 def usual_workload(domain: Domain, workload: Workload | None) -> Workload:

@@ -7,7 +7,7 @@ import pytest
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
-from margin.mechanisms._candidates import candidates
+from margin.mechanisms._candidates import Candidates
 from margin.mechanisms._strength import Strength, learned
 from margin.mechanisms.adaptive import _CONTESTANTS, _contestants
 from margin.private.choose import LARGEST_ANSWERS
@@ -40,7 +40,7 @@ def test_they_are_private(mechanism):
 def test_the_noise_part_is_that_of_the_mechanism(budget, k):
     """For very many rows nothing is gained from counts being non-negative, and the closed forms must agree."""
     work = Workload.all_kway(DOMAIN, k)
-    found = candidates(DOMAIN, work, budget, Strength.of("medium"), 1e9)
+    found = Candidates(DOMAIN, work, budget).priced(Strength.of("medium"), 1e9)
     assert {type(candidate.mechanism) for candidate in found} == {PriView, Residual}
     covered = 0
     for candidate in found:
@@ -60,7 +60,7 @@ def test_a_sample_stands_for_a_large_workload():
     domain = Domain({f"x{axis}": 2 + axis % 3 for axis in range(14)})
     work = Workload.all_kway(domain, 4)
     assert len(work) > 1000
-    for candidate in candidates(domain, work, ZCDP(1), Strength.of("medium"), 1e9):
+    for candidate in Candidates(domain, work, ZCDP(1)).priced(Strength.of("medium"), 1e9):
         if candidate.missed == 0:
             expected = candidate.mechanism.expected_error(domain, work, ZCDP(1))
             assert candidate.noise == pytest.approx(expected, rel=0.1)
@@ -131,7 +131,8 @@ def test_a_declared_number_of_rows_is_not_paid_for():
 def test_many_attributes_get_a_cover_of_pairs():
     domain = binary(230)
     (only,) = Auto().prices(domain, None, ZCDP(1), rows=1000)
-    assert only.mechanism == PriView()
+    covered = {pair for view in only.mechanism.views for pair in itertools.combinations(view, 2)}
+    assert covered == set(itertools.combinations(domain, 2))
 
 
 @pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=repr)
@@ -227,7 +228,8 @@ def test_rounds_go_where_the_gap_is():
         (lambda: Adaptive(rounds=True), "rounds"),
         (lambda: Adaptive(learn_share=0), "learn_share"),
         (lambda: Adaptive(rounds_share="x"), "rounds_share"),
-        (lambda: Adaptive(learn_share=0.5, rounds_share=0.5), "leave some"),
+        (lambda: Adaptive(learn_share=0.5, rounds_share=0.495), "leave some"),
+        (lambda: Adaptive(count_share=0), "count_share"),
         (lambda: Adaptive(max_cells=0), "max_cells"),
         (lambda: Auto().prices(DOMAIN, None, PureDP(1), rows=0), "rows"),
         (lambda: Auto().prices(DOMAIN, None, PureDP(1), rows=float("nan")), "rows"),
@@ -259,3 +261,34 @@ def test_rounds_with_noise_beyond_all_counts_are_made():
         for mechanism in (Adaptive(rounds=2), Adaptive(rounds=2, nonnegativity=None)):
             made = margin.simulate(codes, domain=domain, budget=PureDP("1e-10"), mechanism=mechanism, seed=seed)
             assert np.isfinite(made.marginal(["a", "b"]).counts).all()
+
+
+@pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=["Auto", "Adaptive"])
+def test_what_cannot_be_counted_is_refused_before_anything_is_spent(mechanism):
+    domain = Domain({"a": 10**6, "b": 10**6})
+    with pytest.raises(DomainError, match=r"at most 134217728 can be counted$"):
+        margin.simulate({"a": [1], "b": [2]}, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0)
+
+
+def test_learning_is_paid_for_only_where_it_may_pay():
+    """Nothing is learnt about a domain that is best measured in full, or where noise hides everything."""
+
+    for domain, rows in ((binary(4), 5000), (binary(20), 500)):
+        codes = coins(rows, len(domain))
+        plain, learning = (
+            margin.simulate(codes, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0)
+            for mechanism in (Auto(), Adaptive(rounds=0))
+        )
+        for view in itertools.combinations(domain, 2):
+            np.testing.assert_allclose(learning.marginal(view).counts, plain.marginal(view).counts, atol=1)
+
+    spent = []
+
+    class Spy:
+        def run(self, gate, workload):
+            synopsis = Adaptive(rounds=0).run(gate, workload)
+            spent.extend(event.units / gate.budget.units for event in gate.events)
+            return synopsis
+
+    margin.simulate(coins(100_000, 24), domain=binary(24), budget=ZCDP("0.01"), mechanism=Spy(), seed=0)
+    assert spent[1:5] == pytest.approx([0.03 / 4] * 4, rel=1e-6)
