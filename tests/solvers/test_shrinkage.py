@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from margin.solvers import Newton, Reconstruction, ResidualConsistency, Tables
+from margin.solvers import JointProjection, Newton, Reconstruction, ResidualConsistency, Tables
 from margin.solvers.shrinkage import strength_for
 
 VIEWS = tuple(tuple(range(start, start + 6)) for start in range(0, 18, 3))
@@ -29,13 +29,26 @@ def independent(rng, axes):
 
 
 def classes(rng, axes):
-    rate = rng.beta(0.7, 0.7, (5, axes))
-    return (rng.random((20_000, axes)) < rate[rng.integers(0, 5, 20_000)]).astype(np.int64)
+    rate = rng.uniform(0.2, 0.8, axes)
+    return (rng.random((20_000, axes)) < np.stack([rate, 1 - rate])[rng.integers(0, 2, 20_000)]).astype(np.int64)
 
 
 def test_independent_axes_call_for_more_and_related_ones_do_not():
     assert strength_for(noisy(independent, 30.0)) > 10
     assert strength_for(noisy(classes, 30.0)) == 1.0
+
+
+def test_of_rare_values_nothing_is_concluded():
+    """Of clicks, non-negative tables under large noise look as if no page had to do with another."""
+
+    def clicks(rng, axes):
+        taste = rng.random(20_000) < 0.05
+        return (rng.random((20_000, axes)) < np.where(taste, 0.4, 0.02)[:, None]).astype(np.int64)
+
+    for scale in (30.0, 300.0):
+        tables = noisy(clicks, scale)
+        assert strength_for(tables) is None
+        assert strength_for(JointProjection()(tables)) is None
 
 
 def test_it_lowers_the_error_where_noise_is_all_there_is():
