@@ -23,7 +23,8 @@ _MOST_PROBE_CELLS = 4096
 """How many those of three attributes may have."""
 
 _ENOUGH = 0.015
-"""The standard deviation of the noise in a moment that is small enough to learn from."""
+"""The standard deviation of the noise in a moment of a view of _PROBE_CELLS that is small enough to learn from. From n
+moments their mean square is learnt as well with noise of n ** (1/4) times that."""
 
 _USELESS = 0.03
 """That from which next to nothing would be learnt."""
@@ -61,7 +62,7 @@ def learning_share(domain: Domain, budget: Budget, rows: float, most: Fraction) 
     for step in range(3, _STEPS + 1):
         share = most * step / _STEPS
         noise = budget.count_noise(max(1, math.floor(budget.units * share / len(views))))
-        deviation = math.sqrt(noise.variance * cells) / rows
+        deviation = math.sqrt(noise.variance * cells) / rows * (_PROBE_CELLS / cells) ** 0.25
         if deviation <= _ENOUGH:
             return share
     return most if deviation <= _USELESS else Fraction(0)
