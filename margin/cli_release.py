@@ -31,7 +31,7 @@ def add_commands(commands: Any) -> None:
             "margin release people.csv --domain domain.json --epsilon 1 --unit person_id --max-rows 3 -o people.margin",
             "margin release people.csv --domain domain.json --epsilon 1 --ledger agency.db --dataset people "
             "-o people.margin",
-            "margin release trips.csv --domain domain.json --epsilon 1 --mechanism 'HighPass(theta=9)' -o trips.margin",
+            "margin release people.csv --domain domain.json --epsilon 1 --mechanism 'HighPass(theta=9)' -o c.margin",
             "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 -o people.margin",
         ],
     )

@@ -9,33 +9,16 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain, View
+from ..countable import countable
+from ..domain import Domain
 from ..errors import DataError, DomainError
 from .blocks import Blocks, Kernel
 
-__all__ = ["MAX_CELLS", "CountPlan", "Counts", "count"]
-
-MAX_CELLS = 2**27
-"""The most cells that the table of one view may have."""
+__all__ = ["CountPlan", "Counts", "count"]
 
 _BLOCK = 65_536
 # Rows times views: a tenth of a second in numpy, less than it takes to load the loops; and when they have been loaded.
 _WORTH_COMPILING, _WORTH_USING = 1 << 25, 1 << 21
-
-
-def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...]:
-    """The views, checked: each one of the domain, and of at most `MAX_CELLS` cells.
-
-    Raises
-    ------
-    DomainError
-        When one is not.
-    """
-    checked = tuple(map(domain.view, views))
-    for view in checked:
-        if (cells := domain.cells(view)) > MAX_CELLS:
-            raise DomainError(f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted")
-    return checked
 
 
 class CountPlan:
@@ -55,7 +38,7 @@ class CountPlan:
     Raises
     ------
     DomainError
-        When a view is not one of the domain, or has more than `MAX_CELLS` cells. The rows have no say in it.
+        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells. The rows have no say in it.
 
     Examples
     --------
@@ -189,7 +172,7 @@ def count(source: object, domain: Domain, views: Iterable[Iterable[str]]) -> lis
     Raises
     ------
     DomainError
-        When a view is not one of the domain, or has more than `MAX_CELLS` cells.
+        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells.
     DataError
         When the data does not fit the domain or cannot be read. Names the source or the attribute, never a value.
     """

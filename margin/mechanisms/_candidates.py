@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._tables import tables_of
 from ..budget import Budget
-from ..counting.plan import countable
+from ..countable import countable
 from ..designs import covering_views
 from ..domain import Domain, View
 from ..solvers import Newton
