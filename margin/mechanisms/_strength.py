@@ -21,6 +21,9 @@ Structure = Literal["weak", "medium", "strong"]
 _DOUBT = 1.0
 """The standard deviation of the logarithm of a strength, before anything is learnt."""
 
+_UNSEEN = 4.0
+"""So many parts more are taken to be as strong as was assumed: a few strong ones may be among those not looked at."""
+
 _MOST_PARTS = 120
 """So many parts of the tables are looked at, for each number of attributes."""
 
@@ -92,7 +95,7 @@ def learned(tables: Tables, before: Strength) -> Strength:
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that they say on up to t; the
     squares of what that misses, less those of the noise, tell the strength. Before, that of singles and the ratios of
     pairs to singles and of triples to pairs are log-normal with the means that were assumed; an estimate is the root of
-    the mean square after.
+    the mean square after, of the parts that were looked at and of some that were not.
     """
     if tables.total <= 0:  # nothing but noise
         return before
@@ -102,11 +105,13 @@ def learned(tables: Tables, before: Strength) -> Strength:
         assumed = getattr(before, name)
         grid = factor * assumed * np.exp(np.linspace(-5, 9, 141) * _DOUBT)
         likelihood = -((np.log(grid / (factor * assumed)) + _DOUBT**2) ** 2) / (2 * _DOUBT**2)
-        for squares, count, variance in _misses(tables, known).tolist():
+        misses = _misses(tables, known)
+        for squares, count, variance in misses.tolist():
             spread = variance + grid**2
             likelihood -= (squares / spread + count * np.log(spread)) / 2
         weight = np.exp(likelihood - likelihood.max())
-        found[name] = math.sqrt(float(weight @ grid**2 / weight.sum()))
+        seen, unseen = len(misses) * float(weight @ grid**2 / weight.sum()), _UNSEEN * (factor * assumed) ** 2
+        found[name] = math.sqrt((seen + unseen) / (len(misses) + _UNSEEN))
         factor = found[name] / assumed
     return replace(before, **found)
 

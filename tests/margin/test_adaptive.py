@@ -166,9 +166,9 @@ def test_what_is_there_is_learnt():
     knotted[:, 6] = plain[:, 4] ^ plain[:, 5]
     none = learned(probes(plain, [2] * 8, VIEWS, 3.0), before)
     full = learned(probes(knotted, [2] * 8, VIEWS, 3.0), before)
-    assert none.pairs < before.pairs / 2 and none.singles < before.singles / 2
+    assert none.pairs < 0.6 * before.pairs and none.singles < 0.6 * before.singles
     assert full.pairs > 5 * before.pairs
-    assert full.singles < before.singles / 2  # pairs alone are independent
+    assert full.singles < 0.6 * before.singles  # pairs alone are independent
 
 
 def test_what_noise_hides_is_not_learnt():
