@@ -179,6 +179,16 @@ def test_what_noise_hides_is_not_learnt():
             assert getattr(after, name) == pytest.approx(getattr(before, name), rel=0.05)
 
 
+def test_noise_in_small_parts_is_not_taken_for_structure():
+    """Of rare values that have nothing to do with each other; what is estimated from noisy pairs is noisy, too."""
+    before = Strength.of("medium")
+    codes = (np.random.default_rng(0).random((100_000, 12)) < 0.03).astype(np.int64)
+    for seed in range(4):
+        after = learned(probes(codes, [2] * 12, [tuple(range(6)), tuple(range(6, 12))], 600.0, seed), before)
+        assert after.singles < before.singles
+        assert after.pairs < 1.5 * before.pairs
+
+
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
