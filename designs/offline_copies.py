@@ -110,6 +110,8 @@ def _search(
     In a projective space every other start is a union of orbits of a random collineation.
     """
     alone = np.arange(base.v)
+    points = np.array([p for block in blocks for p in block])
+    owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
     best: tuple[float, IntArray] = float(NONE), np.zeros(base.v, np.int64)
     for number in range(tries):
         copies = None
@@ -117,32 +119,36 @@ def _search(
             orbit = _orbits(base.words, random)
             start = _united(np.bincount(orbit), v, base.v, random)
             if start is not None:
-                copies = _annealed(blocks, orbit, start, costs, ORBITS_HOT_COLD, random)[1][orbit]
+                copies = _annealed(points, owners, orbit, start, costs, ORBITS_HOT_COLD, random)[1][orbit]
         hot_cold = HOT_COLD if copies is None else WARM_COLD
         copies = _start(flats, base.v, v, random) if copies is None else copies
-        cost, found = _annealed(blocks, alone, copies, costs, hot_cold, random)
+        cost, found = _annealed(points, owners, alone, copies, costs, hot_cold, random)
         if cost < best[0]:
             best = cost, found
     return int(best[0]), tuple(best[1].tolist())
 
 
 def _annealed(
-    blocks: Sequence[Block],
+    points: IntArray,
+    owners: IntArray,
     orbit: IntArray,
     copies: IntArray,
     costs: FloatArray,
     hot_cold: tuple[float, float],
     random: Random,
 ) -> tuple[float, IntArray]:
-    """The least cost found, and the copies of each orbit then; `orbit` tells that of each point."""
+    """The least cost found, and the copies of each orbit then.
+
+    `points` are those of all blocks, one block after the other, `owners` the blocks' numbers; `orbit` tells that of
+    each point.
+    """
     from .weighing import anneal_copies
 
-    flat = np.array([p for block in blocks for p in block])
-    owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    keys, parts = np.unique(orbit[flat] * len(blocks) + owners, return_counts=True)
-    starts = np.searchsorted(keys, np.arange(len(copies) + 1) * len(blocks))
-    holders = keys % len(blocks)
-    widths = np.bincount(holders, np.repeat(copies, np.diff(starts)) * parts, len(blocks)).astype(np.int64)
+    number = int(owners[-1]) + 1
+    keys, parts = np.unique(orbit[points] * number + owners, return_counts=True)
+    starts = np.searchsorted(keys, np.arange(len(copies) + 1) * number)
+    holders = keys % number
+    widths = np.bincount(holders, np.repeat(copies, np.diff(starts)) * parts, number).astype(np.int64)
     moves = min(MOST_MOVES, MOVES * len(copies) // len(keys))
     cost, found = anneal_copies(
         starts, holders, parts, np.bincount(orbit), copies, widths, costs, moves, *hot_cold, random.getrandbits(30)

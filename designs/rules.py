@@ -24,13 +24,14 @@ def close(made: Table) -> None:
             for v in range(k + 1, MOST_POINTS + 1):
                 _offer_narrower(made, v, k, t)
                 _offer_copies(made, v, k, t)
-            crossings, classes = _crossings(made, k, t), _class_crossings(made, k, t)
+            crossings, classes = _crossings(made, k, t), _class_crossings(k, t)
             before = None
             while before is None or (before != made.sizes[t, k]).any():
                 before = made.sizes[t, k].copy()
                 for v in range(k + 1, MOST_POINTS + 1):
                     _offer_join(made, (v, k, t), crossings)
-                    _offer_class_join(made, (v, k, t), classes)
+                    if classes is not None:
+                        _offer_class_join(made, (v, k, t), classes)
                     if t == 2:
                         _offer_transversal(made, v, k)
                 for v in reversed(range(k + 1, MOST_POINTS)):
@@ -142,56 +143,49 @@ def _joined(cell: Cell, first: int, made: Table) -> list[Block]:
     return blocks
 
 
-def _class_crossings(made: Table, k: int, t: int) -> dict[int, tuple[IntArray, IntArray]]:
+def _class_crossings(k: int, t: int) -> tuple[IntArray, IntArray] | None:
     """As `_crossings`, but from parallel classes; and the widths of the blocks in the first part.
 
     For t = 3 class i of the one part is joined to class i of the other: two points lie in one of the classes, and each
-    class holds any third point. For t = 2 class i is joined to the i-th subset of the other part, which holds the pairs
-    of the first part too. By how many points of the second part lie together in what is joined: 2 for t = 3; for t = 2
-    one, in as few subsets as have points enough, or 2, and the second part needs no cover of its own.
+    class holds any third point. For t = 2 class i is joined to the i-th of as few subsets of the other part as have
+    points enough, which holds the pairs of the first part too.
     """
+    if t not in (2, 3):
+        return None
     points = np.arange(MOST_POINTS + 1)
     widths = np.arange(2, k - t + 2)
-    crossings = {}
-    for strength in {2: (1, 2), 3: (2,)}.get(t, ()):
-        totals = []
-        for width in widths:
-            first, blocks = class_counts()[width], -(-points // width)
-            if t == 2:
-                total = np.maximum.outer(first, made.sizes[strength, k - width]) * blocks[:, None]
-            else:
-                total = np.maximum.outer(first, class_counts()[k - width])
-                total *= np.multiply.outer(blocks, -(-points // (k - width)))
-            totals.append(total)
-        crossings[strength] = np.min(totals, axis=0), widths[np.argmin(totals, axis=0)]
-    return crossings
+    totals = []
+    for width in widths:
+        first, blocks, parts = class_counts()[width], -(-points // width), -(-points // (k - width))
+        if t == 2:
+            totals.append(np.maximum.outer(first, parts) * blocks[:, None])
+        else:
+            totals.append(np.maximum.outer(first, class_counts()[k - width]) * np.multiply.outer(blocks, parts))
+    return np.min(totals, axis=0), widths[np.argmin(totals, axis=0)]
 
 
-def _offer_class_join(made: Table, cell: Cell, classes: dict[int, tuple[IntArray, IntArray]]) -> None:
+def _offer_class_join(made: Table, cell: Cell, classes: tuple[IntArray, IntArray]) -> None:
     v, k, t = cell
+    crossings, widths = classes
     firsts = np.arange(2, v - 1)
-    for strength, (crossings, widths) in classes.items():
-        total = crossings[firsts, v - firsts]
-        if strength < t:
-            total = total + made.sizes[t, k, v - firsts]
-        if t == 3:
-            total = total + made.sizes[t, k, firsts]
-        best = int(np.argmin(total))
-        first = int(firsts[best])
-        recipe = partial(_joined_by_classes, cell, first, int(widths[first, v - first]), strength)
-        made.offer(cell, int(total[best]), ("a join of two parts, class by class", recipe))
+    total = crossings[firsts, v - firsts] + made.sizes[t, k, v - firsts]
+    if t == 3:
+        total += made.sizes[t, k, firsts]
+    best = int(np.argmin(total))
+    first = int(firsts[best])
+    recipe = partial(_joined_by_classes, cell, first, int(widths[first, v - first]))
+    made.offer(cell, int(total[best]), ("a join of two parts, class by class", recipe))
 
 
-def _joined_by_classes(cell: Cell, first: int, width: int, strength: int, made: Table) -> list[Block]:
+def _joined_by_classes(cell: Cell, first: int, width: int, made: Table) -> list[Block]:
     v, k, t = cell
     left = parallel_classes(first, width)
     if t == 2:
-        rest = [[block] for block in made.build(v - first, k - width, strength)]
+        rest = [[block] for block in made.build(v - first, k - width, 1)]
     else:
         rest = parallel_classes(v - first, k - width)
     blocks = joined_classes(left, rest, first)
-    if strength < t:
-        blocks += [tuple(first + p for p in block) for block in made.build(v - first, k, t)]
+    blocks += [tuple(first + p for p in block) for block in made.build(v - first, k, t)]
     return blocks + (made.build(first, k, t) if t == 3 else [])
 
 

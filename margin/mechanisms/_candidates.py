@@ -96,9 +96,9 @@ class Candidates:
         )
         found = [(mechanism, note, self._asked.known(precision)) for mechanism, note, precision in considered]
         self._found = found if any(isinstance(mechanism, PriView) for mechanism, *_ in found) else []
-        self._only = PriView()
+        self._only: PriView | None = None
         if not self._found:  # what cannot be counted is refused now, before anything is spent
-            self._only = self._only.planned(domain, workload, budget)
+            self._only = PriView().planned(domain, workload, budget)
             countable(domain, self._only.views or ())
 
     def priced(self, strength: Strength, rows: float, *, variance: float = 1.0) -> list[Candidate]:
@@ -113,12 +113,12 @@ class Candidates:
         variance
             What all variances of noise are multiplied by, where a part of the budget is spent otherwise.
         """
+        if self._only is not None:
+            return [Candidate(mechanism=self._only, note="a cover of all pairs", noise=math.nan, missed=math.nan)]
         priced = []
         for mechanism, note, known in self._found:
             noise, missed = self._asked.errors(known, strength, rows, variance)
             priced.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
-        if not priced:
-            return [Candidate(mechanism=self._only, note="a cover of all pairs", noise=math.nan, missed=math.nan)]
         return sorted(priced, key=lambda candidate: candidate.error)
 
 

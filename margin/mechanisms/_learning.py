@@ -30,12 +30,13 @@ _USELESS = 0.03
 """That from which next to nothing would be learnt."""
 
 _STEPS = 10
+"""Of the shares that are tried."""
 
 _UNSURE = 1.5
 """The standard deviation of the logarithm of a common factor of all strengths, before anything is learnt."""
 
-_FACTORS = np.exp(np.linspace(-2, 2, 7) * _UNSURE)
-_CHANCES = np.exp(-(np.linspace(-2, 2, 7) ** 2) / 2)
+_DEVIATIONS = np.linspace(-2, 2, 7)
+"""Standard deviations at which that factor is tried."""
 
 
 def probes(domain: Domain) -> list[View]:
@@ -85,9 +86,9 @@ def pays(considered: Candidates, before: Strength, rows: float, variance: float)
     if math.isnan(guess.error):  # there is nothing to choose from
         return False
     gain = 0.0
-    for factor, chance in zip(_FACTORS.tolist(), _CHANCES.tolist(), strict=True):
-        strength = before.scaled(factor)
+    for deviation in _DEVIATIONS.tolist():
+        strength = before.scaled(math.exp(_UNSURE * deviation))
         known = considered.priced(strength, rows, variance=variance)[0].error
         (blind,) = (one.error for one in considered.priced(strength, rows) if one.mechanism is guess.mechanism)
-        gain += chance * math.log(max(blind, math.ulp(0)) / max(known, math.ulp(0)))
+        gain += math.exp(-(deviation**2) / 2) * math.log(max(blind, math.ulp(0)) / max(known, math.ulp(0)))
     return gain > 0

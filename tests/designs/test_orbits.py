@@ -74,12 +74,14 @@ def test_annealed_copies_cost_what_is_said(words):
     """In orbits and in single points; the cost of a block is the square of the points it comes to hold."""
     blocks = projective_geometry(*map(int, words.split()[1:])).blocks
     orbit = _orbits(words, Random(1))
-    points, costs = len(orbit), np.arange(200.0) ** 2
-    assert orbit.max() + 1 < points
-    for numbers in (orbit, np.arange(points)):
+    costs = np.arange(200.0) ** 2
+    points = np.array([point for block in blocks for point in block])
+    owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+    assert orbit.max() + 1 < len(orbit)
+    for numbers in (orbit, np.arange(len(orbit))):
         copies = np.arange(numbers.max() + 1) % 3
         before = copies[numbers].sum()
-        cost, found = _annealed(blocks, numbers, copies, costs, (50.0, 1.0), Random(0))
+        cost, found = _annealed(points, owners, numbers, copies, costs, (50.0, 1.0), Random(0))
         assert found[numbers].sum() == before and found.min() >= 0
         assert cost == sum(found[numbers][list(block)].sum() ** 2 for block in blocks)
 
