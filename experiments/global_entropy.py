@@ -2,8 +2,9 @@
 
 Sixteen binary attributes of a made-up mixture, the paper's pair cover by views of eight, and the same noisy views for
 everybody. Error is the mean over random queries that no view covers of the L2 distance over the number of rows. Time is
-process time a query, without what is made once for all queries; mbi compiles a programme for each new query, which its
-first time has and its second has not.
+process time a query, without what is made once for all queries: `ms` asked one by one for the first time, `ms again`
+the second time, `ms together` all in one call. mbi compiles a programme for each new query, which its first time has
+and its second has not; it answers one query a call.
 """
 
 import importlib
@@ -71,10 +72,14 @@ def _lines(study: Study, epsilon: str, block: int, count: int, *, iterations: in
         for name, answer in ways.items():
             answer(asked[:1])
             first, answers = _timed(answer, asked)
-            again, _ = _timed(answer, asked)
+            again = min(_timed(answer, asked)[0] for _ in range(3))
+            started = time.process_time()
+            answer(asked)
+            together = time.process_time() - started
             found = np.mean([error(one, truth) for one, truth in zip(answers, truths, strict=True)])
             line = {"epsilon": epsilon, "views": len(views), "k": k, "over": name, "error": found}
-            lines.append(line | {"ms": 1000 * first / len(asked), "ms again": 1000 * again / len(asked)})
+            times = {"ms": first, "ms again": again, "ms together": together}
+            lines.append(line | {name: 1000 * seconds / len(asked) for name, seconds in times.items()})
     return lines
 
 
@@ -121,14 +126,16 @@ class _Counts:
 
 def _claims(lines: list[dict[str, Any]]) -> list[Claim]:
     by_way = {(line["epsilon"], line["k"], line["over"]): line for line in lines}
-    gains, errors, speeds, again = [], [], [], []
+    gains, errors = [], []
+    speeds: dict[str, list[float]] = {"ms": [], "ms again": [], "ms together": []}
     for (epsilon, k, way), line in by_way.items():
         if way == "all":
             gains.append(by_way[epsilon, k, "the asked alone"]["error"] / line["error"])
             if theirs := by_way.get((epsilon, k, "all, by mbi")):
                 errors.append(line["error"] / theirs["error"])
-                speeds.append(theirs["ms"] / line["ms"])
-                again.append(theirs["ms again"] / line["ms again"])
+                for name, ratios in speeds.items():
+                    if name != "ms" or epsilon == lines[0]["epsilon"]:  # later mbi has compiled them all
+                        ratios.append(theirs[name] / line[name])
     claims = [
         Claim(
             claim="more context lowers the error",
@@ -138,12 +145,17 @@ def _claims(lines: list[dict[str, Any]]) -> list[Claim]:
     ]
     if errors:
         text = f"{min(errors):.3f} to {max(errors):.3f}"
+        claims.append(Claim(claim="error within 5 % of mbi's", measured=text, holds=max(errors) <= 1.05))
         claims += [
-            Claim(claim="error within 5 % of mbi's", measured=text, holds=max(errors) <= 1.05),
             Claim(
-                claim="20 times as fast a query",
-                measured=f"{min(speeds):.0f} times; {min(again):.1f} times where mbi has compiled the query before",
-                holds=min(speeds) >= 20,
-            ),
+                claim=f"20 times as fast a query, {when}",
+                measured=f"{min(speeds[name]):.0f} to {max(speeds[name]):.0f} times",
+                holds=min(speeds[name]) >= 20,
+            )
+            for when, name in (
+                ("asked for the first time", "ms"),
+                ("where mbi has compiled it before", "ms again"),
+                ("so, and ours in one call", "ms together"),
+            )
         ]
     return claims

@@ -1,13 +1,17 @@
 """Every solver on the same reconstruction problems: time, steps, residual, objective, error, failures.
 
-Results go to the folder of the run: results.csv, results.md and, with matplotlib, plots. A run that was broken off goes
-on where it stopped. Times are process time of one thread, per query, without what a first call loads.
+Fifty random marginals of each size that no view covers, from the same consistent views: made-up clicks, Kosarak as far
+as at hand, Adult; covers of all pairs and of all triples of binary attributes by views of eight. Times are process time
+of one thread, a query, without what a first call loads. A solver gets two seconds for each size, answers as many of the
+queries as it can, and is compared with Newton on these; one that takes more than half a second a query is not tried on
+larger ones, and what has not ended after five minutes on the clock is broken off. Newton takes queries of one shape at
+once in compiled loops, "one by one" in numpy; all others are given one at a time, as they are made for.
 """
 
 import itertools
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +32,16 @@ from margin.solvers import (
     MirrorDescent,
     Newton,
     Problem,
+    Solution,
     Solver,
     Status,
     TrustExact,
 )
 
-from ._solver_report import append, markdown, plots, read
-from ._tables import Study, adult, clicks, kosarak, queries
+from . import _study
+from ._solver_report import report
+from ._tables import Study, adult, clicks, kosarak
+from ._tables import queries as random_views
 
 
 class _OneByOne:
@@ -64,130 +71,162 @@ SOLVERS: dict[str, Any] = {
     "MinimaxLP SCIPY": MinimaxLP(),
     "MinimaxLP CLARABEL": MinimaxLP(solver="CLARABEL"),
 }
+_SAME = ("Newton", "TrustExact", "LBFGS", "Clarabel", "Cone")
+"""How the names begin of those that minimise what Newton does."""
 
-_PATIENCE = 10.0
-"""Seconds: a solver gets this long at each size, and goes no further once a query took it longer."""
+_TABLES: dict[str, Any] = {
+    "clicks-12": lambda: clicks(12, 2_000),
+    "clicks-32": lambda: clicks(32, 100_000),
+    "Kosarak-32": kosarak,
+    "Adult": adult,
+}
+_VIEWS = {"pairs": 2, "triples": 3}
+_BLOCK = 8
+
+_PATIENCE = 2.0
+_SLOW = 0.5
+_LIMIT = 300.0
+"""Seconds: for the queries of a size, for a query before larger ones, and until a query is broken off (wall time)."""
+
+_MOST_CELLS = 2_000
+"""Of a query of attributes that are not binary."""
+_NOTHING = {"tried": 0}
 
 
 def run(smoke: bool, out: Path) -> str:
-    """The table of all results, and where they were written."""
+    """What each solver took, how far its answers are from Newton's, and where the rows and pictures are."""
+    sizes, count = ((4,), 2) if smoke else ((4, 6, 8, 10, 12), 50)
     if smoke:
-        return _run(out, [(clicks(12, 2_000), 6)], sizes=(4,), count=2, epsilons=("1",))
-    studies = [(study, 8) for study in (clicks(32, 100_000), kosarak(), adult()) if study is not None]
-    return _run(out, studies, sizes=(4, 6, 8, 10, 12), count=100, epsilons=("1", "0.1"))
-
-
-def _run(
-    folder: Path, studies: list[tuple[Study, int]], *, sizes: tuple[int, ...], count: int, epsilons: tuple[str, ...]
-) -> str:
-    folder.mkdir(parents=True, exist_ok=True)
-    results = folder / "results.csv"
-    done = {_key(row) for row in read(results)}
-    for place, (study, block) in enumerate(studies):
-        for name, views in _views(study, block).items():
-            for epsilon in epsilons:
-                for row in _rows(study, name, views, epsilon, sizes, count, done):
-                    append(results, row)
-                    print(f"\r{place + 1}/{len(studies)} {' '.join(_key(row)):<100}", end="", file=sys.stderr)
-    print(file=sys.stderr)
-    rows = read(results)
-    table = markdown(rows)
-    (folder / "results.md").write_text(table + "\n")
-    pictures = plots(rows, folder)
-    return f"{table}\n\n{len(rows)} rows and {len(pictures)} plots in {folder}"
-
-
-def _key(row: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(str(row[name]) for name in ("table", "views", "epsilon", "k", "solver"))
-
-
-def _views(study: Study, block: int) -> dict[str, list[list[str]] | None]:
-    """The sets of views that are compared: covers of pairs and triples where all attributes are binary."""
-    names, sizes = study.domain.attributes, study.domain.sizes
-    if max(sizes) > 2:
-        return {"default": None}
-    return {
-        f"{word} by {block}": [[names[axis] for axis in view] for view in covering_design(len(sizes), block, t).blocks]
-        for t, word in ((2, "pairs"), (3, "triples"))
-    }
-
-
-def _rows(
-    study: Study,
-    name: str,
-    views: list[list[str]] | None,
-    epsilon: str,
-    sizes: tuple[int, ...],
-    count: int,
-    done: set[tuple[str, ...]],
-) -> Iterator[dict[str, Any]]:
-    """A row for each size and solver that is not yet done."""
-    simulation = None
-    too_slow: set[str] = set()
+        places = [{"table": "clicks-12", "views": "pairs", "epsilon": "1"}]
+    else:
+        places = [
+            {"table": table, "views": views, "epsilon": epsilon}
+            for table, kinds in (("clicks-32", _VIEWS), ("Kosarak-32", _VIEWS), ("Adult", ("chosen",)))
+            for views in kinds
+            for epsilon in ("1", "0.1")
+        ]
+    rows: list[_study.Row] = []
     for k in sizes:
-        missing = {
-            solver: {"table": study.name, "views": name, "epsilon": epsilon, "k": k, "solver": solver}
+        slow = _too_slow(rows)
+        keys = [
+            place | {"k": k, "solver": solver, "queries": count}
+            for place in places
             for solver in SOLVERS
-        }
-        missing = {solver: head for solver, head in missing.items() if _key(head) not in done}
-        asked = [view for view in queries(study.domain, k, count) if study.domain.cells(view) <= 5_000]
-        if not missing or not asked:
-            continue
-        if simulation is None:
-            simulation = margin.simulate(
-                study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=PriView(views=views), seed=0
-            )
-        problems, truths = _problems(simulation, asked)
-        for solver, head in missing.items():
-            if solver in too_slow:
-                continue
-            row = head | _measure(SOLVERS[solver], problems, truths)
-            if row["milliseconds"] == "" or row["milliseconds"] > 1000 * _PATIENCE:
-                too_slow.add(solver)
-            yield row
+            if (*place.values(), solver) not in slow
+        ]
+        found = _study.sweep(out / "rows.csv", measure, keys, limit=None if smoke else _LIMIT)
+        rows += [row for row in found if row.get("tried") != "0"]
+    return report(rows, out, about=" ".join((__doc__ or "").split("\n\n")[1].split()))
 
 
-def _problems(simulation: margin.Simulation, asked: list[tuple[str, ...]]) -> tuple[list[Problem], list[Any]]:
-    """The problems of the queries that no view covers, and the true tables, axes in the order of the domain."""
+def measure(table: str, views: str, epsilon: str, k: int, solver: str, queries: int) -> dict[str, Any]:
+    """What one solver makes of the queries of one size; none are tried where there is no table or no such query."""
+    simulation = _simulated(table, views, epsilon)
+    if simulation is None:
+        return _NOTHING
     domain, tables = simulation.domain, simulation.synopsis.tables
-    axes = [tuple(sorted(domain.axes(view))) for view in asked]
-    axes = [some for some in axes if tables.covering(some) is None]
-    names = [tuple(domain.attributes[axis] for axis in some) for some in axes]
-    truths = [truth.counts for truth in simulation.truths(names)] if names else []
-    return [Problem.of(tables, some) for some in axes], truths
+    asked = [sorted(domain.axes(view)) for view in random_views(domain, k, 3 * queries)]
+    if max(domain.sizes) > 2:
+        asked = [axes for axes in asked if np.prod([domain.sizes[axis] for axis in axes]) <= _MOST_CELLS]
+    asked = [axes for axes in asked if tables.covering(tuple(axes)) is None][:queries]
+    if not asked:
+        return _NOTHING
+    problems = [Problem.of(tables, tuple(axes)) for axes in asked]
+    chosen = SOLVERS[solver]
+    _load(chosen, tables)
+    if isinstance(chosen, Newton):
+        answers, seconds = _in_batches(chosen, problems)
+    else:
+        answers, seconds = _one_by_one(chosen, problems)
+    truths = [truth.counts for truth in simulation.truths([[domain.attributes[a] for a in axes] for axes in asked])]
+    return _summary(solver, problems, answers, truths, seconds)
 
 
-def _measure(solver: Any, problems: list[Problem], truths: list[Any]) -> dict[str, Any]:
-    """Solve until patience ends; a batch where the solver is made for it and the shapes are the same."""
-    if not problems:
-        return _summary([], [], 0.0)
-    if isinstance(solver, Newton) and len({problem.shape for problem in problems}) == 1:
-        solver.solve(Batch.pack(problems[:1] * 2_000))  # so much work that the compiled loops are loaded
+@lru_cache(maxsize=1)
+def _simulated(table: str, views: str, epsilon: str) -> margin.Simulation | None:
+    study: Study | None = _TABLES[table]()
+    if study is None:
+        return None
+    chosen = None
+    if views in _VIEWS:
+        names, block = study.domain.attributes, min(_BLOCK, len(study.domain) // 2)
+        design = covering_design(len(names), block, _VIEWS[views])
+        chosen = [[names[axis] for axis in view] for view in design.blocks]
+    mechanism = PriView(views=chosen)
+    return margin.simulate(study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0)
+
+
+def _load(solver: Any, tables: Any) -> None:
+    """Let a solver load what it needs, on a small problem; so many of these that Newton's loops are loaded."""
+    small = Problem.of(tables, (0, 1, 2))
+    solver.solve(Batch.pack([small] * 50_000) if isinstance(solver, Newton) else small)
+
+
+def _in_batches(solver: Newton, problems: list[Problem]) -> tuple[list[Solution], float]:
+    """The answers, and seconds, of batches of problems of one shape."""
+    answers: dict[int, Solution] = {}
+    seconds = 0.0
+    places = sorted(range(len(problems)), key=lambda place: problems[place].shape)
+    for _, group in itertools.groupby(places, key=lambda place: problems[place].shape):
+        some = list(group)
+        batch = Batch.pack([problems[place] for place in some])
         started = time.process_time()
-        solutions = solver.solve(Batch.pack(problems))
-        seconds = time.process_time() - started
-        return _summary(list(solutions), truths, seconds)
-    solver.solve(problems[0])
+        solutions = solver.solve(batch)
+        seconds += time.process_time() - started
+        answers |= dict(zip(some, solutions, strict=True))
+    return [answers[place] for place in range(len(problems))], seconds
+
+
+def _one_by_one(solver: Solver, problems: list[Problem]) -> tuple[list[Solution], float]:
+    """The answers until patience ends, and the seconds they took."""
     started, answers = time.process_time(), []
     for problem in problems:
         answers.append(solver.solve(problem))
         if answers[-1].status is Status.MISSING or time.process_time() - started > _PATIENCE:
             break
-    return _summary(answers, truths, time.process_time() - started)
+    return answers, time.process_time() - started
 
 
-def _summary(answers: list[Any], truths: list[Any], seconds: float) -> dict[str, Any]:
-    good = [(answer, truth) for answer, truth in zip(answers, truths, strict=False) if answer.status.ok]
-    errors = [np.linalg.norm(answer.table - truth) / truth.sum() for answer, truth in good]
-    kinds = [answer.status.name for answer in answers if not answer.status.ok]
-    return {
-        "queries": len(answers),
-        "milliseconds": 1000 * seconds / len(answers) if good else "",
-        "iterations": np.mean([answer.iterations for answer, _ in good]) if good else "",
-        "residual": max(answer.residual for answer, _ in good) if good else "",
-        "objective": np.mean([answer.objective for answer, _ in good]) if good else "",
-        "relaxed": sum(answer.status is Status.RELAXED for answer, _ in good),
-        "error": np.mean(errors) if good else "",
+def _summary(
+    solver: str, problems: list[Problem], answers: list[Solution], truths: list[Any], seconds: float
+) -> dict[str, Any]:
+    """The row: means over what was answered, and Newton's error on the same."""
+    kinds = sorted(answer.status.name for answer in answers if not answer.status.ok)
+    row: dict[str, Any] = {
+        "tried": len(answers),
+        "milliseconds": 1000 * seconds / len(answers),
+        "relaxed": sum(answer.status is Status.RELAXED for answer in answers),
         "failures": len(kinds),
-        "failed with": " ".join(f"{len(list(same))}x{kind}" for kind, same in itertools.groupby(sorted(kinds))),
+        "failed with": ", ".join(f"{len(list(same))} {kind}" for kind, same in itertools.groupby(kinds)),
+    }
+    good = [some for some in zip(problems, answers, truths, strict=False) if some[1].status.ok]
+    if not good:
+        return row
+    newton = Newton(bars=False)
+    ours, _ = _in_batches(newton, [problem for problem, _, _ in good])
+    row |= {
+        "iterations": np.mean([answer.iterations for _, answer, _ in good]),
+        "residual": max(answer.residual for _, answer, _ in good),
+        "objective": np.mean([answer.objective for _, answer, _ in good]),
+        "error": np.mean([_error(answer, truth) for _, answer, truth in good]),
+        "error of Newton": np.mean([_error(mine, truth) for mine, (_, _, truth) in zip(ours, good, strict=True)]),
+    }
+    if solver.startswith(_SAME):
+        row["above Newton"] = max(
+            newton.objective(problem, answer.table.ravel() / problem.total) - mine.objective
+            for mine, (problem, answer, _) in zip(ours, good, strict=True)
+        )
+    return row
+
+
+def _error(answer: Solution, truth: Any) -> float:
+    return float(np.linalg.norm(answer.table - truth) / truth.sum())
+
+
+def _too_slow(rows: Iterable[_study.Row]) -> set[tuple[str, ...]]:
+    """Where larger queries are not tried: by table, views, budget and solver."""
+    return {
+        (row["table"], row["views"], row["epsilon"], row["solver"])
+        for row in rows
+        if row[_study.STATUS] != _study.DONE or float(row["milliseconds"]) > 1000 * _SLOW
     }

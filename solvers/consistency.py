@@ -149,6 +149,18 @@ class Components:
             cells[where] = basis.synthesise(coefficients[where].reshape(-1, basis.cells)).ravel()
         return cells
 
+    @cached_property
+    def holders(self) -> Integers:
+        """How many views hold each distinct coefficient, of those that no other contains, shape (m,); of equal views
+        one counts."""
+        cells = [self._source.values[row].size for row in self._rows]
+        # The last coefficient of a view varies on all its axes: it is held by what contains the view, and nothing else.
+        last, every = self._shared[np.cumsum(cells) - 1], np.bincount(self._shared)
+        equal, first = np.bincount(last, minlength=len(every)), np.unique(last, return_index=True)[1]
+        counts = np.zeros(len(cells), np.bool_)
+        counts[first] = every[last[first]] == equal[last[first]]
+        return np.bincount(self._shared[np.repeat(counts, cells)], minlength=len(every))
+
     def matrix(self) -> Any:
         """`synthesise` as a sparse matrix, shape (n, m)."""
         blocks = []

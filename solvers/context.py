@@ -3,23 +3,27 @@
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from .basis import Floats, Integers, transform
 from .batch import Batch, Solutions
+from .dual import Dual, is_large
 from .newton import Newton
 from .problem import Problem, Solution, Solver, Status
-from .shrinkage import strength_for
+from .shrinkage import strength_around, strength_for
 from .split import dual_of
 from .tables import Axes, Tables
 
 _JOINT_CELLS = 1 << 20
 """Up to this size the whole array is reconstructed once, when context is asked for."""
 
-_CONTEXT_CELLS = 1 << 16
+_CONTEXT_CELLS = 1 << 14
 """Context is added up to this size of the table that is solved."""
+
+_LARGEST_INVERSE = 4096
+"""An inverse that serves many marginals is written down for up to so many unknowns: 134 MB."""
 
 
 class Reconstruction:
@@ -29,29 +33,33 @@ class Reconstruction:
     with them most, and projected: views that share axes with the context then speak, too. When the whole array is small
     it is reconstructed once and kept.
 
-    A `Newton` of no stated strength gets that of `strength_for` the tables.
+    A `Newton` of no stated strength gets that of `strength_for` the tables, with context at least that of
+    `strength_around`.
     """
 
     def __init__(self, tables: Tables, solver: Solver) -> None:
         self.tables = tables
         if isinstance(solver, Newton) and solver.strength is None:
-            solver = dataclasses.replace(solver, strength=strength_for(tables))
+            strength = strength_for(tables)
+            if solver.context is not None:
+                strength = max(strength or 0.0, strength_around(tables))
+            solver = dataclasses.replace(solver, strength=strength)
         self.solver = solver
 
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
         """The marginals on sets of ascending axes of one shape, an array of shape (n, k)."""
         solver, asked = self.solver, np.asarray(axes, dtype=np.int64)
         if isinstance(solver, Newton) and solver.context is not None and asked.shape[1] < solver.context:
-            return self._in_context(solver, [tuple(row) for row in asked.tolist()])
+            return self._in_context(solver, asked)
         batch = Batch.of(self.tables, asked)
         if isinstance(solver, Newton):
             return solver.solve(batch)
         return Solutions.stack([_judged(problem, solver.solve(problem)) for problem in batch])
 
-    def _in_context(self, solver: Newton, asked: list[Axes]) -> Solutions:
+    def _in_context(self, solver: Newton, asked: Integers) -> Solutions:
         if math.prod(self.tables.sizes) <= _JOINT_CELLS:
-            return Solutions.stack([self._joint.project(axes) for axes in asked])
-        wide = [self._around(axes, solver.context or 0) for axes in asked]
+            return self._joint.project(asked)
+        wide = [self._around(tuple(axes), solver.context or 0) for axes in asked.tolist()]
         shapes: dict[tuple[int, ...], list[int]] = {}
         for place, axes in enumerate(wide):
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in axes), []).append(place)
@@ -60,7 +68,8 @@ class Reconstruction:
             batch = Batch.of(self.tables, [wide[place] for place in places])
             solutions = dataclasses.replace(solver, bars=False).solve(batch)
             for place, problem, solution in zip(places, batch, solutions, strict=True):
-                answers[place] = _Surroundings(wide[place], problem, solution, solver).project(asked[place])
+                around = _Surroundings(self.tables, wide[place], problem, solution, solver)
+                answers[place] = around.project(asked[[place]])[0]
         return Solutions.stack([answers[place] for place in range(len(asked))])
 
     @cached_property
@@ -68,7 +77,8 @@ class Reconstruction:
         solver = self.solver if isinstance(self.solver, Newton) else Newton()
         axes = tuple(range(len(self.tables.sizes)))
         problem = Problem.of(self.tables, axes)
-        return _Surroundings(axes, problem, dataclasses.replace(solver, bars=False).solve(problem), solver)
+        solution = dataclasses.replace(solver, bars=False).solve(problem)
+        return _Surroundings(self.tables, axes, problem, solution, solver, often=True)
 
     def _around(self, asked: Axes, count: int) -> Axes:
         """The asked axes and those with the largest sum of associations with them, `count` in all."""
@@ -97,50 +107,121 @@ class Reconstruction:
 
 
 class _Surroundings:
-    """A solution over some axes, from which marginals on fewer are projected, with their variances."""
+    """A solution over some axes, from whose moments marginals on fewer are read, with their variances.
 
-    def __init__(self, axes: Axes, problem: Problem, solution: Solution, solver: Newton) -> None:
-        self.axes = axes
+    The moments of a marginal are those of the whole table that belong to no other axis, so that it costs a look-up and
+    a transform of its own size, however large the whole table is.
+
+    Parameters
+    ----------
+    often
+        Whether many marginals will be asked for: the inverse of the Hessian is then made once for all their variances.
+    """
+
+    def __init__(
+        self, tables: Tables, axes: Axes, problem: Problem, solution: Solution, solver: Newton, *, often: bool = False
+    ) -> None:
+        self.tables = tables
+        self.axes = np.array(axes, dtype=np.int64)
         self.problem = problem
         self.solution = solution
         self.solver = solver
+        self.often = often
+        self.moments = transform(problem.shape).analyse(solution.table.ravel() / problem.total)
+        self.moments *= math.sqrt(problem.cells)
+        self.strides = np.cumprod([1, *problem.shape[:0:-1]])[::-1]
 
-    def project(self, asked: Axes) -> Solution:
-        """The marginal on some of the axes, ascending."""
-        kept = [place for place, axis in enumerate(self.axes) if axis in asked]
-        dropped = [place for place in range(len(self.axes)) if place not in kept]
-        return dataclasses.replace(
-            self.solution,
-            table=self.solution.table.sum(axis=tuple(dropped)),
-            variance=self._variance(kept, dropped) if self.solver.bars else None,
+    def project(self, asked: Integers) -> Solutions:
+        """The marginals on some of the axes, ascending and of one shape, shape (n, k)."""
+        places = np.searchsorted(self.axes, asked)
+        shape = tuple(self.problem.shape[place] for place in places[0].tolist())
+        coefficients = self.strides[places] @ _digits(shape)
+        table = np.maximum(_table_of(shape, self.moments[coefficients]), 0.0)
+        variance = None
+        if self.solver.bars:
+            some = zip(places, coefficients, table, strict=True)
+            variance = np.stack([self._variance(*one, shape) for one in some])
+        empty = None if self.tables.zeros is None else self.tables.zeros.cells_of_many(asked)
+        if empty is not None:  # what is there are rounding errors
+            table[empty] = 0.0
+            if variance is not None:
+                variance[empty] = 0.0
+        count, solution = len(asked), self.solution
+        return Solutions(
+            table=(self.problem.total * table).reshape(count, *shape),
+            statuses=np.full(count, list(Status).index(solution.status), dtype=np.int8),
+            objective=np.full(count, solution.objective),
+            residual=np.full(count, solution.residual),
+            iterations=np.full(count, solution.iterations),
+            seconds=solution.seconds,
+            relaxation=np.full(count, solution.relaxation),
+            variance=None if variance is None else variance.reshape(count, *shape),
         )
 
-    def _variance(self, kept: list[int], dropped: list[int]) -> Floats:
-        """By the delta method: a projected cell y changes with the targets by H^-1 (E[f 1_y] - E[f] P(y)).
-
-        A function on the axes is one on the kept times one on the dropped, so that one transform of the dropped axes
-        gives E[f 1_y] for all f and y.
-        """
+    def _variance(self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]) -> Floats:
+        """By the delta method: the noise variances of the cells of a marginal of these shares of the total."""
         problem = self.problem
-        shape, rest = (tuple(problem.shape[place] for place in places) for places in (kept, dropped))
-        inner, outer = transform(shape), transform(rest)
-        table = (self.solution.table / problem.total).transpose(*kept, *dropped).reshape(inner.cells, outer.cells)
-        partial = outer.analyse(table) * math.sqrt(outer.cells)
-        functions = inner.synthesise(np.eye(inner.cells)) * math.sqrt(inner.cells)
-        digits = np.unravel_index(problem.index, problem.shape)
-        here, there = _ravel([digits[p] for p in kept], shape), _ravel([digits[p] for p in dropped], rest)
-        parts = functions[here] * partial[:, there].T
-        alone = table.sum(axis=1)
-        changes = self._solve(parts - problem.moments(self.solution.table.ravel() / problem.total)[:, None] * alone)
-        by_total = alone - problem.target @ changes
-        variance = problem.total**2 * (problem.variance @ changes**2) + problem.total_variance * by_total**2
-        return np.asarray(variance.reshape(shape))
+        changes = self._changes(places, coefficients, share, shape)
+        by_total = share - problem.target @ changes
+        return np.asarray(problem.total**2 * (problem.variance @ changes**2) + problem.total_variance * by_total**2)
+
+    def _changes(self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]) -> Floats:
+        """How the shares y of a marginal change with the targets: H^-1 (E[f 1_y] - E[f] P(y)), shape (m, cells).
+
+        A function of the problem is one on the asked axes times one on the others, f = g h, and E[h 1_y] is read from
+        the moments. Where a function of the asked axes is one of the problem's, number i, its moment changes by
+        e_i - ridge_i H^-1 e_i: only for the others there is something to solve.
+        """
+        problem, own = self.problem, self._digits[places]
+        other = problem.index - self.strides[places] @ own
+        functions = transform(shape).synthesise(np.eye(len(share))) * math.sqrt(len(share))
+        inner = np.ravel_multi_index(tuple(own), shape) if shape else np.zeros(len(other), np.int64)
+        centred = functions[inner] * _table_of(shape, self.moments[other[:, None] + coefficients])
+        centred -= self.moments[problem.index, None] * share
+        if not self.often or self._inverse is None:
+            return self._solve(centred)
+        position = np.minimum(np.searchsorted(problem.index, coefficients), len(problem.index) - 1)
+        known = np.flatnonzero(problem.index[position] == coefficients)
+        unknown = np.setdiff1d(np.arange(1, len(coefficients)), known)
+        position = position[known]
+        changes = np.zeros_like(centred.T)
+        changes[known] = -self._ridge[position, None] * self._inverse[position]
+        changes[known, position] += 1.0
+        changes[unknown] = functions[unknown] @ centred.T @ self._inverse
+        return _table_of(shape, changes.T)
+
+    @cached_property
+    def _digits(self) -> Integers:
+        """Of each known function its number on each axis, shape (axes, m)."""
+        return np.stack(np.unravel_index(self.problem.index, self.problem.shape))
+
+    @cached_property
+    def _ridge(self) -> Floats:
+        return self.solver.ridge(self.problem)
 
     @cached_property
     def _solve(self) -> Callable[[Floats], Floats]:
         """The inverse of the Hessian at the solution, for right-hand sides of shape (m, n)."""
-        problem, ridge = self.problem, self.solver.ridge(self.problem)
-        return dual_of(problem, ridge).solver(self.solution.table.ravel() / problem.total)
+        return dual_of(self.problem, self._ridge).solver(self.solution.table.ravel() / self.problem.total)
+
+    @cached_property
+    def _inverse(self) -> Floats | None:
+        """The inverse of the Hessian, shape (m, m); None where it is too large to write down, or there is none."""
+        count = len(self.problem.index)
+        if not 0 < count <= _LARGEST_INVERSE or is_large(self.problem.shape, 0):
+            return None
+        return Dual(self.problem, self._ridge).inverse(self.solution.table.ravel() / self.problem.total)
+
+
+@lru_cache(maxsize=256)
+def _digits(shape: tuple[int, ...]) -> Integers:
+    """The place of each cell on each axis, shape (axes, cells)."""
+    return np.indices(shape).reshape(len(shape), math.prod(shape))
+
+
+def _table_of(shape: tuple[int, ...], moments: Floats) -> Floats:
+    """Tables of sum one of these moments, both of shape (..., cells)."""
+    return transform(shape).synthesise(moments) / math.sqrt(math.prod(shape))
 
 
 def _judged(problem: Problem, solution: Solution) -> Solution:
@@ -156,7 +237,3 @@ def _judged(problem: Problem, solution: Solution) -> Solution:
         return solution
     nothing = np.full(problem.shape, math.nan)
     return dataclasses.replace(solution, table=nothing, status=Status.FAILED, variance=None)
-
-
-def _ravel(digits: list[Integers], shape: tuple[int, ...]) -> Integers | int:
-    return np.ravel_multi_index(digits, shape) if shape else 0

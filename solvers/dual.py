@@ -1,10 +1,11 @@
 """The dual of maximum entropy under noisy moments, in numpy: what `Newton` and the scipy solvers minimise."""
 
+import itertools
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import scipy.linalg
@@ -17,6 +18,16 @@ _EXACT_MISS = 1e-5
 
 REUSE = 0.05
 """When a step makes the gradient this small a part of what it was, the factor of the Hessian serves again."""
+
+_NEAR = 0.4
+"""When it makes it this small a part, as steps do where cells go to zero (by e each), the factor still serves as a
+preconditioner."""
+
+_MANY_UNKNOWNS = 200
+"""With fewer unknowns a new factor costs no more than what that saves."""
+
+_AT_ONCE = 1 << 20
+"""How many numbers are made at a time."""
 
 _FLOOR = 1e-10
 """The least ridge: keeps the dual strictly convex where constraints are exact or sit on the boundary."""
@@ -188,11 +199,22 @@ class Dual:
             raise np.linalg.LinAlgError("the Hessian is not positive definite")
         return np.asarray(factor)
 
-    def direction(self, distribution: Floats, gradient: Floats, *, again: bool) -> Floats:
-        """The solution of Hessian x direction = gradient; `again` with the Hessian of the call before."""
-        if not again:
-            self._solve_last = self.solver(distribution)
+    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
+        """The solution of Hessian x direction = gradient, or nearly: the step before made the gradient `fall` times
+        what it was, and where that is little, the factor of the call before serves again."""
+        if fall <= _NEAR and len(gradient) > _MANY_UNKNOWNS:
+            product = partial(self.product, distribution)
+            return _conjugate_gradients(product, gradient, self._solve_last, 0.1, iterations=3)
+        if fall <= REUSE:
+            return self._solve_last(gradient)
+        self._solve_last = self.solver(distribution)
         return self._solve_last(gradient)
+
+    def product(self, distribution: Floats, vector: Floats) -> Floats:
+        """The Hessian times a vector, without the Hessian."""
+        mean = self.moments(distribution)
+        moved = self.problem.moments(distribution * self.problem.functions(vector)) - mean * (mean @ vector)
+        return np.asarray(moved + self.ridge * vector)
 
     def _weights(self, theta: Floats) -> tuple[Floats, float]:
         """The exponentials of the logits less the largest, and that."""
@@ -209,13 +231,16 @@ class Dual:
 
         The known quantities that are independent are the coefficients total x target, and the total. With centred
         functions g, the cell p changes by p g' H^-1 per unit of the targets; the quadratic form of the derivatives is
-        a sum over pairs of functions, hence one transform of the weights of their products.
+        a sum over pairs of functions, hence one transform of the weights of their products. Where there are cells near
+        zero and little noise, H^-1 is so large that this sum cancels out but for rounding errors: it is then taken
+        over the squares of g' H^-1, which takes longer.
         """
         problem, basis = self.problem, transform(self.problem.shape)
         inverse, mean = self.inverse(distribution), self.moments(distribution)
         pulled, tilt = inverse @ (problem.variance * (inverse @ mean)), inverse @ problem.target
         inverse *= np.sqrt(problem.variance)
         weights = np.matmul(inverse, inverse.T, out=self._work[0])
+        squares = float(np.trace(weights))
         place, factor = _products(problem.shape, problem.index.tobytes())
         width = math.prod(basis.width(size) for size in problem.shape)
         if factor is not None:
@@ -223,14 +248,33 @@ class Dual:
         summed = np.bincount(place.ravel(), weights.ravel(), width).astype(np.float64)
         linear, tilted = problem.functions(np.stack([pulled, tilt]))
         quadratic = np.maximum(basis.narrow(summed) - 2 * linear + mean @ pulled, 0.0)
+        if cancels(squares, problem.cells, distribution.max(), (distribution**2 * quadratic).max()):
+            quadratic = self._sum_of_squares(inverse.T, mean)
         by_total = 1 + tilt @ mean - tilted
         return np.asarray(distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2))
+
+    def _sum_of_squares(self, weights: Floats, mean: Floats) -> Floats:
+        """For each cell the sum of the squares of functions of these weights, shape (n, m), less their means."""
+        total, step = np.zeros(self.problem.cells), max(1, _AT_ONCE // self.problem.cells)
+        for start in range(0, len(weights), step):
+            some = weights[start : start + step]
+            total += ((self.problem.functions(some) - (some @ mean)[:, None]) ** 2).sum(axis=0)
+        return total
+
+
+def cancels(squares: float, cells: int, peak: float, largest: float) -> bool:
+    """Whether rounding errors matter in quadratic forms g' X X' g, where these are the sum of squares of X, the number
+    of cells, the largest cell and the largest product of a form and its squared cell.
+
+    A form is at most `squares` times `cells`, and rounded by so much times 1e-16.
+    """
+    return 1e-16 * squares * cells * peak**2 > 1e-4 * largest
 
 
 class LargeDual(Dual):
     """The same without matrices, for problems whose Hessian is too large to write down."""
 
-    def direction(self, distribution: Floats, gradient: Floats, *, again: bool) -> Floats:
+    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
         """As above, but by conjugate gradients to an error of a tenth, or less as the gradient falls: that keeps
         Newton's convergence fast without wasted work."""
         return self._solve(distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0))))
@@ -255,15 +299,11 @@ class LargeDual(Dual):
         return lambda right: np.stack([self._solve(distribution, one, 1e-3) for one in right.T], axis=1)
 
     def _solve(self, distribution: Floats, right: Floats, accuracy: float) -> Floats:
-        mean = self.problem.moments(distribution)
+        mean = self.moments(distribution)
         squares = transform(self.problem.shape).squares(distribution)[self.problem.index]
         diagonal = np.maximum(squares - mean**2, 0.0) + self.ridge
-
-        def hessian(vector: Floats) -> Floats:
-            product = self.problem.moments(distribution * self.problem.functions(vector)) - mean * (mean @ vector)
-            return np.asarray(product + self.ridge * vector)
-
-        return _conjugate_gradients(hessian, right, diagonal, accuracy)
+        product = partial(self.product, distribution)
+        return _conjugate_gradients(product, right, lambda residual: residual / diagonal, accuracy)
 
 
 _LARGEST_HESSIAN = 2500
@@ -322,18 +362,61 @@ def pairwise(shape: tuple[int, ...], index: Integers, target: Floats, owner: Int
     return theta
 
 
+def start(problem: Problem) -> Floats:
+    """Where Newton's method starts on a single problem: `pairwise`, or, where there is much to solve, `tree`."""
+    if len(problem.index) > _MANY_UNKNOWNS and max(problem.shape) > 2:
+        return tree(problem)
+    return pairwise(problem.shape, problem.index, problem.target)
+
+
+def tree(problem: Problem) -> Floats:
+    """The dual variables of the best distribution in which the axes depend on each other along a tree of known pairs:
+    log p = sum of log p_a over axes and of log (p_ab / p_a p_b) over edges, those of the largest mutual information
+    (Chow and Liu, IEEE Transactions on Information Theory 14, 1968). Saves a quarter of the steps on mixed axes.
+    """
+    axes = range(len(problem.shape))
+    moments = np.zeros(problem.cells)
+    moments[0], moments[problem.index] = 1.0, problem.target
+    array, known = moments.reshape(problem.shape), set(transform(problem.shape).component[problem.index].tolist())
+
+    def marginal(*kept: int) -> Floats:
+        """A table shaped like all, of size one on the other axes; no cell is below a thousandth of an equal share."""
+        part = array[tuple(slice(None) if axis in kept else slice(1) for axis in axes)]
+        shares = transform(part.shape).synthesise(part.ravel()) / math.sqrt(part.size)
+        return np.maximum(shares, 1e-3 / part.size).reshape(part.shape)
+
+    single = [marginal(axis) for axis in axes]
+    edges = []
+    for one, other in itertools.combinations(axes, 2):
+        if 1 << one | 1 << other in known:
+            both = marginal(one, other)
+            link = np.log(both / (single[one] * single[other]))
+            edges.append((float((both * link).sum()), one, other, link))
+    logits = sum(map(np.log, single), np.zeros(problem.shape))
+    group = list(axes)
+    for _, one, other, link in sorted(edges, key=lambda edge: -edge[0]):
+        if group[one] != group[other]:
+            logits = logits + link
+            group = [group[one] if number == group[other] else number for number in group]
+    return np.asarray(transform(problem.shape).analyse(logits.ravel())[problem.index] / math.sqrt(problem.cells))
+
+
 @lru_cache(maxsize=16)
 def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))
 
 
 def _conjugate_gradients(
-    matrix: Callable[[Floats], Floats], right: Floats, diagonal: Floats, accuracy: float, iterations: int = 500
+    matrix: Callable[[Floats], Floats],
+    right: Floats,
+    precondition: Callable[[Floats], Floats],
+    accuracy: float,
+    iterations: int = 500,
 ) -> Floats:
     """Preconditioned conjugate gradients until the residual, in the preconditioner's norm, falls by `accuracy`."""
     solution = np.zeros_like(right)
     residual = right.copy()
-    scaled = residual / diagonal
+    scaled = precondition(residual)
     direction = scaled
     norm = goal = float(residual @ scaled)
     for _ in range(iterations):
@@ -343,7 +426,7 @@ def _conjugate_gradients(
         length = norm / float(direction @ product)
         solution += length * direction
         residual -= length * product
-        scaled = residual / diagonal
+        scaled = precondition(residual)
         norm, last = float(residual @ scaled), norm
         direction = scaled + norm / last * direction
     return solution

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .basis import Floats, Integers
-from .dual import REUSE
+from .dual import REUSE, cancels
 from .elimination import again, factor, inverse_times
 from .loops import compiled, exponentials, extended, means, narrowed, sums
 
@@ -206,13 +206,14 @@ def _solve(
     for step in range(limit + 1):
         average[:] = cells
         means(average, spare, sizes, binary)
-        worst, residual = 0.0, 0.0
+        worst, residual, largest = 0.0, 0.0, 0.0
         for row in range(size):
+            largest = max(largest, abs(theta[row]))
             miss = average[index[row]] - target[row]
             gradient[row] = miss + ridge[row] * theta[row]
             residual = max(residual, abs(miss))
             worst = max(worst, abs(gradient[row]))
-        if worst <= tolerance:
+        if worst <= tolerance + 1e-15 * largest:  # see `dual.reached`
             return 0, step, value, residual
         if step == limit:
             break
@@ -305,6 +306,9 @@ def solve_range(
             )  # fmt: skip
 
 
+cancels_compiled = compiled(cancels)
+
+
 @compiled
 def _bars(
     index: Integers, target: Floats, ridge: Floats, variance: Floats, total: float, total_variance: float, shape: Any,
@@ -314,6 +318,7 @@ def _bars(
 
     The independent errors are those of the coefficients total x target and of the total. With centred functions g, a
     cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1 target) / total x total per unit of total.
+    See `Dual.variance` for why there are two ways to the quadratic form.
     """
     sizes, binary = shape
     size = index.size
@@ -326,8 +331,24 @@ def _bars(
         return
     inverse_times(matrix, size, np.sqrt(variance), inverse)
     quadratic = _spread_form(inverse, index, average, shape, pairs, (first, second, spread))
+    squares, peak, largest = 0.0, 0.0, 0.0
+    for row in range(size):
+        for column in range(size):
+            squares += inverse[row, column] ** 2
     for cell in range(cells.size):
-        result[cell] = total * total * max(quadratic[cell], 0.0)
+        result[cell] = max(quadratic[cell], 0.0)
+        peak, largest = max(peak, cells[cell]), max(largest, cells[cell] ** 2 * result[cell])
+    if cancels_compiled(squares, cells.size, peak, largest):
+        result[:] = 0.0
+        for column in range(size):
+            first[: cells.size] = 0.0
+            centre = 0.0
+            for row in range(size):
+                first[index[row]] = inverse[row, column]
+                centre += inverse[row, column] * average[index[row]]
+            sums(first[: cells.size], spare, sizes, binary)
+            for cell in range(cells.size):
+                result[cell] += (first[cell] - centre) ** 2
     first[: cells.size] = 0.0
     centre = 1.0
     for row in range(size):
@@ -335,4 +356,5 @@ def _bars(
         centre += tilt[row] * average[index[row]]
     sums(first[: cells.size], spare, sizes, binary)
     for cell in range(cells.size):
-        result[cell] = cells[cell] ** 2 * (result[cell] + total_variance * (centre - first[cell]) ** 2)
+        by_total = centre - first[cell]
+        result[cell] = cells[cell] ** 2 * (total * total * result[cell] + total_variance * by_total**2)

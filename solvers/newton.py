@@ -1,5 +1,6 @@
 """`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as its ridge."""
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any, overload
@@ -8,9 +9,9 @@ import numpy as np
 
 from .basis import Floats
 from .batch import Batch, Solutions
-from .dual import REUSE, Dual, Penalised, contradicts, is_large, pairwise, reached
+from .dual import Dual, Penalised, contradicts, is_large, pairwise, reached, start
 from .problem import Problem, Solution, Status
-from .split import dual_of
+from .split import SplitDual, dual_of
 from .threads import compiled_loops, in_parts, processors, single_thread
 
 
@@ -34,7 +35,8 @@ class Newton(Penalised):
     Parameters
     ----------
     strength
-        The factor above, > 0. None takes 1 for binary axes and 10 otherwise.
+        The factor above, > 0. None takes 1 for binary axes and 10 otherwise; `Reconstruction` finds another where it
+        can, from all tables.
     tolerance
         Where to stop: the largest entry of the dual's gradient, that is the error of a moment.
     iterations
@@ -79,7 +81,10 @@ class Newton(Penalised):
         ridge = self.ridge(problem)
         dual = dual_of(problem, ridge)
         with single_thread():
-            theta, steps = self._minimise(dual, pairwise(problem.shape, problem.index, problem.target))
+            theta, steps = self._minimise(dual, start(problem))
+            if steps == self.iterations and isinstance(dual, SplitDual):  # extreme weights are too much for its blocks
+                dual = Dual(problem, ridge)
+                theta, steps = self._minimise(dual, start(problem))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
     def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
@@ -93,7 +98,7 @@ class Newton(Penalised):
             if step == self.iterations:
                 break
             largest = float(np.abs(gradient).max())
-            direction = dual.direction(distribution, gradient, again=largest <= REUSE * before)
+            direction = dual.direction(distribution, gradient, largest / before if step else math.inf)
             before = largest
             decrease = float(gradient @ direction)
             length = 1.0

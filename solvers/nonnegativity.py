@@ -103,10 +103,15 @@ class Ripple:
 class JointProjection:
     """All views at once: the nearest consistent non-negative tables, where low-order components weigh more.
 
-    Solves: minimise sum_S |S| ** -decay * precision_S * |c_S - observed_S| ** 2 over consistent tables c >= 0 of the
-    given total, where S runs over the residual components (see `basis`) and precision_S is that of the best linear
-    estimate. With decay 0 this is maximum likelihood, whose clipping bias spoils the low orders; decay 2 protects them
-    as `Ripple` does.
+    Solves: minimise sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent tables c >= 0 of the
+    given total, where S runs over the residual components (see `basis`), precision_S is that of the best linear
+    estimate, and importance_S = (3 if |S| = 1 else |S| ** -decay) * sqrt(number of views that hold S),
+    not counting views that others contain.
+
+    Were all equally important this would be maximum likelihood, whose clipping bias spoils what is known best: every
+    view pushes its components up where it has negative cells, and these pushes add up where the noise of many views
+    cancels out. So components of many views are protected, and single axes, on which all answers rest, most.
+    The numbers were chosen by the errors on made-up clicks, chains and classes, and on two real tables.
 
     Solved by the alternating direction method of multipliers: both steps are closed forms, an average of components and
     a clip. The result is exactly consistent and exactly non-negative: what the iteration leaves below zero is lifted by
@@ -118,14 +123,14 @@ class JointProjection:
     Parameters
     ----------
     decay
-        The exponent above, >= 0.
+        The exponent above, >= 0: the larger, the less important are components of many axes.
     tolerance
         Where to stop, in standard deviations of the cells' noise.
     iterations
         Where to stop at the latest.
     """
 
-    decay: float = 2.0
+    decay: float = 1.0
     tolerance: float = 1e-4
     iterations: int = 1000
     keeps_consistency: ClassVar[bool] = True
@@ -144,7 +149,7 @@ class JointProjection:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         # The total keeps its place: an infinite weight.
         known = components.precision / components.metric
-        weight = np.where(components.order > 0, known * np.maximum(components.order, 1.0) ** -self.decay, np.inf)
+        weight = np.where(components.order > 0, known * importance(components, self.decay), np.inf)
         cells = components.synthesise(observed)
         if components.empty is not None:
             cells[components.empty] = 0.0
@@ -160,19 +165,24 @@ class JointProjection:
     def _solve(self, components: Components, observed: Floats, weight: Floats, cells: Floats) -> Floats:
         loops = compiled_loops("projection_loops", _NUMPY_SECONDS * cells.size)
         state = (_Splitting if loops is None else _CompiledSplitting)(components, observed, weight, cells, loops)
-        rho = 1.0
+        rho, patience = 1.0, _PATIENCE
         for iteration in range(self.iterations):
             primal, change = state.step(rho)
             if primal < self.tolerance and change < self.tolerance:
                 break
-            if iteration % 10 == 9:
-                factor = 2.0 if primal > 5 * rho * change else 0.5 if rho * change > 5 * primal else 1.0
-                rho *= factor
-                state.dual /= factor
+            if iteration == patience:  # many cells change their sign again and again: let the multipliers move faster
+                rho, patience = 2 * rho, 2 * patience
+                state.dual /= 2
         if components.empty is None:
             return state.cells
         shared = components.average(components.analyse(state.cells))
         return components.synthesise(components.emptied(shared, weight * components.metric))
+
+
+def importance(components: Components, decay: float) -> Floats:
+    """How much a change of each distinct coefficient weighs beside its precision, shape (m,); see `JointProjection`."""
+    by_order = np.where(components.order == 1, _SINGLE, np.maximum(components.order, 1.0) ** -decay)
+    return np.asarray(by_order * np.sqrt(components.holders))
 
 
 class _Splitting:
@@ -235,11 +245,17 @@ class _CompiledSplitting(_Splitting):
         return primal, change
 
 
+_SINGLE = 3.0
+"""The importance of the components of single axes, beside 1 / 2 for pairs at the usual decay."""
+
 _NUMPY_SECONDS = 1.2e-5
 """Roughly how long numpy takes for a cell in all."""
 
 _WORTH_THREADS = 200_000
 """How many cells make it worth to start threads."""
+
+_PATIENCE = 40
+"""After how many steps, and again after twice as many, the multipliers' step is doubled."""
 
 _RELAXATION = 1.8
 """Over-relaxation of the multiplier method, between 1.5 and 1.8 by common experience; measured best with rho = 1."""

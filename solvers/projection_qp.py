@@ -9,6 +9,7 @@ from scipy import sparse
 
 from .backends import run
 from .consistency import Components
+from .nonnegativity import importance
 from .problem import Status
 from .tables import Tables
 
@@ -33,7 +34,7 @@ class ProjectionQP:
     """
 
     solver: str = "OSQP"
-    decay: float = 2.0
+    decay: float = 1.0
     time_limit: float | None = None
     keeps_consistency: ClassVar[bool] = True
 
@@ -46,7 +47,7 @@ class ProjectionQP:
         free = components.order > 0
         # Unknowns are changes of coefficients, and cells are measured, in standard deviations: a well-scaled programme.
         change, scale = cvxpy.Variable(int(free.sum())), np.sqrt(components.precision[free])
-        weight = components.order[free].astype(np.float64) ** -self.decay
+        weight = importance(components, self.decay)[free]
         deviation = sparse.diags_array(1 / components.deviation)
         synthesis = deviation @ components.matrix()[:, free] @ sparse.diags_array(1 / scale)
         cells = synthesis @ change + components.synthesise(observed) / components.deviation

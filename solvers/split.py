@@ -8,13 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from .basis import Floats, Integers, contrasts, transform
-from .dual import Dual, LargeDual, is_large
+from .dual import REUSE, Dual, LargeDual, is_large
 from .problem import Problem
 
 _MANY_UNKNOWNS = 200
 """With fewer unknowns the whole Hessian is as fast."""
 
 _LARGEST_BORDER = 1500
+
+_LEAST_RIDGE = 1e-8
+"""With less, rounding errors of the blocks' inverses spoil the steps where cells are near zero."""
 
 _AT_ONCE = 1 << 20
 """How many numbers are held at a time for the variances."""
@@ -57,9 +60,9 @@ class SplitDual(Dual):
     border; to eliminate it takes some n w (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
     """
 
-    def direction(self, distribution: Floats, gradient: Floats, *, again: bool) -> Floats:
+    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
         """See `Dual.direction`."""
-        if not again:
+        if fall > REUSE:
             self._last = _Elimination(self.problem, self.ridge, distribution)
         return self._last.solve(gradient)
 
@@ -165,7 +168,7 @@ def splits(problem: Problem, ridge: Floats) -> bool:
 
     It needs ridges and variances that are the same for all contrasts with one function.
     """
-    if len(ridge) < _MANY_UNKNOWNS or is_large(problem.shape, 0):
+    if len(ridge) < _MANY_UNKNOWNS or is_large(problem.shape, 0) or ridge.min() < _LEAST_RIDGE:
         return False
     layout = _layout(problem.shape, problem.index.tobytes())
     if layout is None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import Batch, JointProjection, Newton, ResidualConsistency, Tables
+from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Tables, newton
+from margin.solvers.basis import transform
 
 VIEWS = [(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5), (0, 5), (1, 4), (2, 3)]
 ASKED = list(itertools.combinations(range(6), 4))
@@ -32,3 +33,37 @@ def test_ninety_five_percent_bars_hold_the_reconstruction_without_noise(projecti
         found = answers(projection(tables) if projection else tables)
         held.append(np.abs(found.table - truth) <= 1.959964 * np.sqrt(found.variance))
     assert 0.93 <= np.mean(held) <= 0.99
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("noise", [300.0, 10.0, 1.0])
+@pytest.mark.parametrize("shape", [(20,), (12, 2), (8, 5), (2,) * 5, (40, 6)], ids=str)
+def test_variances_are_right_where_cells_are_near_zero(shape, noise, compiled, monkeypatch):
+    """Little noise and rare cells make H^-1 huge, and sums over its entries nothing but rounding errors. Against
+    solving for each cell, where nothing cancels out."""
+    rng = np.random.default_rng(7)
+    cells, rows = int(np.prod(shape)), 1e7
+    share = rng.dirichlet(np.full(cells, 0.05))
+    basis = transform(shape)
+    index = np.flatnonzero((basis.order > 0) & (basis.order <= 2))
+    variance = np.full(len(index), cells * noise**2 / rows**2)
+    target = basis.analyse(share)[index] * np.sqrt(cells) + rng.normal(size=len(index)) * np.sqrt(variance)
+    problem = Problem(
+        shape=shape, index=index, target=target, variance=variance, total=rows, total_variance=cells * noise**2
+    )
+    if compiled:
+        loops = pytest.importorskip("margin.solvers.kernels")
+        monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
+        solution = Newton().solve(Batch.pack([problem]))[0]
+    else:
+        solution = Newton().solve(problem)
+    assert solution.status.ok
+    found = solution.table.ravel() / rows
+    functions = basis.synthesise(np.eye(cells))[index] * np.sqrt(cells)
+    mean = functions @ found
+    centred = (functions - mean[:, None]) * found
+    hessian = centred @ (functions - mean[:, None]).T + np.diag(Newton().ridge(problem))
+    changes = np.linalg.solve(hessian, centred)
+    expected = rows**2 * (variance @ changes**2) + problem.total_variance * (found - target @ changes) ** 2
+    deviation = np.sqrt(expected)
+    assert np.sqrt(solution.variance.ravel()) == pytest.approx(deviation, abs=1e-2 * deviation.max())

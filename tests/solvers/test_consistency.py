@@ -3,11 +3,11 @@ import math
 
 import numpy as np
 import pytest
-from cases import disagreement, random_tables, seeds
+from cases import disagreement, random_tables, seeds, tables_of
 from hypothesis import given, settings
 
 from margin.solvers import LatticeConsistency, ResidualConsistency, Tables
-from margin.solvers.consistency import intersections
+from margin.solvers.consistency import Components, intersections
 
 METHODS = [LatticeConsistency(), ResidualConsistency()]
 
@@ -75,3 +75,19 @@ def test_intersections_are_complete_and_smaller_sets_come_first(seed):
     assert set(found) == expected and len(found) == len(expected)
     for place, one in enumerate(found):
         assert not any(later < one for later in found[place:])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_holders_are_the_views_that_no_other_contains(seed):
+    rng = np.random.default_rng(seed)
+    sizes = (2, 1, 3, 2)
+    views = [tuple(np.flatnonzero(rng.random(4) < 0.6).tolist()) for _ in range(6)]
+    components = Components(tables_of(rng.random(sizes), views, variance=1.0))
+    axes = [frozenset(axis for axis in view if sizes[axis] > 1) for view in views]
+    largest = {view for view in axes if not any(view < other for other in axes)}
+    held = {frozenset(part) for view in axes for n in range(len(view) + 1) for part in itertools.combinations(view, n)}
+    expected = []
+    for part in held:
+        functions = math.prod(sizes[axis] - 1 for axis in part)
+        expected += [sum(part <= view for view in largest)] * functions
+    assert sorted(components.holders.tolist()) == sorted(expected)

@@ -1,10 +1,13 @@
 """`Reconstruction`: marginals by way of a larger table."""
 
+import dataclasses
+import itertools
+
 import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction
+from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction, Zeros
 from margin.solvers import context as context_module
 
 
@@ -47,7 +50,7 @@ def test_variance_of_a_projection_is_that_of_its_cells(joint, monkeypatch):
         monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
     array = np.random.default_rng(3).gamma(2.0, 100.0, (2, 3, 2))
     tables = tables_of(array, [(0, 1), (1, 2)], variance=400.0)
-    solver = Newton(context=3, tolerance=1e-12)
+    solver = Newton(context=3, tolerance=1e-12, strength=10.0)
     found = Reconstruction(tables, solver).solve([(0, 2)])[0]
     problem = Problem.of(tables, (0, 1, 2))
     base = solver.solve(problem).table.sum(axis=1)
@@ -69,6 +72,65 @@ def test_variance_of_a_projection_is_that_of_its_cells(joint, monkeypatch):
     ).table.sum(axis=1)  # fmt: skip
     expected += problem.total_variance * ((moved - base) / (more - problem.total)) ** 2
     assert found.variance == pytest.approx(expected, rel=1e-3)
+
+
+CASES = [
+    *(pytest.param(sizes, False, id=str(sizes)) for sizes in [(2,) * 6, (3, 2, 1, 4), (1, 5, 1), (2,), (2, 1)]),
+    *(pytest.param(sizes, True, id=f"{sizes} with zeros") for sizes in [(2,) * 6, (3, 2, 1, 4), (2, 2)]),
+]
+
+
+def joint_of(sizes, *, zeros=False, known=None, seed=0, **options):
+    """Consistent tables of an array of these sizes, and its reconstruction over all axes."""
+    rng = np.random.default_rng(seed)
+    array = rng.gamma(0.5, 100.0, sizes)
+    rules = None
+    if zeros:
+        rules = Zeros(sizes, (((0, (0,)), (1, (1,))),))
+        array[rules.cells(tuple(range(len(sizes))))] = 0.0
+    if known is not None:
+        array *= known / array.sum()
+    views = [tuple(range(start, min(start + 2, len(sizes)))) for start in range(max(1, len(sizes) - 1))]
+    tables = tables_of(array, views, variance=25.0)
+    tables = dataclasses.replace(tables, zeros=rules, known_total=known)
+    return tables, Reconstruction(tables, Newton(context=len(sizes) + 1, **options))
+
+
+@pytest.mark.parametrize("known", [None, 1e3], ids=["noisy total", "known total"])
+@pytest.mark.parametrize(("sizes", "zeros"), CASES)
+def test_marginals_from_moments_are_sums_of_the_joint_table(sizes, zeros, known):
+    tables, reconstruction = joint_of(sizes, zeros=zeros, known=known, tolerance=1e-11)
+    joint = reconstruction.solver.solve(Problem.of(tables, tuple(range(len(sizes))))).table
+    for count in range(len(sizes) + 1):
+        for axes in itertools.combinations(range(len(sizes)), count):
+            found = reconstruction.solve(np.array([axes], dtype=np.int64).reshape(1, count))[0]
+            dropped = tuple(axis for axis in range(len(sizes)) if axis not in axes)
+            assert found.table == pytest.approx(joint.sum(axis=dropped), abs=1e-9 * tables.total)
+            assert found.table.min() >= 0
+            if zeros:
+                empty = tables.zeros.cells(axes)
+                assert not found.table[empty].any() and not found.variance[empty].any()
+
+
+@pytest.mark.parametrize("zeros", [False, True], ids=["all possible", "zeros"])
+@pytest.mark.parametrize("sizes", [(2,) * 6, (3, 2, 1, 4)], ids=str)
+def test_variances_with_the_kept_inverse_are_those_of_solving(sizes, zeros):
+    _, kept = joint_of(sizes, zeros=zeros)
+    _, solved = joint_of(sizes, zeros=zeros)
+    solved._joint.often = False
+    for axes in itertools.combinations(range(len(sizes)), 3):
+        expected = solved.solve([axes])[0].variance
+        assert expected.max() > 0
+        assert kept.solve([axes])[0].variance == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_a_batch_from_one_joint_table_is_its_single_answers():
+    _, reconstruction = joint_of((2,) * 6)
+    asked = list(itertools.combinations(range(6), 3))
+    for axes, found in zip(asked, reconstruction.solve(asked), strict=True):
+        alone = reconstruction.solve([axes])[0]
+        assert found.table == pytest.approx(alone.table, rel=1e-12)
+        assert found.variance == pytest.approx(alone.variance, rel=1e-12)
 
 
 def test_other_solvers_answer_without_context():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import JointProjection, Newton, Reconstruction, ResidualConsistency, Tables
-from margin.solvers.shrinkage import strength_for
+from margin.solvers.shrinkage import strength_around, strength_for
 
 VIEWS = tuple(tuple(range(start, start + 6)) for start in range(0, 18, 3))
 
@@ -90,3 +90,52 @@ def test_few_pairs_prove_little():
         variances=(81.0, 81.0),
     )  # fmt: skip
     assert strength_for(ResidualConsistency()(raw)) == 1.0
+
+
+def test_with_context_moments_give_way_by_a_part_of_their_deviation():
+    """Twenty times the noise is a twentieth of the strength; a stated strength stays."""
+    little, much = noisy(classes, 10.0), noisy(classes, 200.0)
+    assert strength_around(little) == pytest.approx(0.2 / (10.0 * 8 / little.total))
+    assert strength_around(much) == pytest.approx(0.2 / (200.0 * 8 / much.total))
+    for solver, strength in ((Newton(context=8), strength_around(much)), (Newton(context=8, strength=3.0), 3.0)):
+        assert (Reconstruction(much, solver).solve([(0, 9)]).relaxation == strength).all()
+
+
+def test_precisions_of_components_tell_the_deviation_where_they_are_known():
+    tables = noisy(classes, 30.0)
+    same = dataclasses.replace(tables, precisions=(np.full(64, 1 / (64 * 30.0**2)),) * len(VIEWS))
+    assert strength_around(same) == pytest.approx(strength_around(tables))
+    # Of what is not on two or more axes nothing is heard.
+    known = np.where(np.bitwise_count(np.arange(64)) >= 2, 1 / (64 * 30.0**2), 1e6)
+    lower = dataclasses.replace(tables, precisions=(known,) * len(VIEWS))
+    assert strength_around(lower) == pytest.approx(strength_around(tables))
+
+
+def test_other_categories_give_way_more_and_exact_moments_hardly():
+    tables = noisy(classes, 30.0)
+    more = dataclasses.replace(tables, sizes=(2,) * 23 + (3,))
+    assert strength_around(more) == pytest.approx(5 * strength_around(tables))
+    exact = dataclasses.replace(tables, variances=(1e-300,) * len(VIEWS))
+    answer = Reconstruction(exact, Newton(context=8, bars=False)).solve([(0, 1)])
+    held = exact.project(0, (0, 1))
+    assert answer.table[0] == pytest.approx(held, abs=1e-3 * exact.total)
+
+
+@pytest.mark.parametrize(("rows_of", "most"), [(independent, 1.05), (classes, 0.95)])
+@pytest.mark.parametrize("scale", [10.0, 100.0])
+def test_context_with_its_own_strength_lowers_the_error(rows_of, most, scale):
+    """Against the asked axes alone, for marginals on six axes that no view covers; where there is nothing to learn from
+    other axes it does not raise it."""
+    tables = noisy(rows_of, scale)
+    rng = np.random.default_rng(3)
+    asked = np.array([sorted(rng.choice(18, 6, replace=False)) for _ in range(8)])
+    rows = rows_of(np.random.default_rng(0), 24)
+    errors = []
+    for solver in (Newton(bars=False), Newton(bars=False, context=12)):
+        found = Reconstruction(JointProjection()(tables), solver).solve(asked).table
+        errors.append(0.0)
+        for axes, table in zip(asked, found, strict=True):
+            counts = np.zeros(table.shape)
+            np.add.at(counts, tuple(rows[:, axis] for axis in axes), 1.0)
+            errors[-1] += float(np.linalg.norm(table - counts))
+    assert errors[1] < most * errors[0]
