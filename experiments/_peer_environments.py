@@ -4,8 +4,10 @@ import importlib.metadata
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import venv
 from pathlib import Path
 from typing import Any
@@ -28,51 +30,121 @@ _SETTINGS = {
 }
 
 
+CLOCK = 5.0
+"""How much longer than its processor time a script may take by the clock, other work beside it."""
+
+_BUILD_LIMIT = 1800.0
+"""Seconds for the packages of an environment to come."""
+
+
+def prepare() -> dict[str, str]:
+    """Build the environments that are not there yet; by name, why one could not be had. The others go on."""
+    failed = {}
+    for name in PINS:
+        try:
+            interpreter(name, build=True)
+        except RuntimeError as error:
+            failed[name] = str(error)
+            print(error, file=sys.stderr)
+    return failed
+
+
 def interpreter(name: str, *, build: bool) -> str | None:
     """The Python of an environment, built if need be; without building, this one if it has what is pinned, or None.
 
     Environments are kept in the folder that MARGIN_PEERS names, else in the user's cache.
+
+    Raises
+    ------
+    RuntimeError
+        When it could not be built, with the reason in one line. Nothing half built is left behind.
     """
     if not build:
         return sys.executable if all(map(_is_here, PINS[name])) else None
     base = os.environ.get("MARGIN_PEERS")
     home = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "margin-peers"
-    python = home / name / "bin" / "python"
-    done = home / name / "pins.txt"
-    if not done.exists() or done.read_text() != "\n".join(PINS[name]):
+    if not _is_built(home / name, PINS[name]):
         print(f"building the environment {name} in {home}: {', '.join(PINS[name])}", file=sys.stderr)
-        venv.create(home / name, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PINS[name]], check=True)
-        done.write_text("\n".join(PINS[name]))
-    return str(python)
+        try:
+            _build(home / name, PINS[name])
+        except (OSError, subprocess.SubprocessError) as error:
+            raise RuntimeError(f"the environment {name} was not built: {_cause(error)}") from None
+    return str(_python(home / name))
+
+
+def _python(environment: Path) -> Path:
+    return environment / "bin" / "python"
+
+
+def _is_built(environment: Path, pins: tuple[str, ...]) -> bool:
+    """Whether it holds these packages, and its Python is still there."""
+    listed = environment / "pins.txt"
+    return listed.exists() and listed.read_text() == "\n".join(pins) and _python(environment).exists()
+
+
+def _build(environment: Path, pins: tuple[str, ...]) -> None:
+    """Beside its place, where it goes when it is whole: one broken off, or made twice at a time, does no harm."""
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=environment.parent, prefix=f".{environment.name}-") as folder:
+        fresh = Path(folder) / "new"
+        venv.create(fresh, with_pip=True)
+        subprocess.run(
+            [_python(fresh), "-m", "pip", "install", "--quiet", *pins],
+            check=True,
+            timeout=_BUILD_LIMIT,
+            capture_output=True,
+            text=True,
+            env=_outside(),
+        )
+        (fresh / "pins.txt").write_text("\n".join(pins))
+        if environment.exists():
+            environment.rename(Path(folder) / "old")
+        fresh.rename(environment)
+
+
+def _cause(error: Exception) -> str:
+    """What pip says was wrong, or the error itself, in one line."""
+    output = getattr(error, "stderr", None) or getattr(error, "output", None) or ""
+    text = output.decode(errors="replace") if isinstance(output, bytes) else output
+    said = [line for line in text.splitlines() if line.startswith("ERROR: ")] or text.split("\n")[-2:]
+    return " ".join(" ".join(said).split())[:300] or str(error)
+
+
+def _outside() -> dict[str, str]:
+    """This process's variables, but for those that would bring its own packages into another environment."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
 
 
 def ask(python: str, script: str, folder: Path, *, limit: float | None) -> dict[str, Any]:
     """What a script says of the task in a folder; with a note if it was stopped, or ended early, with part of it.
+
+    The script stops itself after `limit` seconds of the processor; one that hangs is stopped by the clock.
 
     Raises
     ------
     RuntimeError
         When it failed before it had anything to say.
     """
-    result, note = folder / "result.json", ""
+    result, note, stopped = folder / "result.json", "", ""
     try:
         made = subprocess.run(
             [python, SCRIPTS / f"{script}.py", folder],
-            timeout=limit,
-            env=os.environ | _SETTINGS,
+            timeout=None if limit is None else CLOCK * limit,
+            env=_outside() | _SETTINGS,
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
         )
-        if made.returncode:
+        if made.returncode == -signal.SIGXCPU:
+            stopped = f"stopped after {limit:.0f} CPU s"
+        elif made.returncode:
             note = _reason(made.stderr) or f"ended by signal {-made.returncode}"
-    except subprocess.TimeoutExpired:
-        note = f"stopped after {limit:.0f} s"
+    except subprocess.TimeoutExpired as late:
+        stopped = f"stopped after {late.timeout:.0f} s by the clock"
     said: dict[str, Any] = json.loads(result.read_text()) if result.exists() else {}
-    if note and not said and not note.startswith("stopped"):
+    if note and not said:
         raise RuntimeError(note)
-    return said | ({"ended": note} if note else {})
+    return said | ({"ended": note or stopped} if note or stopped else {})
 
 
 def _reason(errors: str) -> str:

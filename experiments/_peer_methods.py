@@ -39,7 +39,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A table, a budget, sizes and number of queries, a seed, and how many seconds a script may take."""
+    """A table, a budget, sizes and number of queries, a seed, and how many CPU seconds a script may take."""
 
     name: str
     budget: str
@@ -87,6 +87,7 @@ class Cell:
             "queries": {k: self.asked(k) for k in self.sizes},
             "seed": self.seed,
             "options": options,
+            "limit": self.limit,
         }
 
     def write(self, folder: Path, **options: Any) -> None:
@@ -157,8 +158,9 @@ class Script:
             folder = Path(name)
             cell.write(folder, **self.options, **self.more(cell))
             said = environments.ask(python, self.script, folder, limit=cell.limit)
-            facts = ("rounds", "spent", "megabytes", "refused", "ended")
-            note = "; ".join(f"{fact} {_short(said[fact])}" for fact in facts if fact in said)
+            facts = ("rounds", "spent", "megabytes", "iterations", "refused")
+            told = [f"{fact} {_short(said[fact])}" for fact in facts if fact in said]
+            note = "; ".join([*told, *([said["ended"]] if "ended" in said else [])])
             held = folder / "views.npz"
             fitted = _fitted(cell, self.more(cell)["views"], held) if held.exists() else None
             for k in cell.sizes:
@@ -185,13 +187,21 @@ def _simulated(cell: Cell, mechanism: Any, workload: Workload | None, share: Fra
 
 def _scored(cell: Cell, k: int, marginals: Callable[[list[list[str]]], Iterable[Marginal]]) -> Row:
     """Mean error, and the CPU seconds of the answers, which are asked for together."""
-    task = Task.of(cell.public(), cell.table.rows, Path())
-    names, asked = list(cell.table.sizes), cell.asked(k)
+    names, asked, rows = list(cell.table.sizes), cell.asked(k), len(cell.table.rows)
     started = time.process_time()
     answers = marginals([[names[axis] for axis in axes] for axes in asked])
     spent = time.process_time() - started
-    errors = [task.error(axes, answer.counts) for axes, answer in zip(asked, answers, strict=True)]
+    pairs = zip(answers, _truths(cell.name, k, cell.queries), strict=True)
+    errors = [np.linalg.norm(answer.counts - truth) / rows for answer, truth in pairs]
     return {"error": float(np.mean(errors)), "answers": spent}
+
+
+@functools.lru_cache(maxsize=3)
+def _truths(name: str, k: int, count: int) -> list[Table]:
+    """The true tables of the queries of a size, which all methods are scored by."""
+    cell = Cell(name=name, budget="B1", sizes=(k,), seed=0, queries=count)
+    task = Task.of(cell.public(), cell.table.rows, Path())
+    return [task.counts(axes) for axes in cell.asked(k)]
 
 
 def _fitted(cell: Cell, views: list[Axes], held: Path) -> ViewSynopsis:
@@ -204,7 +214,8 @@ def _fitted(cell: Cell, views: list[Axes], held: Path) -> ViewSynopsis:
         _marginal(domain, table, float(deviation) ** 2, [names[axis] for axis in view])
         for view, table, deviation in zip(views, tables, deviations, strict=True)
     ]
-    return ViewSynopsis.of(domain, measured, reconstruction=Newton(bars=False))
+    patient = Newton(bars=False, tolerance=1e-6, iterations=1_000)  # a millionth of the rows, whatever tables are like
+    return ViewSynopsis.of(domain, measured, reconstruction=patient)
 
 
 def _marginal(domain: Domain, counts: Table, variance: float, names: list[str]) -> Marginal:
@@ -291,11 +302,19 @@ PEERS: dict[str, Callable[[Cell], Iterable[Row]]] = {
     "mbi approximate": Script(
         script="views",
         environment="mbi",
-        options={"approximate": True, "iterations": 3_000},
+        options={"approximate": True, "iterations": 10_000},
         more=_views,
         pure=True,
     ),
-    "OpenDP AIM": Script(script="opendp_tables", environment="opendp", options={"algorithm": "AIM"}, pure=True),
+    "OpenDP AIM": Script(
+        script="opendp_tables", environment="opendp", options={"algorithm": "AIM", "oneway": 1 / 16}, pure=True
+    ),
+    "OpenDP AIM (2d)": Script(
+        script="opendp_tables",
+        environment="opendp",
+        options={"algorithm": "AIM", "oneway": 1 / 16, "rounds": 2},
+        pure=True,
+    ),
     "OpenDP MST": Script(script="opendp_tables", environment="opendp", options={"algorithm": "MST"}, pure=True),
     "OpenDP Fixed": Script(script="opendp_tables", environment="opendp", options={"algorithm": "Fixed"}, pure=True),
 }

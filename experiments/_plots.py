@@ -1,4 +1,4 @@
-"""Pictures of experiments, as PNG and SVG: candlesticks and lines, told apart in print and without colour.
+"""Pictures of experiments, as PNG and SVG: candlesticks, lines and points, told apart in print and without colour.
 
 Without matplotlib nothing is drawn and no path returned. The same numbers give the same SVG, byte for byte.
 """
@@ -112,6 +112,66 @@ def lines(
     return _save(pyplot, figure, path)
 
 
+def points(
+    path: Path,
+    panels: Mapping[str, Mapping[str, Sequence[ArrayLike]]],
+    *,
+    names: Sequence[str],
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    columns: int = 2,
+    width: float = 4.2,
+    ticks: Sequence[str] = (),
+    level: float | None = None,
+) -> list[Path]:
+    """A panel of points for each title, by name (x, y), both on logarithmic scales that all panels share.
+
+    Parameters
+    ----------
+    names
+        All names there may be, in the order of the legend: the first is a large hollow star, the others are told apart
+        by colour and form, those after the eighth of them are hollow.
+    ticks
+        Names of x = 0, 1, ..., instead of a logarithmic scale; the points of a tick are set a little apart.
+    level
+        Where to draw a line across.
+    """
+    pyplot = _pyplot()
+    if pyplot is None or not panels:
+        return []
+    figure, axes = _grid(pyplot, panels, columns, width=width, sharex=True)
+    apart = 0.6 if ticks else 0.0
+    for place, (heading, some) in zip(axes, panels.items(), strict=False):
+        for index, name in reversed([*enumerate(names)]):  # the first is drawn last, above the others
+            if name not in some:
+                continue
+            colour, form = PALETTE[index % len(PALETTE)], _MARKERS[index % len(_MARKERS)]
+            look = {"marker": form, "markersize": 6, "markerfacecolor": "none" if index > len(PALETTE) else colour}
+            if index == 0:
+                look = {"marker": "*", "markersize": 13, "markerfacecolor": "none", "markeredgewidth": 1.8, "zorder": 5}
+            x, y = map(np.asarray, some[name])
+            place.plot(x + apart * (index / len(names) - 0.5), y, linestyle="", color=colour, label=name, **look)
+        if ticks:
+            slanted = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if len(ticks) > 6 else {}
+            place.set_xticks(range(len(ticks)), ticks, fontsize=8, **slanted)
+            place.set_xlim(-0.7, len(ticks) - 0.3)
+            place.grid(axis="x", linewidth=0.3, color="#DDDDDD")
+        else:
+            place.set_xscale("log")
+            place.set_xlabel(xlabel, fontsize=9)
+        if level is not None:
+            place.axhline(level, color="black", linewidth=1)
+        _finish(place, heading, log=True)
+    _labels(figure, axes, ylabel, title, columns)
+    found = dict(zip(*reversed(_legend(axes)), strict=True))
+    shown = {name: found[name] for name in names if name in found}
+    figure.legend(
+        shown.values(), shown, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5, fontsize=8, frameon=False
+    )
+    return _save(pyplot, figure, path)
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib
@@ -124,11 +184,13 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def _grid(pyplot: Any, panels: Mapping[str, Any], columns: int, width: float) -> tuple[Any, list[Any]]:
+def _grid(
+    pyplot: Any, panels: Mapping[str, Any], columns: int, width: float, sharex: bool = False
+) -> tuple[Any, list[Any]]:
     wide = min(columns, len(panels))
     high = math.ceil(len(panels) / wide)
     figure, axes = pyplot.subplots(
-        high, wide, figsize=(width * wide, 3.1 * high), squeeze=False, sharey=True, layout="constrained"
+        high, wide, figsize=(width * wide, 3.1 * high), squeeze=False, sharex=sharex, sharey=True, layout="constrained"
     )
     for spare in axes.flat[len(panels) :]:
         spare.set_visible(False)

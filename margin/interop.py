@@ -13,9 +13,10 @@ from .marginal import Marginal
 if TYPE_CHECKING:
     import pandas
 
+    from .domain import Domain
     from .synopses import ViewSynopsis
 
-__all__ = ["to_arrow", "to_json", "to_mbi", "to_pandas", "to_polars", "to_xarray"]
+__all__ = ["to_arrow", "to_json", "to_mbi", "to_mbi_constraints", "to_pandas", "to_polars", "to_xarray"]
 
 
 def to_arrow(marginal: Marginal) -> Any:
@@ -81,7 +82,13 @@ def to_json(marginal: Marginal) -> str:
 def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
     """The views for mbi 2.0 (Private-PGM): its `Domain`, and a `LinearMeasurement` a view.
 
-    The tables are the consistent ones; each has the standard deviation that it was measured with.
+    The tables are the consistent ones, with a declared number of rows as their total; each has the standard deviation
+    that it was measured with. Neither part of the result can say what is impossible: see `to_mbi_constraints`.
+
+    Raises
+    ------
+    MarginError
+        When mbi is not installed.
     """
     mbi = _needed("mbi")
     domain = mbi.Domain(synopsis.domain.attributes, synopsis.domain.sizes)
@@ -94,6 +101,31 @@ def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
         )
     ]
     return domain, measurements
+
+
+def to_mbi_constraints(domain: "Domain") -> list[Any]:
+    """What the domain declares to be impossible, for mbi 2.0: a `mbi.Constraint` for each set of attributes that a rule
+    names, none without rules. Without them mbi's model has rows in impossible cells.
+
+        domain, measurements = to_mbi(synopsis)
+        rules = to_mbi_constraints(synopsis.domain)
+        model = mbi.estimation.MirrorDescent().estimate(domain, measurements, constraints=rules)
+        table = mbi.marginal_oracles.variable_elimination(model.potentials, asked, model.total, constraints=rules)
+
+    The last line is for sets of attributes that no view covers: there `model.project` of mbi 2.0.0 forgets the rules.
+    Its `synthetic_data` keeps them.
+
+    Raises
+    ------
+    MarginError
+        When mbi is not installed.
+    """
+    mbi = _needed("mbi")
+    named = dict.fromkeys(tuple(name for name in domain if name in rule) for rule in domain.impossible)
+    return [
+        mbi.Constraint(mbi.Domain(view, domain.shape(view)), invalid=np.argwhere(~domain.possible(view)))
+        for view in named
+    ]
 
 
 def _needed(name: str) -> Any:

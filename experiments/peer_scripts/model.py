@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import mbi
 import networkx as nx
 import numpy as np
@@ -16,6 +17,9 @@ from scipy.special import logsumexp
 from task import Axes, Table, Task
 
 Clique = tuple[str, ...]
+
+_BLOCK, _PATIENCE = 50, 8
+"""Iterations with one step, and how many such blocks may gain less than a thousandth."""
 
 
 class Fitted:
@@ -67,12 +71,40 @@ class Fitted:
         return np.asarray(table) * float(self._model.total)
 
 
-def approximate(fitted: Fitted, iterations: int) -> tuple[Any, float]:
-    """Pseudo-marginals of the measured tables by convex belief propagation, and the number of rows."""
+def approximate(fitted: Fitted, iterations: int) -> tuple[Any, float, int]:
+    """Pseudo-marginals of the measured tables by convex belief propagation, the number of rows, and iterations used.
+
+    `ApproxMirrorDescent` has one step for the whole run. Where we looked, one sixteen times as long as the one that is
+    sure to converge did so too, in fewer iterations, and one 64 times as long did not. These are its iterations, with a
+    step that grows while the loss falls, and shrinks, from the best so far, where it does not. It ends where neither
+    helps.
+    """
     loss = marginal_loss.from_linear_measurements(fitted.measurements, fitted.domain)
     total = estimation.minimum_variance_unbiased_total(fitted.measurements)
-    estimator = approximate_oracles.ApproxMirrorDescent(stepsize=1 / (float(loss.lipschitz) * total))
-    return estimator.estimate(fitted.domain, loss, known_total=total, iters=iterations), total
+    potentials = mbi.CliqueVector.zeros(fitted.domain, loss.cliques)
+    propagated = approximate_oracles.convex_generalized_belief_propagation
+
+    @jax.jit
+    def moved(state: Any, step: float) -> Any:
+        def once(_: int, state: Any) -> Any:
+            potentials, _, messages = state
+            found, messages = propagated(potentials, total, state=messages)
+            return potentials - step * jax.grad(loss)(found), found, messages
+
+        after = jax.lax.fori_loop(0, _BLOCK, once, state)
+        return after, loss(after[1])
+
+    best = (potentials, *propagated(potentials, total))
+    lowest, step, used, stalled = float(loss(best[1])), 1 / (float(loss.lipschitz) * total), 0, 0
+    while used < iterations and stalled < _PATIENCE:
+        tried, reached = moved(best, step)
+        used += _BLOCK
+        stalled = 0 if reached < lowest * (1 - 1e-3) else stalled + 1
+        if reached < lowest:
+            best, lowest, step = tried, float(reached), 2 * step
+        else:
+            step /= 4
+    return best[1], total, used
 
 
 def _calibrated(model: Any) -> tuple[list[Clique], list[tuple[Clique, Clique]], dict[Clique, Table]]:

@@ -1,25 +1,31 @@
 """OpenDP 0.16's contingency tables, which fit with mbi 1.1, asked through `project`. Pure epsilon or zCDP.
 
-Option: `algorithm`, "AIM" (its workload: all triples), "MST", or "Fixed", here a chain of pairs in the order of the
-attributes. OpenDP adds a place for missing values to each attribute, which is left out of the answers. It rounds
-budgets, and refuses to spend the last digit of one: the context gets a thousandth more than the query spends.
+Options: `algorithm`, "AIM" (its workload: all triples), "MST", or "Fixed", here a chain of pairs in the order of the
+attributes; `oneway`, the share that measures single attributes (OpenDP's own is a half); `rounds` of AIM, an attribute.
+OpenDP adds a place for missing values to each attribute, which is left out of the answers.
+
+Its budgets are floating-point numbers whose parts, rounded up, may sum to more than the whole, which it then refuses.
+So the context gets a thousandth more than the query spends, and each of MST's choices a trillionth less than its share.
 """
 
 from collections.abc import Callable
 
 import numpy as np
+import opendp.extras.mbi._mst as mst
 import opendp.prelude as dp
 import polars as pl
 from task import Axes, Table, Task, main
 
 dp.enable_features("contrib")
+mst.prior = lambda share: share * (1 - 1e-12)
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
     """One contingency table."""
+    shares = {"oneway_split": task.options["oneway"]} if "oneway" in task.options else {}
     algorithm = {
-        "AIM": lambda: dp.mbi.AIM(queries=3),
-        "MST": lambda: dp.mbi.MST(),
+        "AIM": lambda: dp.mbi.AIM(queries=3, rounds=_rounds(task), **shares),
+        "MST": lambda: dp.mbi.MST(**shares),
         "Fixed": lambda: dp.mbi.Fixed(
             queries=[dp.mbi.Count(pair) for pair in zip(task.attributes[:-1], task.attributes[1:], strict=True)]
         ),
@@ -39,6 +45,11 @@ def release(task: Task) -> Callable[[Axes], Table]:
         return np.asarray(table.project(names))[np.ix_(*(places[name] for name in names))]
 
     return answer
+
+
+def _rounds(task: Task) -> int | None:
+    """How many, or None for OpenDP's own: 16 an attribute."""
+    return task.options["rounds"] * len(task.attributes) if "rounds" in task.options else None
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ The answers are scored here, by the same few lines for every system: six-way tab
 
 import json
 import math
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -37,6 +38,8 @@ class Task:
         By the number of attributes, the axes of each query, rising.
     options
         What the peer is asked to do: see each script.
+    limit
+        Seconds of the processor that it may take, or None.
     """
 
     folder: Path
@@ -47,6 +50,7 @@ class Task:
     amount: float
     queries: dict[int, list[Axes]]
     options: dict[str, Any]
+    limit: float | None
     rng: np.random.Generator
     result: dict[str, Any] = field(default_factory=dict)
 
@@ -67,6 +71,7 @@ class Task:
             amount=public["amount"],
             queries={int(k): [tuple(axes) for axes in some] for k, some in public["queries"].items()},
             options=public["options"],
+            limit=public["limit"],
             rng=np.random.default_rng(public["seed"]),
         )
 
@@ -111,9 +116,17 @@ class Task:
         fresh.replace(self.folder / "result.json")
 
 
+def _stop_after(seconds: float | None) -> None:
+    """Have this process ended by SIGXCPU, without a core file, when it has spent so much of the processor."""
+    if seconds is not None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
 def main(release: Callable[[Task], Callable[[Axes], Table]]) -> None:
     """Release the table of the folder that the command line names, answer the queries; CPU seconds of all threads."""
     task = Task.read(Path(sys.argv[1]))
+    _stop_after(task.limit)
     started = time.process_time()
     answer = release(task)
     task.note(release=time.process_time() - started)

@@ -2,7 +2,7 @@
 
 Options: `views`, lists of axes; `megabytes`, the largest junction tree; `approximate`, whether by convex belief
 propagation: it fits any views but answers nothing beyond them, so that the fitted tables are handed back; `iterations`
-of either.
+of either, at most.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,8 @@ def release(task: Task) -> Callable[[Axes], Table]:
 
 
 def _approximate(task: Task, fitted: Fitted, views: list[Axes]) -> Callable[[Axes], Table]:
-    model, total = approximate(fitted, task.options["iterations"])
+    model, total, used = approximate(fitted, task.options["iterations"])
+    task.note(iterations=used)
     values = [np.asarray(model.project(fitted.clique(view)).values) for view in views]
     tables = [value / value.sum() * total for value in values]
     deviations = [measurement.stddev for measurement in fitted.measurements]

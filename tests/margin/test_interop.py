@@ -4,6 +4,7 @@ import math
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import margin
 from margin import DataError, Domain, DomainError, FileError, Marginal, PriView, PureDP
 from margin.estimate import from_measurements
-from margin.interop import to_arrow, to_json, to_pandas, to_polars, to_xarray
+from margin.interop import to_arrow, to_json, to_mbi_constraints, to_pandas, to_polars, to_xarray
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
@@ -139,6 +140,56 @@ again = margin.from_measurements(measurements, domain=synopsis.domain)
 for view in synopsis.names:
     assert np.allclose(again.marginal(view).counts, synopsis.marginal(view).counts, rtol=1e-3, atol=0.5), view
 """
+
+
+MBI_RULES = """
+import mbi
+import numpy as np
+import margin
+from margin.interop import to_mbi, to_mbi_constraints
+
+rng = np.random.default_rng(0)
+age = rng.integers(0, 3, 5_000)
+spouse, region = np.where(age == 0, 0, rng.integers(0, 2, 5_000)), rng.integers(0, 4, 5_000)
+domain = margin.Domain({"age": 3, "spouse": 2, "region": 4}, impossible=[{"age": 0, "spouse": 1}], rows=5_000)
+views = margin.PriView(views=[["age", "region"], ["spouse", "region"]])
+synopsis = margin.release({"age": age, "spouse": spouse, "region": region}, domain=domain, budget=margin.PureDP(2),
+                          mechanism=views)
+known, measurements = to_mbi(synopsis)
+rules = to_mbi_constraints(domain)
+model = mbi.estimation.MirrorDescent().estimate(known, measurements, constraints=rules)
+asked = ("age", "spouse")
+theirs = mbi.marginal_oracles.variable_elimination(model.potentials, asked, model.total, constraints=rules)
+theirs = np.asarray(theirs.values)
+assert theirs[0, 1] == 0 and abs(theirs.sum() - 5_000) < 1e-3
+ours = synopsis.marginal(asked).counts
+assert np.abs(theirs - ours).max() < 0.01 * 5_000, (theirs, ours)
+"""
+
+
+def test_rules_become_constraints_one_for_each_set_of_attributes(monkeypatch):
+    made = SimpleNamespace(
+        Domain=lambda names, sizes: (names, sizes), Constraint=lambda domain, invalid: (domain, invalid)
+    )
+    monkeypatch.setitem(sys.modules, "mbi", made)
+    rules = [{"b": 1, "a": 0}, {"a": 2, "b": [0, 1]}, {"c": [1, 3]}]
+    pair, single = sorted(to_mbi_constraints(Domain({"a": 3, "b": 2, "c": 4}, impossible=rules)), key=str)
+    assert pair[0] == (("a", "b"), (3, 2)) and pair[1].tolist() == [[0, 1], [2, 0], [2, 1]]
+    assert single[0] == (("c",), (4,)) and single[1].tolist() == [[1], [3]]
+    assert to_mbi_constraints(Domain({"a": 3})) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("mbi") is None, reason="mbi is not installed")
+def test_mbi_keeps_the_rules_that_we_export():
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", MBI_RULES],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.slow
