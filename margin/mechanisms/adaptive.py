@@ -73,7 +73,8 @@ class Adaptive:
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
-        Answers what no view covers; None takes maximum entropy, over all attributes at once where they are few.
+        Answers what no view covers; None takes maximum entropy, over all attributes at once where they are few, else
+        over up to 12 around those asked for.
     """
 
     rounds: int | None = None
