@@ -21,8 +21,12 @@ Structure = Literal["weak", "medium", "strong"]
 _DOUBT = 1.0
 """The standard deviation of the logarithm of a strength, before anything is learnt."""
 
-_UNSEEN = 4.0
-"""So many parts more are taken to be as strong as was assumed: a few strong ones may be among those not looked at."""
+_UNLIKE = 0.05
+"""This part of all parts is taken to be as strong as was assumed, whatever the others are: strong ones may be among
+those not looked at."""
+
+_WITH_CONTEXT = 0.8
+"""So much is left of what is missed over some attributes alone when they are answered with others around them."""
 
 _MOST_PARTS = 120
 """So many parts of the tables are looked at, for each number of attributes."""
@@ -47,7 +51,8 @@ class Strength:
     A component of which all parts on up to t attributes are measured, but not all larger ones, is estimated by maximum
     entropy from those. What is missed of it is taken to have, for each of its moments (means of functions of mean
     square one), the mean square singles**2 for each of its pairs of attributes for t = 1, pairs**2 for t = 2 and
-    triples**2 for t = 3; beyond that it changes from each t to the next by the same factor as from 2 to 3.
+    triples**2 for t = 3; beyond that it changes from each t to the next by the same factor as from 2 to 3. These are
+    for estimates over the component's own attributes; from t = 2 answers with context miss a constant part of that.
 
     Attributes
     ----------
@@ -78,7 +83,7 @@ class Strength:
 
     def square(self, depth: NDArray[np.int64], order: NDArray[np.int64]) -> Floats:
         """The mean square of what is missed of a moment on so many attributes, by the t above."""
-        beyond = self.pairs * (self.triples / self.pairs) ** (depth - 2.0)
+        beyond = _WITH_CONTEXT * self.pairs * (self.triples / self.pairs) ** (depth - 2.0)
         singles = self.singles * np.sqrt(order * (order - 1.0) / 2)
         return np.asarray(np.where(depth >= 2, beyond, np.where(depth == 1, singles, 1.0)) ** 2)
 
@@ -95,7 +100,7 @@ def learned(tables: Tables, before: Strength) -> Strength:
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that they say on up to t; the
     squares of what that misses, less those of the noise, tell the strength. Before, that of singles and the ratios of
     pairs to singles and of triples to pairs are log-normal with the means that were assumed; an estimate is the root of
-    the mean square after, of the parts that were looked at and of some that were not.
+    the mean square after, where a small part of all parts stays as strong as was assumed.
     """
     if tables.total <= 0:  # nothing but noise
         return before
@@ -110,8 +115,8 @@ def learned(tables: Tables, before: Strength) -> Strength:
             spread = variance + grid**2
             likelihood -= (squares / spread + count * np.log(spread)) / 2
         weight = np.exp(likelihood - likelihood.max())
-        seen, unseen = len(misses) * float(weight @ grid**2 / weight.sum()), _UNSEEN * (factor * assumed) ** 2
-        found[name] = math.sqrt((seen + unseen) / (len(misses) + _UNSEEN))
+        seen = float(weight @ grid**2 / weight.sum())
+        found[name] = math.sqrt((1 - _UNLIKE) * seen + _UNLIKE * (factor * assumed) ** 2)
         factor = found[name] / assumed
     return replace(before, **found)
 
