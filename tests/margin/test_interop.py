@@ -153,15 +153,15 @@ age = rng.integers(0, 3, 5_000)
 spouse, region = np.where(age == 0, 0, rng.integers(0, 2, 5_000)), rng.integers(0, 4, 5_000)
 domain = margin.Domain({"age": 3, "spouse": 2, "region": 4}, impossible=[{"age": 0, "spouse": 1}], rows=5_000)
 views = margin.PriView(views=[["age", "region"], ["spouse", "region"]])
-synopsis = margin.release({"age": age, "spouse": spouse, "region": region}, domain=domain, budget=margin.PureDP(2),
-                          mechanism=views)
+synopsis = margin.simulate({"age": age, "spouse": spouse, "region": region}, domain=domain, budget=margin.PureDP(2),
+                           mechanism=views, seed=0).synopsis
 known, measurements = to_mbi(synopsis)
 rules = to_mbi_constraints(domain)
 model = mbi.estimation.MirrorDescent().estimate(known, measurements, constraints=rules)
 asked = ("age", "spouse")
 theirs = mbi.marginal_oracles.variable_elimination(model.potentials, asked, model.total, constraints=rules)
 theirs = np.asarray(theirs.values)
-assert theirs[0, 1] == 0 and abs(theirs.sum() - 5_000) < 1e-3
+assert theirs[0, 1] == 0 and abs(theirs.sum() - 5_000) < 0.1  # in single precision
 ours = synopsis.marginal(asked).counts
 assert np.abs(theirs - ours).max() < 0.01 * 5_000, (theirs, ours)
 """
