@@ -19,7 +19,7 @@ from .tables import Axes, Tables
 _JOINT_CELLS = 1 << 20
 """Up to this size the whole array is reconstructed once, when context is asked for."""
 
-_CONTEXT_CELLS = 1 << 14
+_CONTEXT_CELLS = 1 << 12
 """Context is added up to this size of the table that is solved."""
 
 _LARGEST_INVERSE = 4096
