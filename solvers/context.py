@@ -15,6 +15,7 @@ from .problem import Problem, Solution, Solver, Status
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
 from .tables import Axes, Tables
+from .threads import single_thread
 
 _JOINT_CELLS = 1 << 20
 """Up to this size the whole array is reconstructed once, when context is asked for."""
@@ -24,6 +25,15 @@ _CONTEXT_CELLS = 1 << 12
 
 _LARGEST_INVERSE = 4096
 """An inverse that serves many marginals is written down for up to so many unknowns: 134 MB."""
+
+_LARGEST_EXACT = 256
+"""The variances of marginals of more cells are means over random errors of the targets."""
+
+_PROBES = 64
+"""How many of these there are: variances are right to about 18 %."""
+
+_AT_ONCE = 1 << 20
+"""How many cells are held at a time for them."""
 
 
 class Reconstruction:
@@ -57,8 +67,12 @@ class Reconstruction:
         return Solutions.stack([_judged(problem, solver.solve(problem)) for problem in batch])
 
     def _in_context(self, solver: Newton, asked: Integers) -> Solutions:
-        if math.prod(self.tables.sizes) <= _JOINT_CELLS:
-            return self._joint.project(asked)
+        with single_thread():
+            if math.prod(self.tables.sizes) <= _JOINT_CELLS:
+                return self._joint.project(asked)
+            return self._in_contexts(solver, asked)
+
+    def _in_contexts(self, solver: Newton, asked: Integers) -> Solutions:
         wide = [self._around(tuple(axes), solver.context or 0) for axes in asked.tolist()]
         shapes: dict[tuple[int, ...], list[int]] = {}
         for place, axes in enumerate(wide):
@@ -66,6 +80,9 @@ class Reconstruction:
         answers: dict[int, Solution] = {}
         for places in shapes.values():
             batch = Batch.of(self.tables, [wide[place] for place in places])
+            if len(wide[places[0]]) == asked.shape[1]:  # nothing stands around them
+                answers |= zip(places, solver.solve(batch), strict=True)
+                continue
             solutions = dataclasses.replace(solver, bars=False).solve(batch)
             for place, problem, solution in zip(places, batch, solutions, strict=True):
                 around = _Surroundings(self.tables, wide[place], problem, solution, solver)
@@ -139,8 +156,9 @@ class _Surroundings:
         table = np.maximum(_table_of(shape, self.moments[coefficients]), 0.0)
         variance = None
         if self.solver.bars:
+            exact = table.shape[1] <= _LARGEST_EXACT
             some = zip(places, coefficients, table, strict=True)
-            variance = np.stack([self._variance(*one, shape) for one in some])
+            variance = np.stack([self._variance(*one, shape) if exact else self._sampled(*one[::2]) for one in some])
         empty = None if self.tables.zeros is None else self.tables.zeros.cells_of_many(asked)
         if empty is not None:  # what is there are rounding errors
             table[empty] = 0.0
@@ -189,6 +207,30 @@ class _Surroundings:
         changes[known, position] += 1.0
         changes[unknown] = functions[unknown] @ centred.T @ self._inverse
         return _table_of(shape, changes.T)
+
+    def _sampled(self, places: Integers, share: Floats) -> Floats:
+        """As `_variance`, but the mean square change over random errors of the targets: a matrix for each cell would
+        take too long."""
+        problem, mean = self.problem, self.moments[self.problem.index]
+        table = self.solution.table.ravel() / problem.total
+        dropped = tuple(sorted(set(range(len(problem.shape))) - set(places.tolist())))
+        changes = []
+        for some in np.array_split(self._pushed, math.ceil(self._pushed.shape[0] * problem.cells / _AT_ONCE)):
+            moved = table * (problem.functions(some) - (some @ mean)[:, None])
+            axes = tuple(1 + axis for axis in dropped)
+            changes.append(moved.reshape(-1, *problem.shape).sum(axis=axes).reshape(len(some), -1))
+        by_target, *by_noise = np.concatenate(changes)
+        squares = np.mean(np.square(by_noise), axis=0)
+        return np.asarray(problem.total**2 * squares + problem.total_variance * (share - by_target) ** 2)
+
+    @cached_property
+    def _pushed(self) -> Floats:
+        """What the targets, and random errors of them, are times the inverse of the Hessian, shape (1 + probes, m)."""
+        problem = self.problem
+        random = np.random.default_rng(0).standard_normal((_PROBES, len(problem.variance)))
+        right = np.concatenate([problem.target[None], np.sqrt(problem.variance) * random]).T
+        inverse = self._inverse if self.often else None
+        return np.ascontiguousarray((self._solve(right) if inverse is None else inverse @ right).T)
 
     @cached_property
     def _digits(self) -> Integers:

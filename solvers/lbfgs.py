@@ -8,8 +8,9 @@ import numpy as np
 
 from .basis import Floats
 from .batch import OneByOne
-from .dual import Dual, Penalised, independent
+from .dual import Dual, Penalised
 from .problem import Problem, Solution
+from .starts import independent
 
 
 @dataclass(frozen=True, kw_only=True)

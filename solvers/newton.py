@@ -9,9 +9,10 @@ import numpy as np
 
 from .basis import Floats
 from .batch import Batch, Solutions
-from .dual import Dual, Penalised, contradicts, is_large, pairwise, reached, start
+from .dual import Dual, Penalised, contradicts, is_large, reached
 from .problem import Problem, Solution, Status
 from .split import SplitDual, dual_of
+from .starts import pairwise, start
 from .threads import compiled_loops, in_parts, processors, single_thread
 
 

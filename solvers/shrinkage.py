@@ -78,10 +78,12 @@ def _typical_deviation(tables: Tables) -> float:
         return float(
             np.sqrt(np.median([value.size * v for value, v in zip(tables.values, tables.variances, strict=True)]))
         )
-    known = [
-        precision[np.bitwise_count(np.arange(len(precision))) >= min(2, len(view))]
-        for view, precision in zip(tables.views, tables.precisions, strict=True)
-    ]
+    known = []
+    for view, precision in zip(tables.views, tables.precisions, strict=True):
+        varying = sum(1 << place for place, axis in enumerate(view) if tables.sizes[axis] > 1)
+        masks = np.arange(len(precision))
+        own = masks & ~varying == 0  # an axis of one value has no component
+        known.append(precision[own & (np.bitwise_count(masks) >= min(2, varying.bit_count()))])
     return float(np.sqrt(1 / np.median(np.concatenate(known))))
 
 

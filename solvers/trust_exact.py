@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .batch import OneByOne
-from .dual import Dual, Penalised, independent
+from .dual import Dual, Penalised
 from .problem import Problem, Solution
+from .starts import independent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -257,8 +257,5 @@ def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tupl
 
 
 def _reconstruction(domain: Domain) -> Newton:
-    """Maximum entropy over all attributes at once where they are few, over some around those asked for where all are
-    binary; with more categories that takes too long for a page of answers."""
-    if math.prod(domain.sizes) <= _JOINT_CELLS:
-        return Newton(context=len(domain))
-    return Newton(context=_CONTEXT) if max(domain.sizes) <= 2 else Newton()
+    """Maximum entropy over all attributes at once where they are few, else over some around those asked for."""
+    return Newton(context=len(domain) if math.prod(domain.sizes) <= _JOINT_CELLS else _CONTEXT)

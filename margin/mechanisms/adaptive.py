@@ -74,7 +74,7 @@ class Adaptive:
         Removes negative counts; None leaves them.
     reconstruction
         Answers what no view covers; None takes maximum entropy, over all attributes at once where they are few, else
-        over up to 12 around those asked for if all are binary.
+        over up to 12 around those asked for.
     """
 
     rounds: int | None = None

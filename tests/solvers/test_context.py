@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -122,6 +123,45 @@ def test_variances_with_the_kept_inverse_are_those_of_solving(sizes, zeros):
         expected = solved.solve([axes])[0].variance
         assert expected.max() > 0
         assert kept.solve([axes])[0].variance == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("joint", [True, False], ids=["joint", "context"])
+@pytest.mark.parametrize("sizes", [(2,) * 6, (3, 2, 1, 4)], ids=str)
+def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monkeypatch):
+    if not joint:
+        monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
+    _, exact = joint_of(sizes)
+    _, sampled = joint_of(sizes)
+    asked = list(itertools.combinations(range(len(sizes)), 3))
+    expected = [exact.solve([axes])[0].variance for axes in asked]
+    monkeypatch.setattr(context_module, "_LARGEST_EXACT", 0)
+    monkeypatch.setattr(context_module, "_AT_ONCE", 100)
+    monkeypatch.setattr(context_module, "_PROBES", 10_000)  # right to 1.4 %
+    for axes, variance in zip(asked, expected, strict=True):
+        assert variance.max() > 0
+        assert sampled.solve([axes])[0].variance == pytest.approx(variance, rel=0.1, abs=1e-12)
+
+
+def test_variances_of_many_cells_need_no_matrix_of_all_pairs_of_them():
+    _, reconstruction = joint_of((16,) * 4)
+    asked = (0, 1, 3)
+    found = reconstruction.solve([asked])[0]
+    assert found.variance.shape == (16, 16, 16) and found.variance.min() > 0
+    tracemalloc.start()
+    reconstruction.solve([asked])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16**6 * 8 / 2
+
+
+def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatch):
+    monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
+    monkeypatch.setattr(context_module, "_CONTEXT_CELLS", 4)
+    tables, reconstruction = joint_of((2,) * 6)
+    found = reconstruction.solve([(0, 2, 4), (1, 3, 5)])
+    alone = Newton(strength=reconstruction.solver.strength).solve(Batch.of(tables, [(0, 2, 4), (1, 3, 5)]))
+    assert found.table == pytest.approx(alone.table)
+    assert found.variance == pytest.approx(alone.variance)
 
 
 def test_a_batch_from_one_joint_table_is_its_single_answers():
