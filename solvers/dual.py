@@ -28,6 +28,12 @@ MANY_UNKNOWNS = 200
 _AT_ONCE = 1 << 20
 """How many numbers are made at a time."""
 
+_MOST_SUMMED = 1 << 28
+"""How many numbers are squared and summed for the variances of cells, rather than a sample of their sums."""
+
+_PROBES = 64
+"""How large that sample is: variances are right to about 18 %."""
+
 _FLOOR = 1e-10
 """The least ridge: keeps the dual strictly convex where constraints are exact or sit on the boundary."""
 
@@ -232,7 +238,7 @@ class Dual:
         functions g, the cell p changes by p g' H^-1 per unit of the targets; the quadratic form of the derivatives is
         a sum over pairs of functions, hence one transform of the weights of their products. Where there are cells near
         zero and little noise, H^-1 is so large that this sum cancels out but for rounding errors: it is then taken
-        over the squares of g' H^-1, which takes longer.
+        over the squares of g' H^-1, which takes longer, or where these are too many over random sums of them.
         """
         problem, basis = self.problem, transform(self.problem.shape)
         inverse, mean = self.inverse(distribution), self.moments(distribution)
@@ -248,7 +254,11 @@ class Dual:
         linear, tilted = problem.functions(np.stack([pulled, tilt]))
         quadratic = np.maximum(basis.narrow(summed) - 2 * linear + mean @ pulled, 0.0)
         if cancels(squares, problem.cells, distribution.max(), (distribution**2 * quadratic).max()):
-            quadratic = self._sum_of_squares(inverse.T, mean)
+            rows = inverse.T
+            if len(rows) * problem.cells > _MOST_SUMMED:
+                random = np.random.default_rng(0).standard_normal((_PROBES, len(rows)))
+                rows = random @ rows / math.sqrt(_PROBES)
+            quadratic = self._sum_of_squares(rows, mean)
         by_total = 1 + tilt @ mean - tilted
         return np.asarray(distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2))
 
@@ -278,7 +288,7 @@ class LargeDual(Dual):
         Newton's convergence fast without wasted work."""
         return self._solve(distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0))))
 
-    def variance(self, distribution: Floats, probes: int = 64) -> Floats:
+    def variance(self, distribution: Floats, probes: int = _PROBES) -> Floats:
         """As above, but the mean square change over random errors of the targets: right to about 18 %."""
         problem = self.problem
         rng = np.random.default_rng(0)
@@ -306,13 +316,14 @@ class LargeDual(Dual):
 
 
 _LARGEST_HESSIAN = 2500
-_LARGEST_EXTENDED = 1 << 22
+_LARGEST_EXTENDED = 1 << 26
+"""Means of products of functions are looked up in a table of up to so many numbers, for a moment half a gigabyte."""
 
 
-def is_large(shape: tuple[int, ...], unknowns: int) -> bool:
-    """Whether a problem needs `LargeDual`."""
+def is_large(shape: tuple[int, ...], unknowns: int, largest: int = _LARGEST_EXTENDED) -> bool:
+    """Whether a problem needs `LargeDual`, where means of products may take up a table of so many numbers."""
     width = math.prod(transform(()).width(size) for size in shape)
-    return unknowns > _LARGEST_HESSIAN or width > _LARGEST_EXTENDED
+    return unknowns > _LARGEST_HESSIAN or width > largest
 
 
 @lru_cache(maxsize=16)

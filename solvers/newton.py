@@ -71,7 +71,7 @@ class Newton(Penalised):
         if isinstance(problem, Problem):
             return self._one(problem)
         unknowns = int((problem.offsets[1:] - problem.offsets[:-1]).max(initial=0))
-        by_blas = unknowns > _MANY_UNKNOWNS or is_large(problem.shape, unknowns)
+        by_blas = unknowns > _MANY_UNKNOWNS or is_large(problem.shape, unknowns, _LARGEST_COMPILED)
         kernels = None if by_blas else compiled_loops("kernels", _numpy_seconds(problem))
         if kernels is None:
             return Solutions.stack([self._one(one) for one in problem])
@@ -157,6 +157,10 @@ _STATUSES = np.array(
 
 _MANY_UNKNOWNS = 400
 """With more of them the matrices are so large that LAPACK's speed decides."""
+
+
+_LARGEST_COMPILED = 1 << 22
+"""On larger tables, in the numbers of `Transform.extend`, so does that of BLAS, and threads would take much memory."""
 
 
 def _numpy_seconds(batch: Batch) -> float:

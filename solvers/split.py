@@ -16,6 +16,9 @@ _MANY_UNKNOWNS = 200
 
 _LARGEST_BORDER = 1500
 
+_LARGEST = 1 << 22
+"""On larger tables, in the numbers of `Transform.extend`, the variances would take too much memory."""
+
 _LEAST_RIDGE = 1e-8
 """With less, rounding errors of the blocks' inverses spoil the steps where cells are near zero."""
 
@@ -168,7 +171,7 @@ def splits(problem: Problem, ridge: Floats) -> bool:
 
     It needs ridges and variances that are the same for all contrasts with one function.
     """
-    if len(ridge) < _MANY_UNKNOWNS or is_large(problem.shape, 0) or ridge.min() < _LEAST_RIDGE:
+    if len(ridge) < _MANY_UNKNOWNS or is_large(problem.shape, 0, _LARGEST) or ridge.min() < _LEAST_RIDGE:
         return False
     layout = _layout(problem.shape, problem.index.tobytes())
     if layout is None:

@@ -11,7 +11,7 @@ from margin.mechanisms._candidates import Candidates
 from margin.mechanisms._strength import Strength, learned
 from margin.mechanisms.adaptive import _CONTESTANTS, _contestants
 from margin.private.choose import LARGEST_ANSWERS
-from margin.solvers import Tables
+from margin.solvers import Newton, Tables
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
@@ -100,6 +100,17 @@ def test_it_is_the_default():
     made = margin.release(table, domain=binary(3), budget=PureDP(1))
     assert made.provenance.mechanism["name"] == "Auto"
     assert made.marginal(["x01"]).counts.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "context"), [([2] * 10, 10), ([4, 3, 5], 3), ([2] * 30, 12), ([8, 5, 9, 2] * 4, 12)], ids=str
+)
+@pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=str)
+def test_answers_are_by_all_attributes_or_with_some_around_them(mechanism, sizes, context):
+    domain = Domain({f"a{axis}": size for axis, size in enumerate(sizes)})
+    table = np.random.default_rng(0).integers(0, 2, (1000, len(sizes)))
+    made = margin.simulate(table, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0).synopsis
+    assert made.reconstruction == Newton(context=context)
 
 
 def test_the_workload_decides():

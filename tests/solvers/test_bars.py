@@ -7,6 +7,7 @@ import pytest
 from cases import tables_of
 
 from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Tables, newton
+from margin.solvers import dual as dual_module
 from margin.solvers.basis import transform
 
 VIEWS = [(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5), (0, 5), (1, 4), (2, 3)]
@@ -35,10 +36,10 @@ def test_ninety_five_percent_bars_hold_the_reconstruction_without_noise(projecti
     assert 0.93 <= np.mean(held) <= 0.99
 
 
-@pytest.mark.parametrize("compiled", [False, True], ids=["numpy", "compiled"])
+@pytest.mark.parametrize("way", ["numpy", "sampled", "compiled"])
 @pytest.mark.parametrize("noise", [300.0, 10.0, 1.0])
 @pytest.mark.parametrize("shape", [(20,), (12, 2), (8, 5), (2,) * 5, (40, 6)], ids=str)
-def test_variances_are_right_where_cells_are_near_zero(shape, noise, compiled, monkeypatch):
+def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkeypatch):
     """Little noise and rare cells make H^-1 huge, and sums over its entries nothing but rounding errors. Against
     solving for each cell, where nothing cancels out."""
     rng = np.random.default_rng(7)
@@ -51,7 +52,10 @@ def test_variances_are_right_where_cells_are_near_zero(shape, noise, compiled, m
     problem = Problem(
         shape=shape, index=index, target=target, variance=variance, total=rows, total_variance=cells * noise**2
     )
-    if compiled:
+    if way == "sampled":
+        monkeypatch.setattr(dual_module, "_MOST_SUMMED", 0)
+        monkeypatch.setattr(dual_module, "_PROBES", 50_000)  # deviations are right to 0.3 %
+    if way == "compiled":
         loops = pytest.importorskip("margin.solvers.kernels")
         monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
         solution = Newton().solve(Batch.pack([problem]))[0]
