@@ -11,7 +11,7 @@ uses what is installed.
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,9 @@ MOST = 30.0
 """The largest ratio of errors in the pictures."""
 MIDDLE = 4
 """The size of query that the pictures of time are about."""
+
+Line = list[tuple[float, float]]
+"""Points, as x and y."""
 
 Found = dict[tuple[str, str, int, str], dict[str, float]]
 """By table, budget, k and method: means over the seeds of error, CPU seconds of the release, and those with all
@@ -327,42 +330,52 @@ def _ratios(out: Path, found: Found) -> list[Path]:
 
 def _times(out: Path, found: Found) -> list[Path]:
     """For each table, error against time by budget."""
-    pictures = []
-    for name in dict.fromkeys(place[0] for place in found):
-        panels: dict[str, dict[str, Any]] = {}
+
+    def lines(name: str) -> Iterator[tuple[str, str, Line]]:
         for budget, method in itertools.product(BUDGETS, DRAWN):
             some = found.get((name, budget, MIDDLE, method))
             if some and some["seconds"] > 0:
-                panels.setdefault(_told(budget), {})[method] = ([some["seconds"]], [some["error"]])
-        pictures += points(
-            out / f"time-{name}",
-            panels,
-            names=DRAWN,
-            xlabel="CPU seconds, release and answers",
-            ylabel="mean L2 error / N",
-            title=f"{name}: error against time, {MIDDLE} attributes a query",
-        )
-    return pictures
+                yield _told(budget), method, [(some["seconds"], some["error"])]
+
+    title = f"error against time, {MIDDLE} attributes a query"
+    return _by_table(out, found, lines, kind="time", title=title, xlabel="CPU seconds, release and answers")
 
 
 def _errors(out: Path, found: Found) -> list[Path]:
     """For each table, error by budget."""
-    pictures = []
-    for name in dict.fromkeys(place[0] for place in found):
-        panels: dict[str, dict[str, Any]] = {}
+
+    def lines(name: str) -> Iterator[tuple[str, str, Line]]:
         for k, method in itertools.product(SIZES, DRAWN):
             some = [(at, found.get((name, budget, k, method))) for at, budget in enumerate(BUDGETS)]
             if shown := [(at, each["error"]) for at, each in some if each]:
-                panels.setdefault(f"k = {k}", {})[method] = [*zip(*shown, strict=True)]
+                yield f"k = {k}", method, shown
+
+    ticks = [_told(budget).replace(": ", "\n") for budget in BUDGETS]
+    return _by_table(out, found, lines, kind="error", title="error by budget", xlabel="", columns=3, ticks=ticks)
+
+
+def _by_table(
+    out: Path,
+    found: Found,
+    lines: Callable[[str], Iterator[tuple[str, str, Line]]],
+    *,
+    kind: str,
+    title: str,
+    **options: Any,
+) -> list[Path]:
+    """A picture of errors for each table, of the lines that a function of its name gives: panel, method, points."""
+    pictures = []
+    for name in dict.fromkeys(place[0] for place in found):
+        panels: dict[str, dict[str, Any]] = {}
+        for panel, method, line in lines(name):
+            panels.setdefault(panel, {})[method] = [*zip(*line, strict=True)]
         pictures += points(
-            out / f"error-{name}",
+            out / f"{kind}-{name}",
             panels,
             names=DRAWN,
-            xlabel="",
             ylabel="mean L2 error / N",
-            title=f"{name}: error by budget",
-            columns=3,
-            ticks=[_told(budget).replace(": ", "\n") for budget in BUDGETS],
+            title=f"{name}: {title}",
+            **options,
         )
     return pictures
 
