@@ -11,6 +11,9 @@ from .errors import DomainError
 
 __all__ = ["Workload"]
 
+_MOST_VIEWS = 10_000_000
+"""A gigabyte of them."""
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -85,7 +88,7 @@ class Workload:
         Raises
         ------
         DomainError
-            Unless 1 <= k <= the number of attributes.
+            Unless 1 <= k <= the number of attributes, or when there are more than ten million.
 
         Examples
         --------
@@ -94,6 +97,11 @@ class Workload:
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
             raise DomainError(f"k ({k}) must be an integer from 1 to the number of attributes ({len(domain)})")
+        if (count := math.comb(len(domain), k)) > _MOST_VIEWS:
+            raise DomainError(
+                f"there are {count:,} views of {k} attributes, too many to list; name some of them, "
+                "such as a thousand drawn at random"
+            )
         return cls(tuple(itertools.combinations(domain.attributes, k)), kway=k)
 
     def __iter__(self) -> Iterator[View]:

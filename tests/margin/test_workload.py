@@ -46,3 +46,8 @@ def test_weights_must_be_as_many_as_views(weights):
 def test_views_that_are_none_are_refused(views):
     with pytest.raises(DomainError):
         Workload.of(DOMAIN, views)
+
+
+def test_more_views_than_memory_holds_are_refused():
+    with pytest.raises(DomainError, match="there are 215,553,195 views of 8 attributes, too many to list; name some"):
+        Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8)
