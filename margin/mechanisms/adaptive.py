@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..budget import Budget
+from ..budget import Budget, PureDP
 from ..domain import Domain, View
 from ..errors import DomainError
 from ..estimate import possible
@@ -36,6 +36,12 @@ _CONTESTANTS = 1_500
 _FAR_MORE = 25.0
 """How much more than noise must be expected to be missed for rounds to be made by default."""
 
+_SCATTERED = 2.5
+"""How many views for each attribute are so many that a few pairs by themselves tell more, where noise is large."""
+
+_FOR_PAIRS = Fraction(7, 10)
+"""What part of the rest of the budget then goes into the pairs."""
+
 _CHOICE = Fraction(1, 10)
 """The part of a round that chooses; the rest measures (McKenna et al., VLDB 2022)."""
 
@@ -56,16 +62,20 @@ class Adaptive:
     next one gets twice as much (as in AIM, McKenna et al., VLDB 2022). All that was measured, in whatever step, counts
     by its precision.
 
+    Under pure differential privacy noise grows with the number of views. Where it is too large to learn from, and the
+    best candidate has more than two and a half views for each attribute, single attributes are measured instead, and
+    rounds choose among the pairs: a few that say much, measured well, for all of them measured badly.
+
     Parameters
     ----------
     rounds
         How many views are chosen by their gap at most; 0 for none. None takes as many as there are attributes where
-        far more is expected to be missed than noise adds, else none.
+        far more is expected to be missed than noise adds, or where pairs are chosen, else none.
     learn_share
         What part of the budget measures the first views at most, > 0 and < 1: less where less makes their noise small,
         and none where all of it would leave that too large to learn from.
     rounds_share
-        What part goes into the rounds, where there are any, > 0 and < 1; with the other shares less than 1.
+        What part goes into the rounds that follow a candidate, if any, > 0 and < 1; with the other shares less than 1.
     structure, count_share
         See `Auto`: what is assumed before anything is learnt, and what part of the budget measures the number of rows.
     max_cells
@@ -114,16 +124,21 @@ class Adaptive:
             tables = evidence.tables()
             rows, strength = max(1.0, tables.total), learned(tables, strength)
         chosen = considered.priced(strength, rows, variance=variance_after(budget, spent))[0]
-        log.info("measuring %s", chosen.note)
         solver = self.reconstruction or chosen.mechanism.reconstruction
         # So few that their public answers add up to no more than may be compared.
         most = min(_CONTESTANTS, math.floor(LARGEST_ANSWERS / (2 * rows)))
-        contestants = _contestants(domain, asked, self.max_cells, most)
-        rounds = min(self._rounds(domain, chosen), len(contestants))
-        base = 1 - spent - _part(self.rounds_share)
-        _measured(chosen.mechanism, evidence, private, asked, base if rounds else None)
+        scattered = self.rounds is None and not share and _is_scattered(chosen, domain, budget)
+        if scattered and (pairs := _contestants(domain, asked, self.max_cells, most, (2,))):
+            log.info("measuring single attributes, then pairs")
+            contestants, rounds, left = pairs, len(domain), _FOR_PAIRS * (1 - spent)
+            _add(evidence, domain, private.measure(_singles(domain), spend=1 - spent - left))
+        else:
+            log.info("measuring %s", chosen.note)
+            contestants = _contestants(domain, asked, self.max_cells, most, (2, 3))
+            rounds, left = min(self._rounds(domain, chosen), len(contestants)), _part(self.rounds_share)
+            _measured(chosen.mechanism, evidence, private, asked, 1 - spent - left if rounds else None)
         synopsis = self._synopsis(domain, evidence, solver)
-        return self._go_on(private, evidence, synopsis, contestants, rounds) if rounds else synopsis
+        return self._go_on(private, evidence, synopsis, contestants, rounds, left) if rounds else synopsis
 
     def _rounds(self, domain: Domain, chosen: Candidate) -> int:
         if self.rounds is not None:
@@ -131,10 +146,16 @@ class Adaptive:
         return len(domain) if chosen.missed > _FAR_MORE * chosen.noise else 0
 
     def _go_on(
-        self, private: Private, evidence: Evidence, synopsis: ViewSynopsis, contestants: list[View], rounds: int
+        self,
+        private: Private,
+        evidence: Evidence,
+        synopsis: ViewSynopsis,
+        contestants: list[View],
+        rounds: int,
+        left: Fraction,
     ) -> ViewSynopsis:
-        """Round after round the view with the largest gap, until all is spent."""
-        domain, left = private.domain, _part(self.rounds_share)
+        """Round after round the view with the largest gap, until the part of the budget that is left is spent."""
+        domain = private.domain
         solver = synopsis.reconstruction
         synopsis = synopsis.with_reconstruction(_PUBLIC)
         each = left / rounds
@@ -195,15 +216,25 @@ def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
     return [answer.counts * min(1.0, LARGEST_ANSWERS / (2 * size + 1)) for answer in answers]
 
 
-def _contestants(domain: Domain, workload: Workload, max_cells: int, most: int) -> list[View]:
-    """Pairs and triples within views of the workload, at most so many: an even sample of them."""
+def _is_scattered(chosen: Candidate, domain: Domain, budget: Budget) -> bool:
+    """Whether a candidate spreads a budget of pure differential privacy over very many views."""
+    views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
+    return isinstance(budget, PureDP) and len(views or ()) > _SCATTERED * len(domain)
+
+
+def _singles(domain: Domain) -> list[View]:
+    return [(name,) for name in domain if domain[name].size > 1] or [domain.attributes[:1]]
+
+
+def _contestants(domain: Domain, workload: Workload, max_cells: int, most: int, lengths: tuple[int, ...]) -> list[View]:
+    """Sets of so many attributes within views of the workload, at most so many: an even sample of them."""
     if most < 1:
         return []
     step = max(1, len(workload) // _CONTESTANTS)
     found: dict[View, None] = {}
     for view in workload.views[::step]:
         names = sorted((name for name in view if domain[name].size > 1), key=domain.position.__getitem__)
-        for size in (2, 3):
+        for size in lengths:
             found.update(dict.fromkeys(itertools.combinations(names, size)))
     small = [view for view in found if domain.cells(view) <= max_cells]
     return small[:: max(1, math.ceil(len(small) / most))]

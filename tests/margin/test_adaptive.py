@@ -7,6 +7,7 @@ import pytest
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
+from margin.mechanisms import adaptive as adaptive_module
 from margin.mechanisms._candidates import Candidates
 from margin.mechanisms._strength import Strength, learned
 from margin.mechanisms.adaptive import _CONTESTANTS, _contestants
@@ -235,6 +236,72 @@ def test_rounds_go_where_the_gap_is():
     assert error(4) < 0.2 < 0.5 < error(0)
 
 
+SCATTERED = Domain({f"a{axis:02}": size for axis, size in enumerate([8, 7, 9, 6, 10, 8, 7, 9, 6, 5, 8, 9])})
+"""A cover of its pairs has 42 views, too many for a small budget."""
+
+
+def follow(seed=0, rows=30_000):
+    """Twelve columns: the second follows the first, the last but one the fourth; else they are independent."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, size, rows) for size in SCATTERED.sizes], axis=1)
+    codes[:, 1] = codes[:, 0] % 7
+    codes[:, 10] = codes[:, 3]
+    return codes
+
+
+class Watched:
+    """An `Adaptive`, and the events of its run."""
+
+    def __init__(self, **parameters):
+        self.mechanism, self.events = Adaptive(**parameters), []
+
+    def run(self, gate, workload):
+        synopsis = self.mechanism.run(gate, workload)
+        self.events = gate.events
+        return synopsis
+
+
+def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
+    budget, codes, spy = PureDP(0.1), follow(), Watched()
+    made = margin.simulate(codes, domain=SCATTERED, budget=budget, mechanism=spy, seed=0)
+    assert {("a00", "a01"), ("a03", "a10")} <= set(made.synopsis.names)
+    assert {name for view in made.synopsis.names for name in view} == set(SCATTERED)
+    assert sum(event.method == "select" for event in spy.events) <= len(SCATTERED)
+    assert sum(event.units for event in spy.events) == budget.units
+    without = margin.simulate(codes, domain=SCATTERED, budget=budget, mechanism=Adaptive(rounds=0), seed=0)
+
+    def error(release):
+        views = [("a00", "a01", "a05"), ("a03", "a07", "a10"), ("a02", "a06", "a11")]
+        return sum(np.linalg.norm(release.marginal(view).counts - release.truth(view).counts) for view in views)
+
+    assert error(made) < 0.7 * error(without)
+
+
+@pytest.mark.parametrize(
+    ("budget", "parameters"),
+    [(PureDP(10), {}), (ZCDP("0.0005"), {}), (PureDP("0.1"), {"rounds": 0})],
+    ids=["little noise", "zCDP", "no rounds"],
+)
+def test_pairs_are_not_chosen_elsewhere(budget, parameters):
+    spy = Watched(**parameters)
+    margin.simulate(follow(), domain=SCATTERED, budget=budget, mechanism=spy, seed=0)
+    assert not [event for event in spy.events if event.method == "select"]
+    assert sum(event.units for event in spy.events) == budget.units
+
+
+@pytest.mark.parametrize(
+    ("parameters", "workload"),
+    [({"count_share": 0.5}, None), ({"max_cells": 1}, None), ({}, [[name] for name in SCATTERED])],
+    ids=["much for the count", "no pair is small enough", "no pair is asked for"],
+)
+def test_pairs_are_chosen_if_there_are_any_with_what_is_left(parameters, workload, monkeypatch):
+    monkeypatch.setattr(adaptive_module, "_is_scattered", lambda *some: True)
+    budget, spy = PureDP(0.1), Watched(**parameters)
+    margin.simulate(follow(), domain=SCATTERED, budget=budget, mechanism=spy, workload=workload, seed=0)
+    assert sum(event.units for event in spy.events) == budget.units
+    assert any(event.method == "select" for event in spy.events) == ("count_share" in parameters)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -267,7 +334,7 @@ def test_rounds_of_very_many_rows_compare_few_views():
     names = list(domain)
     for rows, most in ((1e6, 35), (2.0**36, 4), (2.0**39, 0)):
         found = _contestants(
-            domain, Workload.all_kway(domain, 3), 4096, min(_CONTESTANTS, int(LARGEST_ANSWERS / (2 * rows)))
+            domain, Workload.all_kway(domain, 3), 4096, min(_CONTESTANTS, int(LARGEST_ANSWERS / (2 * rows))), (2, 3)
         )
         assert len(found) <= most
         assert (len(found) + 1) * rows <= LARGEST_ANSWERS or not found
