@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -12,6 +12,7 @@ from .batch import Batch, Solutions
 from .dual import Dual, is_large
 from .newton import Newton
 from .problem import Problem, Solution, Solver, Status
+from .sampling import sampled_variance, standard_errors
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
 from .tables import Axes, Tables
@@ -27,13 +28,10 @@ _LARGEST_INVERSE = 4096
 """An inverse that serves many marginals is written down for up to so many unknowns: 134 MB."""
 
 _LARGEST_EXACT = 256
-"""The variances of marginals of more cells are means over random errors of the targets."""
+"""The variances of marginals of more cells are sampled."""
 
-_PROBES = 64
-"""How many of these there are: variances are right to about 18 %."""
-
-_AT_ONCE = 1 << 20
-"""How many cells are held at a time for them."""
+_AT_ONCE = 1 << 22
+"""So many cells are solved for together at most."""
 
 
 class Reconstruction:
@@ -78,20 +76,26 @@ class Reconstruction:
         for place, axes in enumerate(wide):
             shapes.setdefault(tuple(self.tables.sizes[axis] for axis in axes), []).append(place)
         answers: dict[int, Solution] = {}
-        for places in shapes.values():
-            batch = Batch.of(self.tables, [wide[place] for place in places])
-            if len(wide[places[0]]) == asked.shape[1]:  # nothing stands around them
-                answers |= zip(places, solver.solve(batch), strict=True)
-                continue
-            solutions = dataclasses.replace(solver, bars=False).solve(batch)
-            for place, problem, solution in zip(places, batch, solutions, strict=True):
-                around = _Surroundings(self.tables, wide[place], problem, solution, solver)
-                answers[place] = around.project(asked[[place]])[0]
+        for shape, places in shapes.items():
+            step = max(1, _AT_ONCE // math.prod(shape))
+            for first in range(0, len(places), step):
+                some = places[first : first + step]
+                answers |= zip(some, self._of_shape(solver, asked[some], [wide[place] for place in some]), strict=True)
         return Solutions.stack([answers[place] for place in range(len(asked))])
+
+    def _of_shape(self, solver: Newton, asked: Integers, wide: list[Axes]) -> Iterable[Solution]:
+        """The marginals on the asked axes, by way of sets of axes of one shape that contain them."""
+        batch = Batch.of(self.tables, wide)
+        if len(wide[0]) == asked.shape[1]:  # nothing stands around them
+            return solver.solve(batch)
+        solutions = zip(wide, batch, dataclasses.replace(solver, bars=False).solve(batch), strict=True)
+        around = (_Surroundings(self.tables, *one, solver) for one in solutions)
+        return [one.project(axes[None])[0] for axes, one in zip(asked, around, strict=True)]
 
     @cached_property
     def _joint(self) -> "_Surroundings":
-        solver = self.solver if isinstance(self.solver, Newton) else Newton()
+        solver = self.solver
+        assert isinstance(solver, Newton)  # no other has context
         axes = tuple(range(len(self.tables.sizes)))
         problem = Problem.of(self.tables, axes)
         solution = dataclasses.replace(solver, bars=False).solve(problem)
@@ -144,7 +148,7 @@ class _Surroundings:
         self.solution = solution
         self.solver = solver
         self.often = often
-        self.moments = transform(problem.shape).analyse(solution.table.ravel() / problem.total)
+        self.moments = transform(problem.shape).analyse(self._distribution)
         self.moments *= math.sqrt(problem.cells)
         self.strides = np.cumprod([1, *problem.shape[:0:-1]])[::-1]
 
@@ -152,13 +156,15 @@ class _Surroundings:
         """The marginals on some of the axes, ascending and of one shape, shape (n, k)."""
         places = np.searchsorted(self.axes, asked)
         shape = tuple(self.problem.shape[place] for place in places[0].tolist())
-        coefficients = self.strides[places] @ _digits(shape)
+        coefficients = self.strides[places] @ _cell_digits(shape)
         table = np.maximum(_table_of(shape, self.moments[coefficients]), 0.0)
         variance = None
         if self.solver.bars:
-            exact = table.shape[1] <= _LARGEST_EXACT
-            some = zip(places, coefficients, table, strict=True)
-            variance = np.stack([self._variance(*one, shape) if exact else self._sampled(*one[::2]) for one in some])
+            if table.shape[1] <= _LARGEST_EXACT:
+                some = zip(places, coefficients, table, strict=True)
+                variance = np.stack([self._variance(*one, shape) for one in some])
+            else:
+                variance = np.stack([self._sampled(kept) for kept in places.tolist()])
         empty = None if self.tables.zeros is None else self.tables.zeros.cells_of_many(asked)
         if empty is not None:  # what is there are rounding errors
             table[empty] = 0.0
@@ -208,29 +214,22 @@ class _Surroundings:
         changes[unknown] = functions[unknown] @ centred.T @ self._inverse
         return _table_of(shape, changes.T)
 
-    def _sampled(self, places: Integers, share: Floats) -> Floats:
-        """As `_variance`, but the mean square change over random errors of the targets: a matrix for each cell would
-        take too long."""
-        problem, mean = self.problem, self.moments[self.problem.index]
-        table = self.solution.table.ravel() / problem.total
-        dropped = tuple(sorted(set(range(len(problem.shape))) - set(places.tolist())))
-        changes = []
-        for some in np.array_split(self._pushed, math.ceil(self._pushed.shape[0] * problem.cells / _AT_ONCE)):
-            moved = table * (problem.functions(some) - (some @ mean)[:, None])
-            axes = tuple(1 + axis for axis in dropped)
-            changes.append(moved.reshape(-1, *problem.shape).sum(axis=axes).reshape(len(some), -1))
-        by_target, *by_noise = np.concatenate(changes)
-        squares = np.mean(np.square(by_noise), axis=0)
-        return np.asarray(problem.total**2 * squares + problem.total_variance * (share - by_target) ** 2)
+    def _sampled(self, kept: Sequence[int]) -> Floats:
+        """As `_variance`, on these places: a matrix of a row for each cell would take too long."""
+        tilt, *pushed = self._pushed
+        return sampled_variance(self.problem, self._distribution, tilt, pushed, kept)
 
     @cached_property
     def _pushed(self) -> Floats:
         """What the targets, and random errors of them, are times the inverse of the Hessian, shape (1 + probes, m)."""
-        problem = self.problem
-        random = np.random.default_rng(0).standard_normal((_PROBES, len(problem.variance)))
-        right = np.concatenate([problem.target[None], np.sqrt(problem.variance) * random]).T
+        problem, deviation = self.problem, np.sqrt(self.problem.variance)
+        right = np.stack([problem.target, *(deviation * error for error in standard_errors(len(deviation)))], axis=1)
         inverse = self._inverse if self.often else None
         return np.ascontiguousarray((self._solve(right) if inverse is None else inverse @ right).T)
+
+    @cached_property
+    def _distribution(self) -> Floats:
+        return np.asarray(self.solution.table.ravel() / self.problem.total)
 
     @cached_property
     def _digits(self) -> Integers:
@@ -244,7 +243,7 @@ class _Surroundings:
     @cached_property
     def _solve(self) -> Callable[[Floats], Floats]:
         """The inverse of the Hessian at the solution, for right-hand sides of shape (m, n)."""
-        return dual_of(self.problem, self._ridge).solver(self.solution.table.ravel() / self.problem.total)
+        return dual_of(self.problem, self._ridge).solver(self._distribution)
 
     @cached_property
     def _inverse(self) -> Floats | None:
@@ -252,11 +251,11 @@ class _Surroundings:
         count = len(self.problem.index)
         if not 0 < count <= _LARGEST_INVERSE or is_large(self.problem.shape, 0):
             return None
-        return Dual(self.problem, self._ridge).inverse(self.solution.table.ravel() / self.problem.total)
+        return Dual(self.problem, self._ridge).inverse(self._distribution)
 
 
 @lru_cache(maxsize=256)
-def _digits(shape: tuple[int, ...]) -> Integers:
+def _cell_digits(shape: tuple[int, ...]) -> Integers:
     """The place of each cell on each axis, shape (axes, cells)."""
     return np.indices(shape).reshape(len(shape), math.prod(shape))
 

@@ -11,6 +11,7 @@ import scipy.linalg
 
 from .basis import Floats, Integers, transform
 from .problem import Problem, Solution, Status
+from .sampling import sampled_variance, standard_errors
 
 _EXACT_MISS = 1e-5
 """How far a moment may miss an exact target."""
@@ -29,10 +30,7 @@ _AT_ONCE = 1 << 20
 """How many numbers are made at a time."""
 
 _MOST_SUMMED = 1 << 28
-"""How many numbers are squared and summed for the variances of cells, rather than a sample of their sums."""
-
-_PROBES = 64
-"""How large that sample is: variances are right to about 18 %."""
+"""How many numbers are squared and summed for the variances of cells at most; where there are more they are sampled."""
 
 _FLOOR = 1e-10
 """The least ridge: keeps the dual strictly convex where constraints are exact or sit on the boundary."""
@@ -238,7 +236,7 @@ class Dual:
         functions g, the cell p changes by p g' H^-1 per unit of the targets; the quadratic form of the derivatives is
         a sum over pairs of functions, hence one transform of the weights of their products. Where there are cells near
         zero and little noise, H^-1 is so large that this sum cancels out but for rounding errors: it is then taken
-        over the squares of g' H^-1, which takes longer, or where these are too many over random sums of them.
+        over the squares of g' H^-1, which takes longer, or, where these are too many, by `sampled_variance`.
         """
         problem, basis = self.problem, transform(self.problem.shape)
         inverse, mean = self.inverse(distribution), self.moments(distribution)
@@ -254,11 +252,10 @@ class Dual:
         linear, tilted = problem.functions(np.stack([pulled, tilt]))
         quadratic = np.maximum(basis.narrow(summed) - 2 * linear + mean @ pulled, 0.0)
         if cancels(squares, problem.cells, distribution.max(), (distribution**2 * quadratic).max()):
-            rows = inverse.T
-            if len(rows) * problem.cells > _MOST_SUMMED:
-                random = np.random.default_rng(0).standard_normal((_PROBES, len(rows)))
-                rows = random @ rows / math.sqrt(_PROBES)
-            quadratic = self._sum_of_squares(rows, mean)
+            if len(tilt) * problem.cells > _MOST_SUMMED:
+                pushed = (inverse @ error for error in standard_errors(len(tilt)))
+                return sampled_variance(problem, distribution, tilt, pushed)
+            quadratic = self._sum_of_squares(inverse.T, mean)
         by_total = 1 + tilt @ mean - tilted
         return np.asarray(distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2))
 
@@ -288,20 +285,12 @@ class LargeDual(Dual):
         Newton's convergence fast without wasted work."""
         return self._solve(distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0))))
 
-    def variance(self, distribution: Floats, probes: int = _PROBES) -> Floats:
-        """As above, but the mean square change over random errors of the targets: right to about 18 %."""
-        problem = self.problem
-        rng = np.random.default_rng(0)
-        mean = problem.moments(distribution)
-        squares = np.zeros(problem.cells)
-        for _ in range(probes):
-            pushed = self._solve(distribution, np.sqrt(problem.variance) * rng.standard_normal(len(mean)), 1e-3)
-            squares += (problem.functions(pushed) - pushed @ mean) ** 2
+    def variance(self, distribution: Floats) -> Floats:
+        """As above, but by `sampled_variance`."""
+        problem, deviation = self.problem, np.sqrt(self.problem.variance)
         tilt = self._solve(distribution, problem.target, 1e-6)
-        by_total = 1 + tilt @ mean - problem.functions(tilt)
-        return np.asarray(
-            distribution**2 * (problem.total**2 * squares / probes + problem.total_variance * by_total**2)
-        )
+        pushed = (self._solve(distribution, deviation * error, 1e-3) for error in standard_errors(len(deviation)))
+        return sampled_variance(problem, distribution, tilt, pushed)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
         """As above, for right-hand sides of shape (m, n), to an error of a thousandth."""

@@ -201,20 +201,25 @@ def test_noise_in_small_parts_is_not_taken_for_structure():
         assert after.pairs < 1.5 * before.pairs
 
 
+class Watched:
+    """An `Adaptive`, and the events of its run."""
+
+    def __init__(self, **parameters):
+        self.mechanism, self.events = Adaptive(**parameters), []
+
+    def run(self, gate, workload):
+        synopsis = self.mechanism.run(gate, workload)
+        self.events = gate.events
+        return synopsis
+
+
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
-    seen = []
-
-    class Spy:
-        def run(self, gate, workload):
-            synopsis = Adaptive(rounds=rounds).run(gate, workload)
-            seen.extend(gate.events)
-            return synopsis
-
-    made = margin.simulate(coins(2000, 6), domain=binary(6), budget=budget, mechanism=Spy(), seed=1).synopsis
-    assert sum(event.units for event in seen) == budget.units
-    chosen = [event for event in seen if event.method == "select"]
+    spy = Watched(rounds=rounds)
+    made = margin.simulate(coins(2000, 6), domain=binary(6), budget=budget, mechanism=spy, seed=1).synopsis
+    assert sum(event.units for event in spy.events) == budget.units
+    chosen = [event for event in spy.events if event.method == "select"]
     assert (0 < len(chosen) <= rounds) if rounds else not chosen
     for view in itertools.combinations(made.domain, 3):
         counts = made.marginal(view).counts
@@ -247,18 +252,6 @@ def follow(seed=0, rows=30_000):
     codes[:, 1] = codes[:, 0] % 7
     codes[:, 10] = codes[:, 3]
     return codes
-
-
-class Watched:
-    """An `Adaptive`, and the events of its run."""
-
-    def __init__(self, **parameters):
-        self.mechanism, self.events = Adaptive(**parameters), []
-
-    def run(self, gate, workload):
-        synopsis = self.mechanism.run(gate, workload)
-        self.events = gate.events
-        return synopsis
 
 
 def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Tables, newton
+from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Tables, newton, sampling
 from margin.solvers import dual as dual_module
 from margin.solvers.basis import transform
 
@@ -54,7 +54,7 @@ def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkey
     )
     if way == "sampled":
         monkeypatch.setattr(dual_module, "_MOST_SUMMED", 0)
-        monkeypatch.setattr(dual_module, "_PROBES", 50_000)  # deviations are right to 0.3 %
+        monkeypatch.setattr(sampling, "PROBES", 50_000)  # deviations are right to 0.3 %
     if way == "compiled":
         loops = pytest.importorskip("margin.solvers.kernels")
         monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)

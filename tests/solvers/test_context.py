@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction, Zeros
+from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction, Zeros, sampling
 from margin.solvers import context as context_module
 
 
@@ -135,8 +135,7 @@ def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monke
     asked = list(itertools.combinations(range(len(sizes)), 3))
     expected = [exact.solve([axes])[0].variance for axes in asked]
     monkeypatch.setattr(context_module, "_LARGEST_EXACT", 0)
-    monkeypatch.setattr(context_module, "_AT_ONCE", 100)
-    monkeypatch.setattr(context_module, "_PROBES", 10_000)  # right to 1.4 %
+    monkeypatch.setattr(sampling, "PROBES", 10_000)  # right to 1.4 %
     for axes, variance in zip(asked, expected, strict=True):
         assert variance.max() > 0
         assert sampled.solve([axes])[0].variance == pytest.approx(variance, rel=0.1, abs=1e-12)
@@ -162,6 +161,21 @@ def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatc
     alone = Newton(strength=reconstruction.solver.strength).solve(Batch.of(tables, [(0, 2, 4), (1, 3, 5)]))
     assert found.table == pytest.approx(alone.table)
     assert found.variance == pytest.approx(alone.variance)
+
+
+@pytest.mark.parametrize("bars", [True, False])
+@pytest.mark.parametrize("together", [1, 70, 1 << 22], ids=["one by one", "two at a time", "all at once"])
+def test_answers_do_not_depend_on_how_many_are_solved_for_together(together, bars, monkeypatch):
+    monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
+    monkeypatch.setattr(context_module, "_CONTEXT_CELLS", 32)
+    tables, _ = joint_of((2, 3, 2, 2, 3))
+    asked = [(0, 2), (0, 3), (2, 3)]
+    alone = [Reconstruction(tables, Newton(context=4, bars=bars)).solve([axes])[0] for axes in asked]
+    monkeypatch.setattr(context_module, "_AT_ONCE", together)
+    found = Reconstruction(tables, Newton(context=4, bars=bars)).solve(asked)
+    for one, expected in zip(found, alone, strict=True):
+        assert one.table == pytest.approx(expected.table)
+        assert (one.variance is None) == (not bars) and (not bars or one.variance == pytest.approx(expected.variance))
 
 
 def test_a_batch_from_one_joint_table_is_its_single_answers():
