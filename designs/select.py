@@ -20,7 +20,7 @@ STARTS = 30  # covers made by worth
 START_WORK = 6_000  # wanted sets in all of them together
 MOST_SETS = 6_000  # beyond that only covers of a limited number of cells are compared
 WORK = 11_000_000  # contrasts that the local search may touch for a unit of effort
-ENOUGH = 1_500_000  # contrasts for each wanted set, after which more would find no more
+ENOUGH = 150_000  # the same for each wanted set: where there are few, more would hardly find more
 POOL_SETS = 1_500  # wanted sets, beyond which no covers made by worth begin a pool
 POOL = 2_000  # views that are priced together
 ENTRIES = 400_000  # of the holdings of such a pool
@@ -136,7 +136,7 @@ def _searched(contrasts: Contrasts, wanted: list[Block], limit: int, power: int,
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
         starts = max(1, min(STARTS, START_WORK // len(wanted)))
         candidates += [_rough(contrasts, cover.run(noise, rng), power) for noise in np.geomspace(0.01, 0.8, starts)]
-        work = min(effort * WORK, ENOUGH * len(wanted))
+        work = effort * min(WORK, ENOUGH * len(wanted))
         candidates.append(LocalSearch(contrasts, cover, power, rng).run(min(candidates, key=_error), work))
     views, shares = min(candidates, key=_error)
     return views, best_shares(contrasts.holdings(views), power, start=shares.shares)

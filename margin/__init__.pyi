@@ -67,9 +67,11 @@ from .packed import PackedSource, SparseSource
 from .plan import Plan, plan
 from .private import Private, Strategy
 from .release import Mechanism, Simulation, release, simulate
+from .signature import keygen, sign, verify
 from .source import Source
 from .spark import SparkSource
 from .sql import Sql
+from .statement import Bound, Statement
 from .store import load
 from .synopses import (
     CellSynopsis,
@@ -92,6 +94,7 @@ __all__ = [
     "ApproxDP",
     "Attribute",
     "Auto",
+    "Bound",
     "BudgetError",
     "CellSynopsis",
     "ColumnCounts",
@@ -149,6 +152,7 @@ __all__ = [
     "SparkSource",
     "SparseSource",
     "Sql",
+    "Statement",
     "Strategy",
     "Synopsis",
     "TableSynopsis",
@@ -168,6 +172,7 @@ __all__ = [
     "designs",
     "errors",
     "from_measurements",
+    "keygen",
     "load",
     "mechanisms",
     "noise",
@@ -176,8 +181,10 @@ __all__ = [
     "release",
     "report",
     "sets",
+    "sign",
     "simulate",
     "solvers",
     "synopses",
     "testing",
+    "verify",
 ]

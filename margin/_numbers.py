@@ -47,9 +47,11 @@ def probability(name: str, value: object) -> Fraction:
 
 def positive_integer(name: str, value: object) -> int:
     """A whole number of at least one; BudgetError naming it otherwise."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    # The plain int is checked, not the object it came from, whose comparisons may be its own.
+    number = None if isinstance(value, bool) or not isinstance(value, Integral) else operator.index(value)
+    if number is None or number < 1:
         raise BudgetError(f"{name} ({shown(value)}) must be a whole number >= 1")
-    return operator.index(value)
+    return number
 
 
 def exact(name: str, value: object) -> Fraction:
@@ -70,10 +72,11 @@ def root_below(square: Fraction) -> Fraction:
 def _read(value: object) -> Fraction | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, Fraction):
-        return value
+    if isinstance(value, Fraction):  # of a subclass only the numbers are taken, not its arithmetic
+        plain = type(value) is Fraction
+        return value if plain else Fraction(operator.index(value.numerator), operator.index(value.denominator))
     if isinstance(value, Integral):
-        return Fraction(int(value))
+        return Fraction(operator.index(value))
     if isinstance(value, str | Decimal):
         return _read_text(str(value).strip())
     if isinstance(value, Real):

@@ -21,7 +21,8 @@ class Neighbours(Enum):
 
     ADD_REMOVE_ROW = "add or remove one row"
     REPLACE_ROW = "replace one row"
-    """The number of rows is then public."""
+    """With one row a person the number of rows is public. With more, all rows of a person, at most m, are replaced by
+    at most m others: how many rows a person has, and how many there are in all, is protected."""
 
 
 class Budget(ABC):
@@ -83,12 +84,18 @@ class Budget(ABC):
         """How many rows are added or removed, in all, between one table and its neighbour, at most."""
         return self.rows_per_person * (2 if self.neighbours is Neighbours.REPLACE_ROW else 1)
 
+    @property
+    def number_of_rows_is_public(self) -> bool:
+        """Whether all neighbours have the same number of rows: where one row is replaced by one row."""
+        return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
+
     def sensitivity(self, *, l1: int = 1, l2_squared: int = 1) -> tuple[int, int]:
         """The L1 distance and the squared L2 distance between the counts of neighbouring tables, at most.
 
-        A person's m rows, each adding a vector v >= 0 of L1 norm at most l1 and squared L2 norm at most l2_squared, add
-        one of at most m l1 and m**2 l2_squared: all may add the same. Replacing them is adding a - b for two such sums
-        a, b >= 0, and |a - b|_1 <= |a|_1 + |b|_1, |a - b|_2**2 = |a|_2**2 + |b|_2**2 - 2 a.b <= |a|_2**2 + |b|_2**2.
+        A person's rows, m at most, each adding a vector v >= 0 of L1 norm at most l1 and squared L2 norm at most
+        l2_squared, add one of at most m l1 and m**2 l2_squared: all may add the same. Replacing them by others, m at
+        most, is adding a - b for two such sums a, b >= 0, and |a - b|_1 <= |a|_1 + |b|_1, |a - b|_2**2 = |a|_2**2 +
+        |b|_2**2 - 2 a.b <= |a|_2**2 + |b|_2**2. The two sums need not be of equally many rows.
 
         Parameters
         ----------
@@ -105,6 +112,34 @@ class Budget(ABC):
         l1, l2_squared = self.sensitivity()
         return self.noise(charge, l1=l1, l2_squared=l2_squared)
 
+    def at_once(
+        self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]
+    ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
+        """The noise of answers for which one call spends the whole budget, so that nothing else is ever answered.
+
+        That of the pieces of the budget, one by one. `ApproxDP` buys less noise so.
+
+        Parameters
+        ----------
+        shares
+            See `split`.
+        bounds
+            Of each answer the L1 distance, and the squared L2 distance, between neighbouring tables, at most.
+
+        Raises
+        ------
+        BudgetError, MarginError
+            See `split` and `noise`.
+        """
+        asked = list(zip(self.split(shares), bounds, strict=True))
+        noise = {(charge, l1, l2): self.noise(charge, l1=l1, l2_squared=l2) for charge, (l1, l2) in set(asked)}
+        return tuple(noise[charge, l1, l2] for charge, (l1, l2) in asked)
+
+    def counts_at_once(self, shares: Sequence[Number] | int) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
+        """The noise of tables of counts for which one call spends the whole budget: see `at_once`."""
+        number = shares if isinstance(shares, int) else len(shares)
+        return self.at_once(shares, [self.sensitivity()] * number)
+
     def laplace(self, charge: int, *, l1: int = 1) -> DiscreteLaplace:
         """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, whatever the kind of the budget.
 
@@ -112,6 +147,10 @@ class Budget(ABC):
         so that `charge` units of rho buy an epsilon of sqrt(2 rho), rounded down.
         """
         return DiscreteLaplace(positive_integer("l1", l1) / self.pure_epsilon(charge))
+
+    def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
+        """The noise of `laplace` for an answer on which one call spends the whole budget: see `at_once`."""
+        return self.laplace(self.units, l1=l1)
 
     def selection(self, charge: int, *, spread: int) -> ExponentialMechanism:
         """The exponential mechanism that costs `charge` units.
@@ -178,8 +217,10 @@ class Budget(ABC):
         """What is protected, in plain words."""
         if self.rows_per_person == 1:
             return f"neighbours: {self.neighbours.value}"
-        person = f"all rows of a person, {self.rows_per_person} at most"
-        return f"neighbours: {self.neighbours.value.replace('one row', person)}"
+        rows = self.rows_per_person
+        if self.neighbours is Neighbours.REPLACE_ROW:
+            return f"neighbours: replace all rows of a person, {rows} at most, by others, {rows} at most"
+        return f"neighbours: add or remove all rows of a person, {rows} at most"
 
     def _check_unit(self, other: "Budget") -> None:
         if (other.neighbours, other.rows_per_person) != (self.neighbours, self.rows_per_person):

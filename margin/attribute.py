@@ -4,27 +4,22 @@ import bisect
 import itertools
 import math
 import numbers
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from .errors import DomainError
+from .values import Number, is_plain, number, standard, written
 
-__all__ = ["UNSEEN", "Attribute", "Value"]
+__all__ = ["UNSEEN", "Attribute", "Value", "exact_number"]
 
 Value = str | int | float | bool
 
 UNSEEN = -1
 """The code of a value that its attribute does not provide for."""
 
-_TRUTH_WORDS = {"true": 1, "false": 0}
-_PLAIN_INTEGER = re.compile("0|-?[1-9][0-9]{0,308}")
 _MAX_SIZE = 2**31 - 1
 
 
@@ -32,18 +27,21 @@ _MAX_SIZE = 2**31 - 1
 class Attribute:
     """The categories of one column: exactly one of `size`, `values` and `bins`.
 
-    `other` and `missing` name a category that is listed, or else add one (`size` cannot grow: there they must be one of
-    the integers).
+    `other` and `missing` name a category that is listed, or else add one (`size` cannot grow: there
+    they must be one of the integers).
 
     Parameters
     ----------
     size
         The column holds the integers 0 ... size - 1.
     values
-        The column holds these values. Texts are compared without surrounding white space; 1, 1.0, "1" and True are the
-        same value, so that a table means the same as CSV, as Parquet and as a data frame.
+        The column holds these values. A value is compared by its text (see `values.written`), and
+        numbers, truth values and dates by what they stand for: 1, 1.0, "1", "1.0" and True are the
+        same value, so that a table means the same as CSV, as Parquet and as a data frame. "01" is a
+        text of its own.
     bins
-        Ascending edges of intervals [a, b), the last one closed. -inf and inf (null in JSON) may stand at the ends.
+        Ascending edges of intervals [a, b), the last one closed. -inf and inf (null in JSON) may
+        stand at the ends.
     other
         The category of every value that is not provided for. Without it such a value is an error.
     missing
@@ -100,7 +98,8 @@ class Attribute:
 
     @cached_property
     def labels(self) -> tuple[Value, ...]:
-        """The categories in the order of their codes: values, integers, or intervals written out."""
+        """The categories in the order of their codes: values, integers, or intervals written
+        out."""
         if self.values is not None:
             return self.values
         if self.bins is None:
@@ -111,31 +110,56 @@ class Attribute:
         return (*intervals, *self._bin_extras)
 
     def code(self, value: object) -> int:
-        """The code of a value, 0 ... size - 1, or `UNSEEN` when the attribute does not provide for it."""
-        if self.is_missing(value):
-            return self._missing_code
-        code = self._plain_code(value)
-        return self._other_code if code == UNSEEN else code
+        """The code of a value, 0 ... size - 1, or `UNSEEN` when the attribute does not provide for
+        it.
+
+        A function of the value's text alone (see `values.written`): `code(x) == code(str(x))` for
+        every number x.
+        """
+        try:
+            text = written(value)
+        except TypeError:
+            return self.other_code
+        if self._stands_for_missing(text):
+            return self.missing_code
+        code = self._text_code(text)
+        return self.other_code if code == UNSEEN else code
 
     def category(self, value: object) -> int:
-        """The code of a category that is named by its label, by a value in it, or by None for the missing; `UNSEEN`
-        for any other, even where the attribute has a category for those."""
+        """The code of a category that is named by its label, by a value in it, or by None for the
+        missing; `UNSEEN` for any other, even where the attribute has a category for those."""
         if self.bins is not None and isinstance(value, str | int | float) and value in self._bin_labels:
             return self._bin_labels[value]
-        return self._missing_code if self.is_missing(value) else self._plain_code(value)
+        try:
+            text = written(value)
+        except TypeError:
+            return UNSEEN
+        return self.missing_code if self._stands_for_missing(text) else self._text_code(text)
 
     def label(self, code: int) -> Value:
         """The category of a code; see `labels`."""
         return code if self.values is None and self.bins is None else self.labels[code]
 
+    @cached_property
+    def other_code(self) -> int:
+        """The code of every value that is not provided for; `UNSEEN` without `other`."""
+        return UNSEEN if self.other is None else self._label_code(self.other)
+
+    @cached_property
+    def missing_code(self) -> int:
+        """The code of a missing value; `UNSEEN` without `missing`, unless the empty text is
+        declared."""
+        if self.missing is None:
+            return self._texts.get("", UNSEEN)
+        return self._label_code(self.missing)
+
     def is_missing(self, value: object) -> bool:
-        """Whether a value is a null, NaN or an empty text; where numbers are declared, also the text "nan"."""
-        if value is None or value != value:
-            return True
-        text = value.strip() if isinstance(value, str) else None
-        if text is None or text in self._texts:
+        """Whether a value is a null, NaN or an empty text; where numbers are declared, also the
+        text "nan"."""
+        try:
+            return self._stands_for_missing(written(value))
+        except TypeError:
             return False
-        return not text or (self._numeric and text.casefold() == "nan")
 
     def to_json(self) -> Any:
         """The JSON form, as Python lists, dictionaries and numbers."""
@@ -147,7 +171,8 @@ class Attribute:
 
     @classmethod
     def from_json(cls, form: Any) -> "Attribute":
-        """An attribute from an integer, a list of values, or an object with size, values or bins."""
+        """An attribute from an integer, a list of values, or an object with size, values or
+        bins."""
         if isinstance(form, Attribute):
             return form
         if isinstance(form, Mapping):
@@ -174,49 +199,62 @@ class Attribute:
 
     @cached_property
     def _texts(self) -> dict[str, int]:
-        return {str(value).strip(): code for code, value in enumerate(self.values or ())}
+        """The code of each declared value by its text."""
+        return {_declared_text(value): code for code, value in enumerate(self.values or ())}
 
     @cached_property
-    def _numbers(self) -> dict[Any, int]:
-        numbered = ((_canonical_number(value), code) for code, value in enumerate(self.values or ()))
-        return {number: code for number, code in numbered if number is not None}
+    def _standards(self) -> dict[str, int]:
+        """The code of each declared number, truth value or date by its standard form."""
+        forms = ((_standard(text), code) for text, code in self._texts.items())
+        return {form: code for form, code in forms if form is not None}
 
     @cached_property
-    def _other_code(self) -> int:
-        return UNSEEN if self.other is None else self._label_code(self.other)
+    def edges(self) -> list[Number]:
+        """The edges of the bins as exact numbers."""
+        return [exact_number(edge) for edge in self.bins or ()]
 
-    @cached_property
-    def _missing_code(self) -> int:
-        if self.missing is None:
-            return self._texts.get("", UNSEEN)
-        return self._label_code(self.missing)
+    def _stands_for_missing(self, text: str | None) -> bool:
+        if text is None or text in self._texts:
+            return text is None
+        return not text or (self._numeric and text.casefold() == "nan")
 
     def _label_code(self, label: Value) -> int:
         if self.bins is None:
-            return self._plain_code(label)
+            return self._text_code(_declared_text(label))
         return len(self.bins) - 1 + self._bin_extras.index(label)
 
-    def _plain_code(self, value: object) -> int:
+    def _text_code(self, text: str | None) -> int:
         """The code by the declaration alone, before `other` and `missing`."""
-        if self.values is not None and not isinstance(value, numbers.Number):
-            text = str(value).strip()
-            if text in self._texts:
-                return self._texts[text]
-        number = _as_number(value)
-        if number is None:
+        if text is None:
             return UNSEEN
         if self.values is not None:
-            return self._numbers.get(number, UNSEEN)
+            code = self._texts.get(text)
+            return self._standards.get(standard(text) or "", UNSEEN) if code is None else code
+        known = number(text)
+        if known is None:
+            return UNSEEN
         if self.bins is not None:
-            return self._bin(number)
-        return int(number) if number == number // 1 and 0 <= number < self.size else UNSEEN
+            return self._bin(known)
+        return known if isinstance(known, int) and 0 <= known < self.size else UNSEEN
 
-    def _bin(self, number: Any) -> int:
-        assert self.bins is not None
-        if number == self.bins[-1]:
-            return len(self.bins) - 2
-        code = bisect.bisect_right(self.bins, number) - 1
-        return code if 0 <= code < len(self.bins) - 1 else UNSEEN
+    def _bin(self, known: Number) -> int:
+        if known == self.edges[-1]:
+            return len(self.edges) - 2
+        code = bisect.bisect_right(self.edges, known) - 1
+        return code if 0 <= code < len(self.edges) - 1 else UNSEEN
+
+
+def exact_number(value: float) -> Number:
+    """A declared number as it is written: 0.1 is one tenth.
+
+    Examples
+    --------
+    >>> exact_number(0.1), exact_number(18), exact_number(2.0)
+    (Decimal('0.1'), 18, 2)
+    """
+    known = number(_declared_text(value))
+    assert known is not None
+    return known
 
 
 def _checked_size(size: object) -> int:
@@ -240,17 +278,24 @@ def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value
     listed = [_checked_value(value) for value in values]
     if not listed:
         raise DomainError("values must hold at least one value")
-    seen: dict[object, Value] = {}
+    seen: dict[tuple[str, str], Value] = {}
     for value in listed:
-        for key in {str(value).strip(), _canonical_number(value)} - {None}:
+        for key in _keys(value):
             if key in seen:
                 raise DomainError(f"values {seen[key]!r} and {value!r} are the same value; keep one")
-            seen[key] = value
+        seen.update(dict.fromkeys(_keys(value), value))
     for label in map(_checked_value, extras):
-        if str(label).strip() not in seen and _canonical_number(label) not in seen:
+        if not _keys(label) & seen.keys():
             listed.append(label)
-            seen[str(label).strip()] = label
+            seen.update(dict.fromkeys(_keys(label), label))
     return tuple(listed)
+
+
+def _keys(value: Value) -> set[tuple[str, str]]:
+    """By what a declared value is found: its text, and its standard form if it has one."""
+    text = _declared_text(value)
+    form = _standard(text)
+    return {("text", text)} | (set() if form is None else {("standard", form)})
 
 
 def _checked_edges(bins: object) -> tuple[float, ...]:
@@ -272,37 +317,15 @@ def _checked_edges(bins: object) -> tuple[float, ...]:
     return tuple(edges)
 
 
-def _canonical_number(value: Value) -> Any:
-    """The number a declared value stands for: numbers for themselves, texts when plain integers or true and false."""
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    if _PLAIN_INTEGER.fullmatch(text):
-        return int(text)
-    return _TRUTH_WORDS.get(text.casefold())
+def _declared_text(value: Value) -> str:
+    text = written(value)
+    assert text is not None
+    return text
 
 
-def _as_number(value: object) -> Any:
-    """A data value as a number, or None: numbers as they are, texts parsed, the words true and false as 1 and 0."""
-    if isinstance(value, Decimal):
-        number = float(value)
-        return int(value) if number.is_integer() and value == int(value) else number
-    if isinstance(value, numbers.Real):
-        return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    if text.casefold() in _TRUTH_WORDS:
-        return _TRUTH_WORDS[text.casefold()]
-    if "_" in text:
-        return None
-    try:
-        number = int(text) if text.lstrip("+-").isdigit() else float(text)
-    except ValueError:
-        return None
-    return None if number != number else number
+def _standard(text: str) -> str | None:
+    """The standard form of a declared text; None for what may be a code, such as "007"."""
+    return standard(text) if is_plain(text) else None
 
 
 def _number(value: float) -> str:

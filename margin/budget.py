@@ -6,16 +6,18 @@ and the parameter of the noise is the exact quotient of sensitivity and charge. 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from ._conversion import epsilon_of, rho_below, rho_of
-from ._numbers import UNIT, Number, amount, positive_integer, probability, root_below, shown, text
+from ._numbers import UNIT, Number, amount, exact, positive_integer, probability, root_below, shown, text
 from ._protection import Budget, Neighbours
 from .errors import BudgetError
-from .noise import DiscreteGaussian, DiscreteLaplace
+from .noise import DiscreteGaussian, DiscreteLaplace, Noise
+from .purchase import at_once
 
 __all__ = [
     "UNIT",
@@ -176,6 +178,10 @@ class ApproxDP(_Concentrated):
     """(epsilon, delta)-differential privacy, spent as the largest rho of zero-concentrated privacy that implies
     it.
 
+    Where one call of `measure` or `measure_linear` spends all of it, that call is all that is ever answered, and the
+    distribution of its privacy loss is known beforehand. It then gets the least noise for which that distribution is
+    proved to be (epsilon, delta)-differentially private, a tenth to a fifth less variance; see `at_once`.
+
     Parameters
     ----------
     epsilon
@@ -219,6 +225,23 @@ class ApproxDP(_Concentrated):
         """The rho that is spent, as a charge, rounded down."""
         return math.floor(rho_below(self.epsilon, self.delta) / UNIT)
 
+    def at_once(self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]) -> tuple[Noise, ...]:
+        """See `Budget.at_once`: discrete Gaussian noise by the distribution of the privacy loss.
+
+        All answers together are (epsilon, delta)-differentially private. No rho follows: nothing
+        else may be answered, and a ledger, which adds up rho, takes no such charge. The proof is
+        in docs/proofs/composition.md.
+        """
+        self.split(shares)
+        weights = [Fraction(1)] * shares if isinstance(shares, int) else [exact("a share", share) for share in shares]
+        limits, known = (self.epsilon, self.delta), self.units * UNIT
+        return at_once(tuple(weights), tuple(bounds), limits, known)
+
+    def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
+        """See `Budget.laplace_at_once`: epsilon-differential privacy is more than (epsilon, delta)."""
+        epsilon = max(self.epsilon, self.pure_epsilon(self.units))
+        return DiscreteLaplace(positive_integer("l1", l1) / epsilon)
+
     def describe(self) -> str:
         """See `Budget.describe`."""
         return (
@@ -233,8 +256,9 @@ class ApproxDP(_Concentrated):
 class CertifiedDP(ApproxDP):
     """(epsilon, delta)-differential privacy of a release as a whole, by the distribution of its privacy loss.
 
-    What `ApproxDP` became where it bought rounds of draws (`Private.sample_queries`) that are not concentrated as it
-    promises. So it adds up with others as (epsilon, delta) only, and a ledger, which adds up rho, takes none.
+    What `ApproxDP` became where it bought rounds of draws (`Private.sample_queries`), or the noise
+    of all that is answered (`ApproxDP.at_once`): neither is concentrated as `ApproxDP` promises. So
+    it adds up with others as (epsilon, delta) only, and a ledger, which adds up rho, takes none.
     """
 
     kind = "certified"

@@ -8,10 +8,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import __version__, cli_compare, cli_ledger, cli_plan, cli_read, cli_records, cli_release, cli_report
+from . import __version__, cli_compare, cli_ledger, cli_plan, cli_read, cli_records, cli_release, cli_report, cli_sign
 from .cli_common import Parser, Said, add_command, add_force, check_free, painted
 from .errors import MarginError
 from .progress import shown
+from .secrecy import masked
 
 __all__ = ["main"]
 
@@ -47,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _DONE
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
-            traceback.print_exc()
+            print(masked(traceback.format_exc()), end="", file=sys.stderr)
         code, problem = _explained(error)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _explained(error: BaseException) -> tuple[int, str]:
     """An exit code, and a line that says what went wrong and what to do."""
     if isinstance(error, MarginError):
-        return _MISTAKE, str(error)
+        return _MISTAKE, masked(str(error))
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED, str(error) or "interrupted"
     # The text of an unforeseen error may quote the data, so it is not shown unless asked for.
@@ -96,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_plan.add_commands(commands)
     cli_compare.add_commands(commands)
     cli_ledger.add_commands(commands)
+    cli_sign.add_commands(commands)
 
     completion = add_command(
         commands,

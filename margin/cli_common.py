@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 
 import margin
 
+from ._replace import replacing, tried
 from .errors import FileError
+from .secrecy import masked
 
 __all__ = [
     "Parser",
@@ -17,10 +19,12 @@ __all__ = [
     "add_command",
     "add_force",
     "add_group",
+    "add_spreadsheet",
     "add_synopsis",
     "check_free",
     "check_picture",
     "draw",
+    "for_spreadsheet",
     "opened",
     "painted",
     "printable",
@@ -39,7 +43,7 @@ class Parser(argparse.ArgumentParser):
     """A parser whose mistakes take one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{painted('margin:', 'bad', sys.stderr)} {message}; see {self.prog} --help\n")
+        self.exit(2, f"{painted('margin:', 'bad', sys.stderr)} {masked(message)}; see {self.prog} --help\n")
 
 
 def add_command(
@@ -85,6 +89,24 @@ def add_synopsis(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-simulation", action="store_true", help="also of a simulation, which is not private")
 
 
+def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
+    """Add --spreadsheet, which changes what `for_spreadsheet` changes."""
+    parser.add_argument(
+        "--spreadsheet",
+        action="store_true",
+        help="in CSV, put ' before texts that a spreadsheet would run as formulae (those that begin with = + - @)",
+    )
+
+
+def for_spreadsheet(label: Any) -> Any:
+    """A label that no spreadsheet runs as a formula: one that could be gets a quotation mark in front.
+
+    Texts only: a number is no formula. What begins one is as OWASP lists it ("CSV injection").
+    """
+    text = label.lstrip(" ") if isinstance(label, str) else ""
+    return f"'{label}" if text.startswith(_FORMULAE) else label
+
+
 def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
     """The synopsis that was named."""
     loaded = margin.load(parsed.file, allow_simulation=parsed.allow_simulation)
@@ -110,9 +132,7 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
     if path.exists() and not parsed.force:
         raise FileError(f"{str(path)!r} is there already: choose another name, or add --force to replace it")
     try:
-        trial = path.with_name(f"{path.name}.trial")
-        trial.touch()
-        trial.unlink()
+        tried(path)
     except OSError as error:
         raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
 
@@ -138,15 +158,11 @@ def draw(figure: Any, path: Path) -> None:
     FileError
         When it cannot be written.
     """
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    else:
-        return
-    raise FileError(f"{str(path)!r} cannot be written: {problem}")
+    with replacing(path) as file:
+        figure.savefig(file, dpi=150, format=path.suffix.removeprefix("."))
 
 
+_FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _PICTURES = (".png", ".svg", ".pdf")
 _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 

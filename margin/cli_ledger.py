@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
-from .cli_budget import add_budget, budget_of
-from .cli_common import Said, add_command, add_group
+from .cli_budget import add_budget, add_unit, budget_of
+from .cli_common import Said, add_command, add_group, printable
 from .errors import FileError, MarginError
 
 if TYPE_CHECKING:
     from .ledger import Dataset, Token
+    from .statement import Statement
 
 __all__ = ["add_commands", "charged"]
 
@@ -24,7 +25,10 @@ def add_commands(commands: Any) -> None:
         "create",
         _create,
         does="register a data set, in a new ledger or one that is there",
-        examples=["margin ledger create agency.db --name people --epsilon 3"],
+        examples=[
+            "margin ledger create agency.db --name people --epsilon 3",
+            "margin ledger create agency.db --name visits --epsilon 3 --unit person_id --max-rows 5",
+        ],
     )
     show = add_command(
         ledger,
@@ -51,6 +55,7 @@ def add_commands(commands: Any) -> None:
         command.add_argument("ledger", type=Path, metavar="LEDGER.db")
     create.add_argument("--name", required=True, help="of the data set")
     add_budget(create)
+    add_unit(create)
     check.add_argument("--releases", type=Path, required=True, metavar="DIR", help="folder of .margin files")
 
 
@@ -62,29 +67,40 @@ def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
 
 
 def _create(parsed: argparse.Namespace) -> Said:
-    budget = budget_of(parsed)
-    margin.Ledger(parsed.ledger).register(parsed.name, budget)
-    values = {"ledger": str(parsed.ledger), "dataset": parsed.name, "budget": budget.to_json()}
-    return Said(f"{parsed.ledger}: {parsed.name}: {budget.describe()}", values)
+    ledger = margin.Ledger(parsed.ledger)
+    ledger.register(parsed.name, budget_of(parsed), unit=parsed.unit, max_rows=parsed.max_rows)
+    dataset = ledger.dataset(parsed.name).name
+    statement = ledger.statement(dataset)
+    values = {
+        "ledger": str(parsed.ledger),
+        "dataset": dataset,
+        "budget": statement.budget.to_json(),
+        "statement": statement.to_json(),
+    }
+    said = f"{parsed.ledger}: {dataset}: {statement.budget.describe()}; protects {statement.protects}"
+    return Said(printable(said), values)
 
 
 def _show(parsed: argparse.Namespace) -> Said:
     from ._numbers import text
 
     ledger = margin.Ledger(parsed.ledger)
-    datasets = [
-        {
-            "dataset": name,
-            "spent": text(ledger.spent(name)),
-            "remaining": text(ledger.remaining(name)),
-            "budget": ledger.budget(name).to_json(),
-        }
-        for name in ledger.datasets()
-    ]
-    lines = [
-        f"{row['dataset']}: {row['spent']} spent, {row['remaining']} remain; {ledger.budget(name).describe()}"
-        for name, row in zip(ledger.datasets(), datasets, strict=True)
-    ]
+    datasets, lines = [], []
+    for name in ledger.datasets():
+        statement = ledger.statement(name)
+        spent, remaining = text(ledger.spent(name)), text(ledger.remaining(name))
+        whole = f"{statement.budget.describe()}; protects {statement.protects}"
+        lines.append(printable(f"{name}: {spent} spent, {remaining} remain; {whole}"))
+        datasets.append(
+            {
+                "dataset": name,
+                "spent": spent,
+                "remaining": remaining,
+                "budget": statement.budget.to_json(),
+                "statement": statement.to_json(),
+                "charges": [charge.to_json() for charge in ledger.charges(name)],
+            }
+        )
     return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
 
 
@@ -97,6 +113,7 @@ def _check(parsed: argparse.Namespace) -> Said:
     if not parsed.releases.is_dir():
         raise FileError(f"{str(parsed.releases)!r} is not a folder")
     tokens: dict[str, Token | None] = {}
+    statements: dict[str, Statement] = {}
     problems = []
     for path in sorted(parsed.releases.rglob("*.margin")):
         try:
@@ -104,8 +121,9 @@ def _check(parsed: argparse.Namespace) -> Said:
         except FileError as error:
             problems.append(str(error))
             continue
-        tokens[str(path)] = None if provenance is None else provenance.token
-    problems += margin.Ledger(parsed.ledger).check(tokens)
+        assert provenance is not None
+        tokens[str(path)], statements[str(path)] = provenance.token, provenance.statement
+    problems += margin.Ledger(parsed.ledger).check(tokens, statements=statements)
     if problems:
         raise FileError("\n".join(problems))
     return Said(

@@ -7,12 +7,22 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import margin
 
-from .cli_common import Said, add_command, add_synopsis, opened, painted, printable, titled
+from .cli_common import (
+    Said,
+    add_command,
+    add_spreadsheet,
+    add_synopsis,
+    for_spreadsheet,
+    opened,
+    painted,
+    printable,
+    titled,
+)
 
 if TYPE_CHECKING:
     from .attribute import Value
@@ -37,6 +47,7 @@ def add_commands(commands: Any) -> None:
     attributes: Any = ask.add_argument("attributes", nargs="+", metavar="ATTRIBUTE", help="see margin info OUT.margin")
     attributes.completer = _attributes
     ask.add_argument("--format", choices=["table", "csv", "json"], default="table", help="default: table")
+    add_spreadsheet(ask)
 
     info = add_command(
         commands,
@@ -56,8 +67,11 @@ def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
 
 def _marginal(parsed: argparse.Namespace) -> Said:
     marginal = opened(parsed).marginal(parsed.attributes)
-    form = {"table": _as_table, "csv": _as_csv, "json": margin.Marginal.to_json}[parsed.format]
-    return Said(form(marginal), json.loads(marginal.to_json()))
+    if parsed.format == "csv":
+        text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
+    else:
+        text = _as_table(marginal) if parsed.format == "table" else marginal.to_json()
+    return Said(text, json.loads(marginal.to_json()))
 
 
 def _info(parsed: argparse.Namespace) -> Said:
@@ -66,17 +80,22 @@ def _info(parsed: argparse.Namespace) -> Said:
     assert provenance is not None
     kind = provenance.mechanism["name"] if isinstance(provenance.mechanism, dict) else provenance.mechanism
     summary = synopsis.summary()
+    statement = provenance.statement
+    none = "none: a simulation, which is not private"
     lines = {
-        "guarantee": provenance.spent.describe() if provenance.private else "none: a simulation, which is not private",
+        "guarantee": statement.budget.describe() if provenance.private else none,
+        **({"protects": statement.whom} if provenance.private else {}),
         "mechanism": f"{kind}, margin {provenance.version}",
         "attributes": ", ".join(f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()),
         **_stated(synopsis.domain),
+        "declared": f"domain {statement.domain}",
         **summary,
     }
     values = {
         "private": provenance.private,
         "guarantee": provenance.spent.describe(),
         "spent": provenance.spent.to_json(),
+        "statement": statement.to_json(),
         "mechanism": provenance.mechanism,
         "version": provenance.version,
         "domain": json.loads(synopsis.domain.to_json()),
@@ -124,9 +143,18 @@ def _as_table(marginal: "margin.Marginal") -> str:
     return "\n".join([painted(first, "bold", sys.stdout), *others])
 
 
-def _as_csv(marginal: "margin.Marginal") -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*marginal.attributes, "count", "noise_sd"])
-    writer.writerows([*label, count, error] for label, count, error in _rows(marginal))
-    return text.getvalue().rstrip("\n")
+def _unchanged(label: "Value") -> "Value":
+    return label
+
+
+def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:
+    head = _csv_line([*map(form, marginal.attributes), "count", "noise_sd"])
+    rows = (_csv_line([*map(form, label), count, error]) for label, count, error in _rows(marginal))
+    return "\n".join([head, *rows])
+
+
+def _csv_line(cells: Sequence[object]) -> str:
+    """One line, without its end. Both letters of the usual end are quoted in cells, whatever end lines have here."""
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n")

@@ -6,7 +6,17 @@ from typing import Any
 
 import margin
 
-from .cli_common import Said, add_command, add_force, add_synopsis, check_free, opened
+from ._replace import replacing
+from .cli_common import (
+    Said,
+    add_command,
+    add_force,
+    add_spreadsheet,
+    add_synopsis,
+    check_free,
+    for_spreadsheet,
+    opened,
+)
 from .errors import FileError
 
 __all__ = ["add_commands"]
@@ -28,6 +38,7 @@ def add_commands(commands: Any) -> None:
     )
     add_synopsis(records)
     records.add_argument("-n", type=int, required=True, metavar="N", help="how many rows")
+    add_spreadsheet(records)
     records.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="ending in .csv or .parquet")
     add_force(records)
 
@@ -39,7 +50,10 @@ def _records(parsed: argparse.Namespace) -> Said:
     check_free(path, parsed)
     synopsis = opened(parsed)
     codes = synopsis.records(parsed.n)
-    _write(path, {name: _values(form, codes[:, axis]) for axis, (name, form) in enumerate(synopsis.domain.items())})
+    columns = {name: _values(form, codes[:, axis]) for axis, (name, form) in enumerate(synopsis.domain.items())}
+    if parsed.spreadsheet and path.suffix == ".csv":
+        columns = {for_spreadsheet(name): _safe(column) for name, column in columns.items()}
+    _write(path, columns)
     values = {"output": str(path), "rows": parsed.n, "attributes": list(synopsis.domain)}
     return Said(f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes", values)
 
@@ -56,20 +70,18 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
     return pa.array(labels).take(pa.array(codes))
 
 
+def _safe(column: Any) -> Any:
+    """A column whose texts no spreadsheet runs."""
+    import pyarrow as pa
+
+    return pa.array(list(map(for_spreadsheet, column.to_pylist()))) if pa.types.is_string(column.type) else column
+
+
 def _write(path: Path, columns: dict[str, Any]) -> None:
     """All of the file, or none."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     table = pa.table(columns)
-    part = path.with_name(f"{path.name}.part")
-    problem = ""
-    try:
-        csv.write_csv(table, part) if path.suffix == ".csv" else parquet.write_table(table, part)
-        part.replace(path)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    finally:
-        part.unlink(missing_ok=True)
-    if problem:
-        raise FileError(f"{str(path)!r} cannot be written: {problem}")
+    with replacing(path) as file:
+        csv.write_csv(table, file) if path.suffix == ".csv" else parquet.write_table(table, file)

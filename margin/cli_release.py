@@ -8,12 +8,12 @@ from typing import Any
 
 import margin
 
-from .cli_budget import add_budget, budget_of
+from .cli_budget import add_budget, add_unit, budget_of
 from .cli_common import Said, add_command, add_force, add_group, check_free, painted
 from .cli_ledger import charged
 from .cli_mechanisms import add_options, mechanism_of
 from .cli_workload import add_workload, views_of, workload_of
-from .errors import MarginError
+from .errors import FileError, MarginError
 
 __all__ = ["add_commands"]
 
@@ -33,6 +33,8 @@ def add_commands(commands: Any) -> None:
             "-o people.margin",
             "margin release people.csv --domain domain.json --epsilon 1 --mechanism 'HighPass(theta=9)' -o c.margin",
             "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 -o people.margin",
+            'margin release --sql "SELECT * FROM rows" --table rows=people.csv --domain domain.json --epsilon 1 '
+            "-o people.margin",
         ],
     )
     new.add_argument(
@@ -44,9 +46,15 @@ def add_commands(commands: Any) -> None:
     new.add_argument(
         "--attach", metavar="DATABASE", help="where the query runs: a DuckDB file, or postgres:host=... dbname=..."
     )
+    new.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a file that the query calls NAME; the cells of CSV and JSON are texts. Once for each file",
+    )
     new.add_argument("--memory-limit", default="1GB", metavar="SIZE", help="the most that a query takes; default: 1GB")
-    new.add_argument("--unit", metavar="COLUMN", help="whose a row is: protects all rows of a person, not one row")
-    new.add_argument("--max-rows", type=int, metavar="M", help="with --unit: how many rows of a person are counted")
+    add_unit(new)
     new.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
     add_budget(new)
     new.add_argument("--ledger", type=Path, help="charge this ledger first; with --dataset")
@@ -81,20 +89,36 @@ def _release(parsed: argparse.Namespace) -> Said:
     synopsis = margin.release(
         data, domain=domain, budget=budget, mechanism=mechanism, workload=asked, ledger=ledger, **unit
     )
-    synopsis.save(parsed.output)
+    _save(synopsis, parsed.output)
     summary = synopsis.summary()
     title, text = next(iter(summary.items()))
     provenance = synopsis.provenance
+    assert provenance is not None
     return Said(
         f"{parsed.output}: {text.split()[0].rstrip(',')} {title}; {synopsis.spent.describe()}",
         {
             "output": str(parsed.output),
             "guarantee": synopsis.spent.describe(),
             "spent": synopsis.spent.to_json(),
-            "mechanism": None if provenance is None else provenance.mechanism,
+            "statement": provenance.statement.to_json(),
+            "mechanism": provenance.mechanism,
             "summary": summary,
         },
     )
+
+
+def _save(synopsis: "margin.Synopsis", path: Path) -> None:
+    """Write the release. If that fails, the budget is gone all the same, and the message says so."""
+    lost = f"the release was made, and its budget spent, but {str(path)!r} has not been written"
+    try:
+        synopsis.save(path)
+    except FileError as error:
+        problem = str(error)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {lost}") from None
+    else:
+        return
+    raise FileError(f"{problem}; {lost}")
 
 
 def _data(parsed: argparse.Namespace) -> object:
@@ -102,10 +126,21 @@ def _data(parsed: argparse.Namespace) -> object:
     if (parsed.file is None) == (parsed.sql is None):
         raise MarginError("give either a file or --sql, not both")
     if parsed.sql is not None:
-        return margin.Sql(parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit)
+        files = dict(map(_named, parsed.table))
+        return margin.Sql(parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit, files=files)
     if parsed.attach is not None:
         raise MarginError("--attach says where a query runs: give one with --sql")
+    if parsed.table:
+        raise MarginError("--table names a file for a query: give one with --sql")
     return parsed.file
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name and the path of a table."""
+    name, separator, path = text.partition("=")
+    if not (name and separator and path):
+        raise MarginError(f"--table {text!r} must be NAME=FILE, such as visits=visits.csv")
+    return name, path
 
 
 def _suggest(parsed: argparse.Namespace) -> Said:

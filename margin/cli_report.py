@@ -35,6 +35,7 @@ def add_commands(commands: Any) -> None:
     )
     add_synopsis(explore)
     explore.add_argument("--port", type=int, default=0, help="on this machine; a free one by default")
+    explore.add_argument("--idle", type=float, metavar="MINUTES", help="end after so long without a request")
     explore.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
@@ -53,7 +54,8 @@ def _explore(parsed: argparse.Namespace) -> None:
 
     from .report import explore
 
-    server = explore(opened(parsed), title=parsed.file.stem, port=parsed.port)
+    idle = None if parsed.idle is None else 60 * parsed.idle
+    server = explore(opened(parsed), title=parsed.file.stem, port=parsed.port, idle=idle)
     address = f"http://127.0.0.1:{server.server_address[1]}/"
     if parsed.json:
         print(json.dumps({"address": address}), flush=True)

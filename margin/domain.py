@@ -51,7 +51,7 @@ class Domain(Mapping[str, Attribute]):
         other.
     rows
         A number of rows that is public anyway, such as an invariant of an agency: estimates add up to it exactly. To
-        declare it is to publish it. Where neighbours add or remove a row, the guarantee does not cover this number.
+        declare it is to publish it. Unless neighbours replace one row by one row, the guarantee does not cover it.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .attribute import UNSEEN, Attribute
 from .domain import Domain
 from .errors import DataError
+from .values import Number, faithful, number, written
 
 __all__ = [
     "ROWS",
@@ -26,6 +27,8 @@ __all__ = [
     "encode_batches",
     "locate",
     "not_provided",
+    "one_chunk",
+    "plain_values",
     "quietly",
 ]
 
@@ -93,13 +96,15 @@ def check_type(name: str, kind: Any) -> None:
     """
     from pyarrow import types
 
-    kind = _plain(kind)
-    if types.is_dictionary(kind):
-        kind = _plain(kind.value_type)
+    inner = _plain(kind)
+    inner = inner.value_type if types.is_dictionary(inner) else inner
+    names = (str(getattr(it, "extension_name", "")) for it in (kind, inner))
+    foreign = any(name.startswith("pandas.") for name in names)  # periods, intervals: stored as numbers
+    kind = _plain(inner)
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
     instant = types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind)
-    if not (text or number or instant or types.is_null(kind)):
+    if foreign or not (text or number or instant or types.is_null(kind)):
         raise DataError(f"column {name!r} is of type {kind}; it must hold numbers, texts, truth values, dates or times")
 
 
@@ -139,9 +144,8 @@ class Encoder:
         self.name = name
         self.attribute = attribute
         self._dtype = code_type(attribute)
-        self._missing = attribute.code(None)
-        self._other = attribute.code(object())
-        self._known: dict[object, int] = {}
+        self._known: dict[str, int] = {}
+        self._thresholds: dict[np.dtype[Any], tuple[NDArray[Any], NDArray[Any]]] = {}
         self._last: tuple[Any, list[object], NDArray[np.int64]] | None = None
 
     def encode(self, column: Any) -> Codes:
@@ -159,7 +163,7 @@ class Encoder:
         import pyarrow as pa
 
         if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
+            column = one_chunk(column)
         if isinstance(column.type, pa.BaseExtensionType):
             column = column.storage
         if pa.types.is_null(column.type):
@@ -168,39 +172,48 @@ class Encoder:
             column = column.cast(pa.uint8())
         if self.attribute.values is None and pa.types.is_integer(column.type):
             return self._by_integer(column)
-        if self.attribute.values is None and pa.types.is_floating(column.type) and self._exact_as_floats():
-            return self._by_float(column)
+        if self.attribute.values is None and pa.types.is_floating(column.type):
+            values = column.to_numpy(zero_copy_only=False)
+            if self.attribute.bins is not None or self.attribute.size <= faithful(values.dtype.type):
+                return self._by_float(values)
         return self._by_distinct(column)
 
     def _by_integer(self, column: Any) -> Codes:
         absent = _nulls(column)
         values = (column if absent is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
         if self.attribute.bins is not None:
-            starts, top = _integer_bins(self.attribute.bins, values.dtype)
+            starts, top = _integer_bins(self.attribute.edges, values.dtype)
             return self._placed(*_binned(values, starts, top), absent)
         inside = len(values) == 0 or (values.min() >= 0 and values.max() < self.attribute.size)
         outside = None if inside else (values < 0) | (values >= self.attribute.size)
         return self._placed(values, outside, absent)
 
-    def _by_float(self, column: Any) -> Codes:
-        values = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    def _by_float(self, values: NDArray[Any]) -> Codes:
         absent = np.isnan(values)
         if absent.any():
-            values = np.where(absent, 0, values)
+            values = np.where(absent, values.dtype.type(0), values)
         if self.attribute.bins is not None:
-            *starts, top = self.attribute.bins
-            return self._placed(*_binned(values, np.array(starts, np.float64), top), absent)
+            starts, top = self._float_bins(values.dtype)
+            return self._placed(*_binned(values, starts, top), absent)
         outside = (values < 0) | (values >= self.attribute.size) | (values != np.floor(values))
         return self._placed(np.where(outside, 0, values), outside, absent)
+
+    def _float_bins(self, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Any]:
+        """The first float of each bin and the last of all: see `_first_float`."""
+        if dtype not in self._thresholds:
+            *lower, top = self.attribute.edges
+            starts = [_first_float(edge, dtype) for edge in lower]
+            self._thresholds[dtype] = np.array(starts, dtype), _last_float(top, dtype)
+        return self._thresholds[dtype]
 
     def _placed(self, codes: NDArray[Any], outside: Mask | None, absent: Mask | None) -> Codes:
         """The codes, with those of values not provided for and of absent ones put in; absent wins."""
         if absent is not None and outside is not None:
             outside = outside & ~absent
         if outside is not None and outside.any():
-            codes = np.where(outside, self._need(self._other, missing=False), codes.astype(np.int64))
+            codes = np.where(outside, self._need(self.attribute.other_code, missing=False), codes.astype(np.int64))
         if absent is not None and absent.any():
-            codes = np.where(absent, self._need(self._missing, missing=True), codes.astype(np.int64))
+            codes = np.where(absent, self._need(self.attribute.missing_code, missing=True), codes.astype(np.int64))
         return codes.astype(self._dtype, copy=False)
 
     def _by_distinct(self, column: Any) -> Codes:
@@ -222,12 +235,14 @@ class Encoder:
     def _table(self, dictionary: Any) -> tuple[list[object], NDArray[np.int64]]:
         """The distinct values and, of shape (values + 1,), their codes, that of null last."""
         if self._last is None or not dictionary.equals(self._last[0]):
-            values = dictionary.to_pylist()
-            codes = np.array([*map(self._code, values), self._missing], np.int64)
+            values = plain_values(dictionary)
+            codes = np.array([*map(self._code, values), self.attribute.missing_code], np.int64)
             self._last = dictionary, values, codes
         return self._last[1:]
 
     def _code(self, value: object) -> int:
+        if type(value) is not str:  # other values may be equal and mean different things: a 32-bit 0.1 and a 64-bit one
+            return self.attribute.code(value)
         code = self._known.get(value)
         if code is None:
             if len(self._known) >= _MOST_CACHED:
@@ -239,9 +254,6 @@ class Encoder:
         if code == UNSEEN:
             raise not_provided(self.name, missing=missing)
         return code
-
-    def _exact_as_floats(self) -> bool:
-        return all(float(edge) == edge for edge in self.attribute.bins or ())
 
 
 def _plain(kind: Any) -> Any:
@@ -256,12 +268,69 @@ def _nulls(column: Any) -> Mask | None:
     return mask
 
 
-def _integer_bins(bins: tuple[float, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], float]:
+def one_chunk(column: Any) -> Any:
+    """A chunked Arrow array as one array; without dictionaries where Arrow cannot merge them, which
+    it tells by entries that need not stand in any row."""
+    import pyarrow as pa
+
+    try:
+        return column.combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        chunks = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
+        return pa.chunked_array(chunks, column.type.value_type).combine_chunks()
+
+
+def plain_values(dictionary: Any) -> list[object]:
+    """The values of an Arrow array, floats in their own width: a 32-bit 0.1 is one tenth."""
+    from pyarrow import types
+
+    if types.is_floating(dictionary.type) and not types.is_float64(dictionary.type):
+        return list(dictionary.to_numpy(zero_copy_only=False))
+    values: list[object] = dictionary.to_pylist()
+    return values
+
+
+def _integer_bins(edges: Sequence[Number], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
     """The first integer of each bin and the last of all, as far as the integer type reaches: no rounding to floats."""
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    starts = [low if edge == -math.inf else max(math.ceil(edge), low) for edge in bins[:-1]]
-    top = high if bins[-1] == math.inf else min(math.floor(bins[-1]), high)
+    *lower, last = edges
+    starts = [low if edge == -math.inf else max(math.ceil(edge), low) for edge in lower]
+    top = high if last == math.inf else min(math.floor(last), high)
     return np.array([start for start in starts if start <= high], dtype), top
+
+
+def _first_float(edge: Number, dtype: np.dtype[Any]) -> Any:
+    """The smallest float whose shortest decimal form is at least `edge`.
+
+    The shortest form of a larger float is larger, so the floats of a bin lie between two such thresholds.
+    """
+    first = _nearest(edge, dtype)
+    while _form(before := np.nextafter(first, dtype.type(-np.inf))) >= edge and before != first:
+        first = before
+    while _form(first) < edge:
+        first = np.nextafter(first, dtype.type(np.inf))
+    return first
+
+
+def _last_float(edge: Number, dtype: np.dtype[Any]) -> Any:
+    """The largest float whose shortest decimal form is at most `edge`."""
+    last = _nearest(edge, dtype)
+    while _form(after := np.nextafter(last, dtype.type(np.inf))) <= edge and after != last:
+        last = after
+    while _form(last) > edge:
+        last = np.nextafter(last, dtype.type(-np.inf))
+    return last
+
+
+def _nearest(edge: Number, dtype: np.dtype[Any]) -> Any:
+    with np.errstate(over="ignore"):
+        return np.array(float(edge), np.float64).astype(dtype)[()]
+
+
+def _form(value: Any) -> Number:
+    known = number(written(value) or "")
+    assert known is not None
+    return known
 
 
 def _binned(values: NDArray[Any], starts: NDArray[Any], top: float) -> tuple[NDArray[np.int64], Mask]:

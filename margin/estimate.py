@@ -13,6 +13,7 @@ from .domain import Domain
 from .errors import DataError, DomainError
 from .marginal import Marginal
 from .solvers import Consistency, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver, Tables
+from .statement import Bound, Statement, digest
 from .synopses import ViewSynopsis
 from .synopsis import Provenance
 
@@ -104,7 +105,10 @@ def from_measurements(
     )
     if guarantee is None:
         return synopsis
-    provenance = Provenance(mechanism={"name": "from_measurements"}, spent=guarantee, private=True, version=__version__)
+    statement = Statement(budget=guarantee, bound=Bound.DECLARED, domain=digest(declared))
+    provenance = Provenance(
+        mechanism={"name": "from_measurements"}, statement=statement, private=True, version=__version__
+    )
     return dataclasses.replace(synopsis, provenance=provenance)
 
 

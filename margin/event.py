@@ -32,6 +32,10 @@ class Event:
         For choices: how many were drawn, independently.
     rounds
         For draws of queries: the rounds of which this is one. They are charged together, with the first.
+    together
+        For noise: whether this call spent the whole of an `ApproxDP` budget, so that its noise was
+        bought by the distribution of the privacy loss of all its events together
+        (`ApproxDP.at_once`). The rhos of their samplers then add up to more than the units do.
     """
 
     method: str
@@ -43,6 +47,7 @@ class Event:
     spread: int = 0
     draws: int = 1
     rounds: Rounds | None = None
+    together: bool = False
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:

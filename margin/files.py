@@ -15,14 +15,19 @@ from typing import Any
 from .domain import Domain
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .errors import DataError
+from .secrecy import masked
 
-__all__ = ["SUFFIXES", "FileSource", "connect", "stream"]
+__all__ = ["SUFFIXES", "FileSource", "connect", "guesses_folders", "guesses_types", "identifier", "quoted", "stream"]
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
 """The endings of the names of files that can be read."""
 
+_DIGITS = 38  # of a decimal; DuckDB makes a float of a longer one
 _HEAD = 1 << 21
 _DELIMITERS = ",;\t|"
+_GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
+_QUOTED = re.compile(r"""'((?:[^']|'')+)'|"((?:[^"]|"")+)\"""")
+_SETTLED = re.compile(r"hive_(types_autocast|partitioning)\s*(:=|=>|=)\s*('?false\b|0)", re.IGNORECASE)
 _LINE = re.compile(r"[\w ]+: CSV Error on Line: (\d+)")
 
 
@@ -75,7 +80,10 @@ class FileSource:
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
                 arrays = batch.columns
-                yield arrays if self._is_parquet else list(map(self._texts, names, arrays))
+                if self._is_parquet:
+                    yield [_narrowed(array, fields[place].kind) for array, place in zip(arrays, places, strict=True)]
+                else:
+                    yield list(map(self._texts, names, arrays))
 
     def kinds(self, names: Sequence[str]) -> list[Any]:
         """The Arrow types of these columns, None where the file states none; DataError when one cannot be read."""
@@ -84,18 +92,18 @@ class FileSource:
 
     def query(self, fields: Sequence["Field"]) -> str:
         """DuckDB's SQL text that reads the file, with columns c0, c1, ... for its fields, whatever they are called."""
-        place = _quoted(glob.escape(str(self.path.absolute())))
+        place = quoted(glob.escape(str(self.path.absolute())))
         if self._is_parquet:
             listed = ", ".join(f"c{at}" for at in range(len(fields)))
             return f"read_parquet({place}, hive_partitioning = false) AS rows({listed})"
         if self._is_json:
-            columns = ", ".join(f"{_quoted(field.name)}: 'VARCHAR'" for field in fields)
-            renamed = ", ".join(f"{_identifier(field.name)} AS c{at}" for at, field in enumerate(fields))
+            columns = ", ".join(f"{quoted(field.name)}: 'VARCHAR'" for field in fields)
+            renamed = ", ".join(f"{identifier(field.name)} AS c{at}" for at, field in enumerate(fields))
             return f"(SELECT {renamed} FROM read_json({place}, columns = {{{columns}}}, hive_partitioning = false))"
         columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(fields)))
         options = {
             "columns": f"{{{columns}}}",
-            "delim": _quoted(fields[0].delimiter),
+            "delim": quoted(fields[0].delimiter),
             "compression": "'gzip'" if self._is_compressed else "'none'",
             "auto_detect": "false",
             "header": "true",
@@ -153,7 +161,7 @@ class FileSource:
 
     @property
     def _shown(self) -> str:
-        return f"data file {self.shown or str(self.path)!r}"
+        return f"data file {masked(self.shown or str(self.path))!r}"
 
     @property
     def _is_parquet(self) -> bool:
@@ -174,6 +182,11 @@ class FileSource:
         for name, place in places.items():
             if fields[place].kind is not None:
                 check_type(name, fields[place].kind)
+                if self._is_parquet and getattr(fields[place].kind, "precision", 0) > _DIGITS:
+                    raise DataError(
+                        f"column {name!r} of {self._shown} holds decimals of more than {_DIGITS} digits, "
+                        f"which would be rounded: write it as texts"
+                    )
         return fields, list(places.values())
 
     def _read_through(self) -> None:
@@ -200,7 +213,10 @@ class FileSource:
 
     def _json_fields(self, declared: Collection[str]) -> list["Field"]:
         """The keys of the first records; without records, any key will do."""
-        text = f"SELECT * FROM read_json({_quoted(glob.escape(str(self.path.absolute())))}, hive_partitioning = false)"
+        place = quoted(glob.escape(str(self.path.absolute())))
+        # Only its keys are asked for: however many records have, and whatever stands under them.
+        keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
+        text = f"SELECT * FROM read_json({place}, {keys})"
         with closing(connect()) as connection:
             relation = quietly(lambda: connection.sql(text), self.failed)
             names = relation.columns
@@ -262,9 +278,35 @@ def _first_row(head: str, delimiter: str) -> list[str]:
         return []
 
 
-def _identifier(name: str) -> str:
+def _narrowed(array: Any, kind: Any) -> Any:
+    """A column of Parquet's 16-bit floats, which DuckDB widens, in their own width again; any other as it is."""
+    from pyarrow import types
+
+    return array.cast(kind) if types.is_float16(kind) else array
+
+
+def guesses_types(plan: str) -> bool:
+    """Whether a plan of DuckDB reads a file without stated types, or a pandas frame, whose object columns have none: it
+    looks at some rows to tell how all are read."""
+    return _GUESSED.search(plan.upper()) is not None
+
+
+def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
+    """Whether queries read Parquet in folders called `name=value` and leave it to DuckDB to guess what the values are:
+    whole numbers or dates if all of them can be, else texts. A path that is put together in the query is not found."""
+    if "PARQUET" not in plan.upper():
+        return False
+    found = [pair for text in texts if not _SETTLED.search(text) for pair in _QUOTED.findall(text)]
+    paths = [text.replace("''", "'") or name.replace('""', '"') for text, name in found]
+    files = (file for path in paths for file in glob.iglob(path, recursive=True))
+    return any("=" in part for file in files for part in Path(file).absolute().parent.parts)
+
+
+def identifier(name: str) -> str:
+    """A name as SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def quoted(text: object) -> str:
+    """A text, or a path, as SQL."""
+    return "'" + str(text).replace("'", "''") + "'"

@@ -4,12 +4,14 @@ Nothing here is random: a cluster's tasks use it.
 """
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from .axes import Axis, Level
+from .axes import Axis, Halves, Leaves, Level, Tree
+from .errors import DomainError
 
 __all__ = ["Grid", "among", "counted", "distinct", "in_order", "merged", "ordered", "without"]
 
@@ -27,7 +29,11 @@ class Grid:
     """
 
     def __init__(self, axes: Sequence[Axis]) -> None:
-        self.axes = tuple(axes)
+        given = tuple(axes)
+        if any(type(axis) not in (Leaves, Tree, Halves) for axis in given):
+            raise DomainError("axes must be Leaves, Tree or Halves: a row is in one node of each of their levels")
+        # Made anew: what a row touches is what these classes say, whatever was done to the objects that were given.
+        self.axes = axes = tuple(type(axis)(operator.index(axis.size)) for axis in given)
         self.cells = math.prod(axis.nodes for axis in axes)
         self.touched = math.prod(len(axis.levels) for axis in axes)
         self.groups: list[list[int]] = [[]]

@@ -1,8 +1,9 @@
 """Exact integer noise: the discrete Laplace and the discrete Gaussian distribution; the exponential mechanism.
 
-"Exact" means that the law of a draw is the stated one, with its infinite support, up to a clamp at +-(2**62 -
-1) that no draw reaches but with a probability below 2**-500: no float decides a draw unless a proved margin
-says that it decides it rightly. The proofs are in docs/noise.md.
+"Exact" means that the law of a draw is the stated one, with its infinite support, clamped to +-(2**62 - 1)
+so that it fits into 64 bits: no float decides a draw unless a proved margin says that it decides it rightly.
+`noisy_sum` is how noise is added: what comes out is a function of the sum of the count and the unclamped
+noise, so that no clamp costs any privacy. The proofs are in docs/noise.md.
 
 Both distributions: C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential Privacy",
 NeurIPS 2020 (arXiv:2004.00010), below CKS.
@@ -27,6 +28,7 @@ from .exact.magnitudes import MagnitudeTable
 from .exact.selection import ExponentialMechanism
 
 __all__ = [
+    "LARGEST_SUM",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "ExponentialMechanism",
@@ -35,12 +37,15 @@ __all__ = [
     "SystemEntropy",
     "discrete_gaussian",
     "discrete_laplace",
+    "noisy_sum",
 ]
 
 Integers = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 15  # draws made together, so that they fit into the processor's cache
 _CLAMP = 2**62 - 1
+LARGEST_SUM = 2**61
+"""A noisy count is clamped to at most this size."""
 _LARGEST_SCALE = 10**16
 _LARGEST_SIGMA = 10**15
 _LARGEST_SIGMA2 = _LARGEST_SIGMA**2
@@ -93,13 +98,27 @@ class DiscreteLaplace:
         *digits, beyond, nonzero = coins.flip(count, entropy)
         magnitude = _from_binary(digits, count)
         for i in np.flatnonzero(beyond):
-            high, more = 1, exponential((1 << len(digits)) / self.scale)
-            while high << len(digits) <= _CLAMP and uniform_is_below(more, entropy):
-                high += 1
+            high = _from_one_on(self.scale, len(digits), entropy)
             magnitude[i] = min(int(magnitude[i]) + (high << len(digits)), _CLAMP - 1)
         magnitude += 1
         magnitude *= nonzero
         return _with_signs(magnitude, entropy)
+
+
+def _from_one_on(scale: Fraction, digits: int, entropy: Entropy) -> int:
+    """The digits above the lowest ones of a geometric variable of ratio exp(-1 / scale), given that there are any."""
+    high, more = 1, exponential((1 << digits) / scale)
+    while uniform_is_below(more, entropy):
+        high += 1
+    return high
+
+
+def _geometric(scale: Fraction, entropy: Entropy) -> int:
+    """P(G = g) = (1 - r) r**g with r = exp(-1 / scale), without a bound."""
+    *digits, beyond, _ = _laplace_coins(scale).flip(1, entropy)[:, 0].tolist()
+    low: int = sum(digit << place for place, digit in enumerate(digits))
+    high = _from_one_on(scale, len(digits), entropy) if beyond else 0
+    return low + (high << len(digits))
 
 
 @lru_cache(maxsize=64)
@@ -187,7 +206,8 @@ class DiscreteGaussian:
         and k d**2 one below (7 d**2 + 5 |d|) e. Times exp(-0.49 d**2) this is less than 9 e < 2**-49. With an
         error of numpy's exp below 2**-45 (it documents a few units in the last place, 2**-51) and the 2**-53 of
         u, |u - p| > 2**-40 decides with a factor of 16 to spare. The others, 2**-39 of all, are compared
-        exactly.
+        exactly. So are those that the proposal's clamp made smaller. Given that the ideal |y| is at least the
+        clamp, what it has beyond is geometric, and so it is drawn.
         """
         t = self._proposal_scale
         b = float(self.sigma2 / t**2)
@@ -196,13 +216,47 @@ class DiscreteGaussian:
         words = np.frombuffer(entropy.take(8 * y.size), "<u8", y.size)
         u = words * 2.0**-64
         heads: npt.NDArray[np.bool_] = u < p
-        for i in np.flatnonzero(np.abs(u - p) <= _MARGIN):
-            q = exponential((abs(int(y[i])) - self.sigma2 / t) ** 2 / (2 * self.sigma2))
+        clamped = np.abs(y) == _CLAMP
+        for i in np.flatnonzero((np.abs(u - p) <= _MARGIN) | clamped):
+            size = abs(int(y[i])) + (_geometric(t, entropy) if clamped[i] else 0)
+            q = exponential((size - self.sigma2 / t) ** 2 / (2 * self.sigma2))
             heads[i] = uniform_is_below(q, entropy, known=int(words[i]), bits=64)
         return heads
 
 
 Noise = DiscreteLaplace | DiscreteGaussian
+
+
+def noisy_sum(true: Integers, drawn: Integers) -> Integers:
+    """The sums of integers and noise, clamped to +-2**61: array as `true`.
+
+    Let c(n, x) be x clamped to +-n, L = 2**61 and C = 2**62 - 1, so that the draws are c(C, X) for the ideal noise
+    X. For |t| <= C - L the result is c(L, t + X): for |X| <= C it is so by definition, and for |X| > C both t + X and
+    t + c(C, X) have the sign of X and a size of at least C - (C - L) = L. Larger integers, more than any table has
+    rows, are first clamped to +-(C - L), which brings no two tables further apart. So what comes out is a function
+    of t + X, for neighbouring t as close as was declared, and is exactly as private as the ideal noise makes it.
+
+    Parameters
+    ----------
+    true
+        The integers, of 64 bits.
+    drawn
+        Draws of a sampler of this module, as many.
+
+    Examples
+    --------
+    >>> noisy_sum(np.array([3]), np.array([-5])).tolist()
+    [-2]
+    """
+    largest = _CLAMP - LARGEST_SUM
+    sums = np.empty(true.shape, np.int64)
+    flat, counts, draws = sums.reshape(-1), true.reshape(-1), drawn.reshape(-1)
+    for start in range(0, flat.size, _BLOCK):
+        block = flat[start : start + _BLOCK]
+        np.clip(counts[start : start + _BLOCK], -largest, largest, out=block)
+        block += draws[start : start + _BLOCK]
+        np.clip(block, -LARGEST_SUM, LARGEST_SUM, out=block)
+    return sums
 
 
 def discrete_laplace(scale: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy) -> Integers:

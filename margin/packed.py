@@ -10,7 +10,7 @@ from .domain import Domain
 from .encode import ROWS, Batch
 from .errors import DataError
 from .queries import BitTable
-from .queries.bits import MAX_WORDS, Words
+from .queries.bits import Words
 from .sets import Baskets, baskets_of_matrix, universe
 
 __all__ = ["PackedSource", "SparseSource"]
@@ -115,13 +115,11 @@ class SparseSource:
             yield dict(zip(domain, codes, strict=True))
 
     def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
-        """The bits of the attributes that are used, some columns at a time; DataError when they take over 16 GB."""
+        """The bits of the attributes that are used, some columns at a time."""
         self._refuse_sets(domain)
         columns = self._matrix.tocsc()
         places = np.flatnonzero(used)
         words = (self.rows + 63) // 64
-        if words * places.size > MAX_WORDS:
-            raise DataError(f"the bits of {places.size} attributes take more than 16 GB: ask about fewer")
         bits = np.zeros((places.size, words), np.uint64)
         for start in range(0, places.size, _COLUMNS):
             part = columns[:, places[start : start + _COLUMNS]].tocoo()

@@ -1,25 +1,27 @@
 """`release` and `simulate`: from a table to a synopsis."""
 
-import contextlib
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
 
 from ._version import __version__
-from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from .budget import ZCDP, ApproxDP, Budget, PureDP
 from .counting import count
 from .describe import describe
 from .domain import Domain
 from .entropy import Entropy, SeededEntropy, SystemEntropy
-from .errors import BudgetError, DomainError, MarginError
+from .errors import BudgetError, DomainError, FileError, MarginError
+from .ledger import Charge, Ledger
 from .marginal import Marginal
 from .mechanisms import Auto
 from .private import Chargeable, Private
+from .scratch import remove_stale
 from .sets import holders
 from .source import Source, open_source
+from .statement import Statement, digest, for_unit
 from .synopses import ViewSynopsis
 from .synopsis import Provenance, Synopsis
 from .units import bound
@@ -115,7 +117,7 @@ def release(
         When an argument is malformed or the data does not fit the domain. Nothing has then been charged, unless the
         message says so: a source that fails when it is read for a second time fails too late.
     KeyboardInterrupt
-        Its text says whether the budget has been charged.
+        Its text says whether the budget has been charged, as the ledger says it; it has none before the data is opened.
     """
     synopsis, _ = _run(data, domain, budget, mechanism, workload, ledger, unit, max_rows, SystemEntropy())
     return synopsis
@@ -250,52 +252,51 @@ def _run(
     chosen = Auto() if mechanism is None else mechanism
     if isinstance(chosen, type) or not callable(getattr(chosen, "run", None)):
         raise MarginError(f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}")
-    budget = _for_units(budget, unit, max_rows)
+    if isinstance(ledger, Ledger):
+        raise BudgetError("a ledger holds many data sets: pass ledger.dataset(name)")
+    budget = for_unit(budget, unit, max_rows)
+    statement = Statement(budget=budget, unit=unit, domain=digest(declared))
+    charge = None if ledger is None else Charge(ledger, statement)
+    remove_stale()
     source = open_source(data)
     rows = source if unit is None else bound(source, unit, budget.rows_per_person, entropy.take(16))
-    rows.check(declared)
-    private = Private(rows, domain=declared, budget=budget, entropy=entropy, ledger=ledger)
-    with _told(private):
-        synopsis = chosen.run(private, asked)
-    provenance = Provenance(
-        mechanism=describe(chosen),
-        spent=private.spent,
-        private=entropy.private,
-        version=__version__,
-        token=private.token,
-    )
-    return dataclasses.replace(synopsis, provenance=provenance), source
-
-
-def _for_units(budget: Budget, unit: str | None, max_rows: int | None) -> Budget:
-    """The budget that protects all rows of a unit."""
-    if unit is None:
-        if max_rows is not None:
-            raise BudgetError("max_rows bounds the rows of a unit: name its column with unit=")
-        return budget
-    if not isinstance(unit, str) or not unit:
-        raise DomainError(f"unit must be the name of a column, not {unit!r}")
-    if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
-        raise BudgetError("unit= needs neighbours=ADD_REMOVE_ROW: with units, the number of rows is not public")
-    if max_rows is None:
-        return budget
-    if budget.rows_per_person not in (1, max_rows):
-        raise BudgetError(
-            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) must be equal; "
-            f"leave one out"
-        )
-    return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
-
-
-@contextlib.contextmanager
-def _told(private: Private) -> Iterator[None]:
-    """What stops a release says whether the budget is gone."""
+    private = Private(rows, domain=declared, budget=budget, entropy=entropy, ledger=charge)
     try:
-        yield
+        rows.check(declared)
+        synopsis = chosen.run(private, asked)
+        provenance = Provenance(
+            mechanism=describe(chosen),
+            statement=dataclasses.replace(statement, budget=private.spent),
+            private=entropy.private,
+            version=__version__,
+            token=private.token,
+        )
+        return dataclasses.replace(synopsis, provenance=provenance), source
     except MarginError as error:
-        if not private.events:
-            raise
-        raise type(error)(f"{error}; the budget had been charged before") from None
+        problem = error
+        fate = _fate(private, charge)
     except KeyboardInterrupt:
-        charged = "the budget had been charged" if private.events else "nothing was drawn, so nothing should be charged"
-        raise KeyboardInterrupt(f"interrupted; {charged}") from None
+        raise KeyboardInterrupt(f"interrupted; {_fate(private, charge) or _NOTHING}") from None
+    if not fate:
+        raise problem
+    raise type(problem)(f"{problem}; {fate}") from None
+
+
+_NOTHING = "nothing was drawn, and nothing has been charged"
+_CHARGED = "the budget had been charged before"
+
+
+def _fate(private: Private, charge: Charge | None) -> str:
+    """Whether the budget is gone, for a message: nothing when it is not.
+
+    What is drawn is noted before it is drawn, but after it is charged. What is noted is therefore sure; where nothing
+    is, the ledger is asked.
+    """
+    if private.events:
+        return _CHARGED
+    unknown = "whether the budget has been charged is not known: look into the ledger"
+    try:
+        made = False if charge is None else charge.is_made()
+    except (FileError, KeyboardInterrupt):
+        return unknown
+    return unknown if made is None else _CHARGED if made else ""

@@ -1,13 +1,15 @@
-"""Tables whose rows are sets of items: sparse matrices, files of transactions, columns of users and items.
+"""Tables whose rows are sets of items: sparse matrices, files of transactions, columns of users and
+items.
 
-Their domain has one attribute, whose categories are the items that there may be: `Domain({"item": 1_000_000})`, or a
-list of names. It is as light for a million items as for ten. A row of the table is a whole set: what one user holds.
+Their domain has one attribute, whose categories are the items that there may be: `Domain({"item":
+1_000_000})`, or a list of names. It is as light for a million items as for ten. A row of the table
+is a whole set: what one user holds.
 """
 
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -79,21 +81,24 @@ class HoldsSets(Protocol):
 
 
 def holders(source: object, domain: Domain) -> Integers | None:
-    """How many rows of a source of sets hold each item of its domain, shape (items,); None of others. Not private."""
+    """How many rows of a source of sets hold each item of its domain, shape (items,); None of
+    others. Not private."""
     if not isinstance(source, HoldsSets) or not source.holds_sets(domain):
         return None
     return np.bincount(source.baskets(domain).items, minlength=domain.sizes[0]).astype(np.int64)
 
 
 class SetSource:
-    """Rows that are sets; see the subclasses. Only what counts items can read it: a set is not in one cell."""
+    """Rows that are sets; see the subclasses. Only what counts items can read it: a set is not in
+    one cell."""
 
     def check(self, domain: Domain) -> None:
         """Refuse a domain of several attributes."""
         universe(domain)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Refused by a DataError: rows that are sets are in no cell of a table. No arrays come out."""
+        """Refused by a DataError: rows that are sets are in no cell of a table. No arrays come
+        out."""
         raise DataError("rows are sets of items: use a mechanism that counts items, such as DPSense")
 
     def holds_sets(self, domain: Domain) -> bool:
@@ -107,9 +112,11 @@ class SetSource:
 
 @dataclass(frozen=True)
 class Transactions(SetSource):
-    """A text file of sets, one a line, items apart by white space or `delimiter` (the format of FIMI's data).
+    """A text file of sets, one a line, items apart by white space or `delimiter` (the format of
+    FIMI's data).
 
-    An empty line is an empty set. Items are read as `Attribute` reads any value. `path` is that of the file.
+    An empty line is an empty set. Items are read as `Attribute` reads any value. `path` is that of
+    the file.
     """
 
     path: "str | os.PathLike[str]"
@@ -128,7 +135,7 @@ class Transactions(SetSource):
         known: dict[str, int] = {}
         numbers, codes, row, problem = [], [], -1, ""
         try:
-            with Path(self.path).open(encoding="utf-8") as file:
+            with Path(self.path).open(encoding="utf-8-sig") as file:
                 for row, line in enumerate(file):
                     items = {
                         _code(attribute, text.strip(), known) for text in line.split(self.delimiter) if text.strip()
@@ -148,7 +155,8 @@ class Transactions(SetSource):
 
 @dataclass(frozen=True, eq=False)
 class Pairs(SetSource):
-    """A table with a row for each user and item; a user's items are one set. Users without items are in no row.
+    """A table with a row for each user and item; a user's items are one set. Users without items
+    are in no row.
 
     Parameters
     ----------
@@ -158,41 +166,44 @@ class Pairs(SetSource):
         The names of the columns.
     """
 
-    data: Any
+    data: Any = field(repr=False)
     user: str = "user"
     item: str = "item"
 
     def baskets(self, domain: Domain) -> Baskets:
-        """All users, in an order that says nothing; DataError where a user is null."""
-        attribute = universe(domain)
-        users, items = self._columns()
-        codes = np.asarray(Encoder(domain.attributes[0], attribute).encode(items), np.int64)
-        if users.null_count:
-            raise DataError(f"column {self.user!r} holds nulls: every row needs a user")
-        encoded = users.combine_chunks().dictionary_encode() if hasattr(users, "chunks") else users.dictionary_encode()
-        if hasattr(encoded, "combine_chunks"):
+        """All users, in an order that says nothing; DataError where a row does not say whose it is
+        (`values.identity`)."""
+        import pyarrow as pa
+
+        from .units import identities
+
+        encoder = Encoder(domain.attributes[0], universe(domain))
+        users: list[Any] = []
+        codes: list[Integers] = []
+        for whose, items in self._columns():
+            users.append(identities(self.user, whose))
+            codes.append(encoder.encode(items).astype(np.int64))
+        if not users:
+            return Baskets.of(np.empty(0, np.int64), np.empty(0, np.int64), 0)
+        encoded = pa.chunked_array(users).combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
             encoded = encoded.combine_chunks()
         numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        return Baskets.of(numbers, codes, len(encoded.dictionary))
+        return Baskets.of(numbers, np.concatenate(codes), len(encoded.dictionary))
 
-    def _columns(self) -> tuple[Any, Any]:
-        from .source import open_source
+    def _columns(self) -> Iterator[Sequence[Any]]:
+        """Batches of the two columns."""
+        from .source import Tabular, open_source
 
-        source: Any = open_source(self.data)
-        names = [self.user, self.item]
-        if callable(getattr(source, "columns", None)):
-            import pyarrow as pa
-
-            batches = [list(batch) for batch in source.columns(names)]
-            parts = [pa.chunked_array([batch[place] for batch in batches]) for place in range(2)] if batches else []
-            if parts:
-                return parts[0].combine_chunks(), parts[1].combine_chunks()
-            return pa.nulls(0), pa.nulls(0)
-        raise DataError("pairs of users and items are read from a data frame, a dict of columns or a file")
+        source = open_source(self.data)
+        if not isinstance(source, Tabular):
+            raise DataError("pairs of users and items are read from a data frame, a dict of columns or a file")
+        return source.columns([self.user, self.item])
 
 
 def baskets_of_matrix(matrix: Any) -> Baskets:
-    """The sets of the rows of a sparse matrix of scipy in CSR form, without duplicates and without stored zeros."""
+    """The sets of the rows of a sparse matrix of scipy in CSR form, without duplicates and without
+    stored zeros."""
     return Baskets(np.diff(matrix.indptr).astype(np.int64), np.asarray(matrix.indices, np.int64))
 
 

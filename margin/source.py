@@ -1,7 +1,8 @@
-"""Where rows come from: the `Source` protocol, and `open_source`, which makes one of a file, a data frame or an array.
+"""Where rows come from: the `Source` protocol, and `open_source`, which makes one of a file, a data
+frame or an array.
 
-A source encodes every attribute of the domain in every pass, so that one pass judges the whole table, whichever views
-are counted. What it raises never carries a value of the data.
+A source encodes every attribute of the domain in every pass, so that one pass judges the whole
+table, whichever views are counted. What it raises never carries a value of the data.
 """
 
 import contextlib
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from .domain import Domain
 from .encode import ROWS, Batch, check_type, code_type, encode_batches, locate, quietly
 from .errors import DataError
-from .files import SUFFIXES, FileSource
+from .files import SUFFIXES, FileSource, guesses_folders, guesses_types
 from .folders import FilesSource, open_path
+from .values import telling
 
 __all__ = [
     "CodesSource",
@@ -38,10 +40,12 @@ _ACCEPTED = (
 
 @runtime_checkable
 class Source(Protocol):
-    """A table whose rows can be read, more than once. A user's own source is any class with these two methods."""
+    """A table whose rows can be read, more than once. A user's own source is any class with these
+    two methods."""
 
     def check(self, domain: Domain) -> None:
-        """Refuse what can be seen without reading rows: no such file, a declared column missing or repeated.
+        """Refuse what can be seen without reading rows: no such file, a declared column missing or
+        repeated.
 
         Raises
         ------
@@ -50,7 +54,8 @@ class Source(Protocol):
         """
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Read all rows: for every attribute of the domain, the codes of a batch of rows, unsigned, shape (rows,).
+        """Read all rows: for every attribute of the domain, the codes of a batch of rows, unsigned,
+        shape (rows,).
 
         Raises
         ------
@@ -61,10 +66,12 @@ class Source(Protocol):
 
 @runtime_checkable
 class Tabular(Source, Protocol):
-    """A source with named columns, of which any can be read: what a bound on the rows of a person needs."""
+    """A source with named columns, of which any can be read: what a bound on the rows of a person
+    needs."""
 
     def columns(self, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """Read all rows: batches of at most `ROWS` rows, one Arrow array a name, in the order of the names."""
+        """Read all rows: batches of at most `ROWS` rows, one Arrow array a name, in the order of
+        the names."""
 
 
 def open_source(data: object) -> Source:
@@ -73,11 +80,12 @@ def open_source(data: object) -> Source:
     Parameters
     ----------
     data
-        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .json, .jsonl or .ndjson, a pattern of such paths
-        (`"visits/*.parquet"`), or a folder of such files, in which folders called `name=value` give a column; any data
-        frame that speaks Arrow (pandas, polars, pyarrow, a DuckDB relation); a Spark data frame; a dict from names to
-        columns of equal length; an integer array of codes, shape (rows, attributes), with the columns in the order of
-        the domain; or a `Source`, such as `Sql`.
+        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .json, .jsonl or .ndjson, a
+        pattern of such paths (`"visits/*.parquet"`), or a folder of such files, in which folders
+        called `name=value` give a column; any data frame that speaks Arrow (pandas, polars,
+        pyarrow, a DuckDB relation); a Spark data frame; a dict from names to columns of equal
+        length; an integer array of codes, shape (rows, attributes), with the columns in the order
+        of the domain; or a `Source`, such as `Sql`.
 
     Raises
     ------
@@ -117,7 +125,8 @@ def open_source(data: object) -> Source:
 
 
 class FrameSource:
-    """The rows of an object that speaks Arrow's stream protocol: polars, pyarrow, a DuckDB relation.
+    """The rows of an object that speaks Arrow's stream protocol: polars, pyarrow, a DuckDB
+    relation.
 
     Parameters
     ----------
@@ -130,11 +139,24 @@ class FrameSource:
 
         if isinstance(data, pa.RecordBatchReader):
             raise DataError("a RecordBatchReader can be read only once; pass a table (its read_all()) instead")
+        if _is_relation(data) and guesses_types(quietly(lambda: str(data.explain()), _unreadable)):
+            raise DataError(
+                "the DuckDB relation reads a CSV or JSON file, or a pandas data frame, the types of which "
+                "DuckDB guesses from its rows; pass the path of the file, or the data frame itself, or "
+                "margin.Sql with files="
+            )
+        if _is_relation(data) and quietly(lambda: _guesses_folders(data), _unreadable):
+            raise DataError(
+                "the DuckDB relation reads files in folders called name=value, and DuckDB guesses the "
+                "type of the values from all folders that there are; give read_parquet "
+                "hive_types_autocast = false, so that they are texts"
+            )
         self._data = data
         self._rows: int | None = None
 
     def check(self, domain: Domain) -> None:
-        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell can be read from."""
+        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell
+        can be read from."""
         empty = getattr(self._data, "limit", None)  # spares a relation the query
         data = quietly(lambda: empty(0), _unreadable) if callable(empty) else self._data
         with _stream(data) as reader:
@@ -170,16 +192,19 @@ class FrameSource:
 
 
 class ColumnsSource:
-    """The rows of a pandas data frame or of a dict of columns: lists, numpy arrays, series, Arrow arrays.
+    """The rows of a pandas data frame or of a dict of columns: lists, numpy arrays, series, Arrow
+    arrays.
 
-    Columns that are not declared are not looked at. Values of several types may stand in one column.
+    Columns that are not declared are not looked at. Values of several types may stand in one
+    column.
     """
 
     def __init__(self, data: Any) -> None:
         self._data = data
 
     def check(self, domain: Domain) -> None:
-        """Refuse a table in which a declared column is missing, repeated, or not as long as the others."""
+        """Refuse a table in which a declared column is missing, repeated, or not as long as the
+        others."""
         self._declared(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -221,7 +246,8 @@ class ColumnsSource:
 
 
 class CodesSource:
-    """The rows of an array of codes, shape (rows, attributes), integers, the columns in the order of the domain."""
+    """The rows of an array of codes, shape (rows, attributes), integers, the columns in the order
+    of the domain."""
 
     def __init__(self, codes: NDArray[Any]) -> None:
         if np.ma.isMaskedArray(codes):
@@ -254,10 +280,20 @@ class CodesSource:
 
 
 def _stream(data: Any) -> Any:
-    """An Arrow reader, to be closed after use: a DuckDB connection takes no query while one is open."""
+    """An Arrow reader, to be closed after use: a DuckDB connection takes no query while one is
+    open."""
     import pyarrow as pa
 
     return quietly(lambda: pa.RecordBatchReader.from_stream(data), _unreadable)
+
+
+def _is_relation(data: object) -> bool:
+    """Whether it is a query of DuckDB that is yet to be run."""
+    return type(data).__module__.lstrip("_").startswith("duckdb") and callable(getattr(data, "explain", None))
+
+
+def _guesses_folders(relation: Any) -> bool:
+    return guesses_folders(str(relation.explain()), [relation.sql_query()])
 
 
 def _unreadable(error: Exception) -> str:
@@ -274,19 +310,69 @@ def _checked_column(name: str, column: Any) -> Any:
 
 
 def _arrow(name: str, values: Any) -> Any:
-    """Some rows of a column as an Arrow array; values of several types are written out as texts."""
+    """Some rows of a column as an Arrow array: a typed column as it is, any other value by value.
+
+    Which of the two happens makes no difference to any code: the encoder gives a value of a typed
+    column the code of its text, and `_by_value` writes out that same text.
+    """
     import pyarrow as pa
 
-    if isinstance(values, np.ndarray) and not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="))
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):  # a series of polars, in its own type
+        with contextlib.suppress(Exception):
+            return pa.chunked_array(values)
+    kind = getattr(values, "dtype", None)
+    if _is_categorical(kind):
+        return _categorical(name, values)
+    is_typed = kind is not None and kind != np.dtype(object)
+    if is_typed and isinstance(kind, np.dtype):
+        values = _native(np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values))
+    if is_typed:
+        with contextlib.suppress(Exception):  # a library's own, whatever it is: then value by value
+            return pa.array(values, from_pandas=True)
+    if np.ma.isMaskedArray(values):
+        values = [None if value is np.ma.masked else value for value in values]
+    # Not `tolist`, which makes a bare integer of a date that Python's own cannot hold.
+    return _by_value(name, list(values))
 
-    def texts() -> Any:
-        return pa.array([None if _is_null(value) else str(value) for value in values], pa.string())
 
-    with contextlib.suppress(Exception):  # a library's own, whatever it is; a failure that matters comes again below
-        return pa.array(values, from_pandas=True)
-    return quietly(texts, f"column {name!r} holds values that cannot be read")
+def _by_value(name: str, values: list[Any]) -> Any:
+    """Values of any kinds, each written out as its own text; sooner where all are of one of
+    Python's plain types."""
+    import pyarrow as pa
+
+    plain = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) == 1 and (kind := plain.get(kinds.pop())) is not None:
+        with contextlib.suppress(pa.ArrowInvalid, OverflowError, UnicodeError):
+            return pa.array(values, kind, from_pandas=True)
+    wrong = (
+        f"column {name!r} holds values that cannot be read: each must be a text, a number, "
+        f"a truth value, a date or a time"
+    )
+    # A text says already what it is: its reader strips and composes it, as the text of a file.
+    texts = (value if type(value) is str else telling(value) for value in values)
+    return quietly(lambda: pa.array(list(texts), pa.string()), wrong)
 
 
-def _is_null(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+def _is_categorical(kind: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(kind, pandas.CategoricalDtype)
+
+
+def _categorical(name: str, values: Any) -> Any:
+    """A categorical column of pandas: its categories may be of several types, of which each is read
+    by itself."""
+    import pyarrow as pa
+
+    held = getattr(values, "array", values)
+    places = np.asarray(held.codes, np.int64)
+    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), _arrow(name, held.categories))
+
+
+def _native(values: NDArray[Any]) -> NDArray[Any]:
+    """A numpy array of this machine's byte order, its dates in a unit that Arrow has."""
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in "YMWhm":
+        return values.astype("datetime64[s]")
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))

@@ -23,6 +23,9 @@ __all__ = ["SparkSource"]
 _CODES = ("tinyint", "smallint", "int", "bigint", "boolean")
 """Spark's types whose values can be codes themselves."""
 
+_INSTANTS = ("timestamp", "timestamp_ntz")
+"""Spark's types of a date and time. They can be read; which Arrow type they become depends on the session."""
+
 _LARGEST = (1 << 63) - 1
 
 T = TypeVar("T")
@@ -105,7 +108,8 @@ class SparkSource:
         for name, place in places.items():
             kind = fields[place].dataType
             wrong = f"column {name!r} is of type {kind.simpleString()}; it must hold numbers, texts, dates or times"
-            check_type(name, quietly(partial(to_arrow_type, kind), wrong))
+            if kind.typeName() not in _INSTANTS:
+                check_type(name, quietly(partial(to_arrow_type, kind), wrong))
         return [fields[place] for place in places.values()]
 
 
@@ -141,7 +145,8 @@ class BoundedSparkSource:
         from pyspark.sql import functions as sql
 
         frame, layout = self._source.keyed(domain, self._unit, self._key)
-        rank = sql.row_number().over(Window.partitionBy("unit").orderBy("place"))
+        codes = [name for name in frame.columns if name not in ("unit", "place")]  # decide between equal hashes
+        rank = sql.row_number().over(Window.partitionBy("unit").orderBy("place", *codes))
         kept = frame.withColumn("rank", rank).where(sql.col("rank") <= self._max_rows)
         return kept.drop("unit", "place", "rank"), layout
 

@@ -13,7 +13,7 @@ from .domain import Domain, View
 from .encode import ROWS, Encoder, code_type, not_provided
 from .errors import DataError
 from .grid import Grid, counted
-from .units import order, texts
+from .units import identities, order
 
 __all__ = ["BytesTask", "CellsTask", "CodesTask", "KeysTask", "Layout", "TablesTask", "width"]
 
@@ -104,7 +104,7 @@ class Layout:
 def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The codes of values of which some are none, or null; see `width`."""
     null, none = values > attribute.size, values == attribute.size
-    for which, code, missing in ((null, attribute.code(None), True), (none, attribute.code(object()), False)):
+    for which, code, missing in ((null, attribute.missing_code, True), (none, attribute.other_code, False)):
         if which.any():
             if code == UNSEEN:
                 raise not_provided(name, missing=missing)
@@ -233,7 +233,7 @@ class KeysTask:
 
         try:
             for batch, codes in self.layout.rows(batches):
-                units = texts(self.unit, batch.column(batch.schema.get_field_index("unit")))
+                units = identities(self.unit, batch.column(batch.schema.get_field_index("unit")))
                 places = pa.array(order(units, codes, self.key))
                 words = {f"w{at}": pa.array(word) for at, word in enumerate(self.packed.pack(codes))}
                 yield _row(unit=units, place=places, problem=pa.nulls(len(units), pa.string()), **words)

@@ -12,6 +12,7 @@ from .encode import check_type, quietly
 from .errors import DataError
 from .files import FileSource, connect
 from .source import ColumnsSource, FrameSource, open_source
+from .values import faithful
 
 __all__ = ["suggest_domain"]
 
@@ -209,7 +210,11 @@ def _different(values: Iterable[Any]) -> list[Value]:
 def _number(value: Any) -> int | float:
     if isinstance(value, str):
         value = float(value) if set(value) & set(".eE") else int(value)
-    return int(value) if math.isfinite(value) and value == int(value) else float(value)
+    is_whole = math.isfinite(value) and value == int(value)
+    rounded = isinstance(value, float) and abs(value) >= faithful(
+        float
+    )  # declared as it is written, not as it is stored
+    return int(value) if is_whole and not rounded else float(value)
 
 
 def _bins(low: float, high: float) -> list[float | None]:

@@ -1,7 +1,7 @@
 """`Synopsis`: what a release leaves behind, whatever its form; `Provenance`: how it came about."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -15,6 +15,7 @@ from .ledger import Token
 from .marginal import Floats, Marginal
 from .queries import Queries
 from .queries.marginals import shares
+from .statement import Statement
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,8 +31,8 @@ class Provenance:
     ----------
     mechanism
         The mechanism's name and parameters, as JSON values.
-    spent
-        The budget that was spent.
+    statement
+        What is protected, and the budget that was spent.
     private
         Whether the noise came from the operating system's entropy; False for a simulation.
     version
@@ -41,10 +42,15 @@ class Provenance:
     """
 
     mechanism: Any
-    spent: Budget
+    statement: Statement
     private: bool
     version: str
     token: Token | None = None
+
+    @property
+    def spent(self) -> Budget:
+        """The budget that was spent."""
+        return self.statement.budget
 
 
 class Packed(NamedTuple):
@@ -144,6 +150,19 @@ class Synopsis:
 
     def pack(self) -> Packed:
         """What a file must hold to make this synopsis again."""
+        raise NotImplementedError
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """The largest number of numbers in each array that `unpack` takes, by its name.
+
+        A file is read no further than that: whoever wrote it may be anyone. `fields` are those of `pack`.
+
+        Raises
+        ------
+        ValueError, TypeError, KeyError, MarginError
+            When they are not what `pack` gives.
+        """
         raise NotImplementedError
 
     @classmethod

@@ -1,14 +1,15 @@
-"""What any mechanism, and any solver, must pass: for the tests of a user's own class."""
+"""What any mechanism, any source and any solver must pass: for the tests of a user's own class."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .audit import audit
+from .audit.raw import RawTables, Row
 from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .domain import Domain
 from .solvers.testing import check_solver
 
-__all__ = ["check_mechanism", "check_solver"]
+__all__ = ["check_mechanism", "check_solver", "check_source"]
 
 _BUDGETS = (
     PureDP(1),
@@ -57,3 +58,48 @@ def check_mechanism(
         findings += [f"{budget!r}: {finding}" for finding in found]
     if findings:
         raise AssertionError("\n".join([f"{type(mechanism).__name__} is not private:", *findings]))
+
+
+def check_source(
+    make: Callable[[Sequence[Row]], Any],
+    *,
+    domain: Domain,
+    rows: Sequence[Row],
+    unit: str | None = None,
+    max_rows: int = 1,
+    tables: int = 20,
+    beyond: bool = False,
+    seed: int = 0,
+) -> None:
+    """Check that a kind of table is read row by row; AssertionError with what was found.
+
+    Tables are made up of the rows, in any order. The counts of each must be the sum of those of its rows, each in a
+    table of its own. With a unit, as many rows must be counted as follows from which units are the same, which two
+    rows alone decide. Then a row, or a whole unit, is inserted anywhere, and what leaves the gate is recorded and
+    replayed (see `audit`).
+
+    Parameters
+    ----------
+    make
+        Makes of rows, which are mappings from columns to values, what `release` reads: a data frame, a path, a source.
+    domain
+        What is declared; the table of all its attributes should be small.
+    rows
+        What tables are made of: values of every type that the source can hold, also such as must be refused.
+    unit, max_rows
+        As of `release`.
+    tables
+        How many pairs of tables are made up.
+    beyond
+        Whether every fourth table has more rows than are read at a time.
+    seed
+        For all that is random here.
+
+    Examples
+    --------
+    >>> rows = [{"a": 0}, {"a": 1.0}, {"a": " 1"}, {"a": "unknown"}]
+    >>> check_source(lambda rows: {"a": [row["a"] for row in rows]}, domain=Domain({"a": 2}), rows=rows, tables=5)
+    """
+    tried = RawTables(make=make, domain=domain, rows=rows, unit=unit, max_rows=max_rows, seed=seed)
+    if found := tried.problems(tables, beyond=beyond):
+        raise AssertionError("\n".join(["tables are not read row by row:", *found]))

@@ -1,6 +1,8 @@
 """Every block of code in the documentation runs, page by page; every link between the pages leads somewhere."""
 
+import ast
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -115,3 +117,45 @@ def test_formulas_can_be_shown(page):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+# A gate method is proved on a page of docs/proofs that has its name, beside the tests that check it.
+PROOFS = sorted((ROOT / "docs" / "proofs").glob("*.md"))
+TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+def functions(path):
+    tree = ast.parse((ROOT / path).read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_method_of_the_gate_has_a_proof():
+    methods = {name for name, _ in inspect.getmembers(margin.Private, inspect.isfunction) if not name.startswith("_")}
+    pages = {page.stem for page in PROOFS}
+    assert methods - pages == {"affords"}  # reads no row; on the page of sample_queries
+    assert "`affords`" in (ROOT / "docs" / "proofs" / "sample_queries.md").read_text()
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
+def test_a_proof_has_its_parts_and_its_tests_exist(page):
+    text = page.read_text()
+    parts = ["Theorem", "Definition", "Sensitivity", "Public", "Proof"]
+    if hasattr(margin.Private, page.stem):  # other pages are about what methods share
+        assert [part for part in parts if part not in text] == []
+    named = TEST.findall(text)
+    assert named
+    for path, function in named:
+        assert not function or function in functions(path), f"{page.name} names {path}::{function}"
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
+def test_a_proof_names_code_that_exists(page):
+    for path in re.findall(r"`(margin/[\w/.]+\.py)`", page.read_text()):
+        assert (ROOT / path).exists(), path
+
+
+def test_every_proof_is_in_the_table_and_in_the_navigation():
+    index, navigation = (ROOT / "docs" / "proofs" / "index.md").read_text(), (ROOT / "mkdocs.yml").read_text()
+    for page in PROOFS:
+        assert f"proofs/{page.name}" in navigation
+        assert page.stem == "index" or f"({page.name})" in index

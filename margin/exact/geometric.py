@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..entropy import Entropy
-from ..noise import _CLAMP, _from_binary, _in_blocks
+from ..noise import _CLAMP, _from_binary, _from_one_on, _in_blocks
 from .bernoulli import Coins
-from .certified import Probability, exponential, logistic, uniform_is_below
+from .certified import Probability, exponential, logistic
 
 __all__ = ["Geometric", "quotient", "tail"]
 
@@ -22,7 +22,8 @@ Integers = npt.NDArray[np.int64]
 class Geometric:
     """P(G = g) = (1 - r) r**g for g = 0, 1, 2, ..., with r = exp(-1 / scale) and a scale of at most 10**16.
 
-    Its binary digits are independent coins; see `DiscreteLaplace`, whose magnitude less one it is.
+    Its binary digits are independent coins; see `DiscreteLaplace`, whose magnitude less one it is. Draws are clamped
+    to 2**62 - 1.
     """
 
     scale: Fraction
@@ -35,9 +36,7 @@ class Geometric:
         *digits, beyond = coins.flip(count, entropy)
         drawn = _from_binary(digits, count)
         for i in np.flatnonzero(beyond):
-            high, more = 1, exponential((1 << len(digits)) / self.scale)
-            while high << len(digits) <= _CLAMP and uniform_is_below(more, entropy):
-                high += 1
+            high = _from_one_on(self.scale, len(digits), entropy)
             drawn[i] = min(int(drawn[i]) + (high << len(digits)), _CLAMP)
         return drawn
 

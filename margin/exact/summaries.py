@@ -1,8 +1,9 @@
 """Which noisy counts a summary keeps, and the exact law of those that it keeps of empty cells.
 
-A count v is *kept* with probability w(v): zero for |v| < theta, and for negative v when one-sided; else min(1, |v| /
-tau). That is the high-pass filter when tau = theta, the threshold sample when theta = 1, and a filter followed by a
-threshold sample in between (Cormode, Procopiuc, Srivastava and Tran 2012, sections 3 and 4).
+A noisy count is a sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A noisy count v is *kept*
+with probability w(v): zero for |v| < theta, and for negative v when one-sided; else min(1, |v| / tau). That is the
+high-pass filter when tau = theta, the threshold sample when theta = 1, and a filter followed by a threshold sample in
+between (Cormode, Procopiuc, Srivastava and Tran 2012, sections 3 and 4).
 """
 
 from collections.abc import Callable
@@ -14,16 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from ..entropy import Entropy
+from ..noise import LARGEST_SUM
 from .bernoulli import Coins
 from .certified import Probability, exponential
 from .geometric import Geometric
+from .priorities import code_of, priorities
 from .uniform import uniform, uniform_below
 
 __all__ = ["Entering", "Keep", "More"]
 
 Integers = npt.NDArray[np.int64]
 
-_WORD = 1 << 62  # no count is as large
+_WORD = 1 << 62  # no noisy count is as large
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,10 @@ class Keep:
 class Entering:
     """The event that discrete Laplace noise of a scale, alone in an empty cell, is kept: its probability, and its law.
 
-    With a = exp(-1 / scale), P = sides / (tau (1 - a**2)) * (theta a**theta - (theta - 1) a**(theta + 1) - a**(tau +
-    1)), sides one or two: the sum of w(v) (1 - a) / (1 + a) a**|v|. (Of the paper's: with tau = theta a**theta / (1 +
-    a) a side; with theta = 1 the 2 a (1 - a**tau) / (tau (1 - a**2)) of threshold samples.)
+    With a = exp(-1 / scale) and m = min(tau, 2**61), P = sides / (tau (1 - a**2)) * (theta a**theta - (theta - 1)
+    a**(theta + 1) - a**(m + 1)), sides one or two. That is the sum of w(v) (1 - a) / (1 + a) a**|x| over all noise x,
+    where v is x clamped to +-2**61. (Of the paper's: with tau = theta a**theta / (1 + a) a side; with theta = 1 the
+    2 a (1 - a**tau) / (tau (1 - a**2)) of threshold samples.)
     """
 
     scale: Fraction
@@ -74,27 +78,38 @@ class Entering:
 
         The guard makes up for what the difference of the three terms and 1 - a**2 >= 1e-16 cancel.
         """
-        theta, tau = self.keep.theta, self.keep.tau
+        theta, tau, most = self.keep.theta, self.keep.tau, min(self.keep.tau, LARGEST_SUM)
         work = bits + 256 + 2 * tau.bit_length()
         (a_low, a_high), (b_low, b_high), (c_low, c_high), (d_low, d_high) = (
-            exponential(power / self.scale)(work) for power in (theta, theta + 1, tau + 1, 2)
+            exponential(power / self.scale)(work) for power in (theta, theta + 1, most + 1, 2)
         )
         sides, one = 1 + self.keep.two_sided, 1 << work
         low = max(0, theta * a_low - (theta - 1) * b_high - c_high)
         high = theta * a_high - (theta - 1) * b_low - c_low
-        least, most = tau * (one - d_high), tau * (one - d_low)
-        return (sides * low << bits) // most, min(-((-sides * high << bits) // least), 1 << bits)
+        below, above = tau * (one - d_high), tau * (one - d_low)
+        return (sides * low << bits) // above, min(-((-sides * high << bits) // below), 1 << bits)
 
     def __float__(self) -> float:
         return _as_float(self)
 
     def sample(self, count: int, entropy: Entropy) -> Integers:
-        """Array (count,) of independent counts v, P(v) proportional to w(v) a**|v|."""
+        """Array (count,) of independent noisy counts, given that they are kept.
+
+        P(v) is proportional to w(v) a**|v| for |v| < 2**61.
+        """
         magnitudes = self._magnitudes(count, entropy)
         if not self.keep.two_sided or not count:
             return magnitudes
         bits = np.frombuffer(entropy.take((count + 7) // 8), np.uint8, (count + 7) // 8)
         return np.where(np.unpackbits(bits, count=count), -magnitudes, magnitudes)
+
+    def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
+        """As `sample`, and the codes of their priorities, given that these are tau or more: arrays (count,).
+
+        tau must be theta or a point of the grid of `priorities`.
+        """
+        values = self.sample(count, entropy)
+        return values, priorities(np.abs(values), entropy, least=self.keep.tau)
 
     def _magnitudes(self, count: int, entropy: Entropy) -> Integers:
         """By rejection from a**v, with min(1, v / tau), or from v a**v, with min(1, tau / v), v >= theta.
@@ -103,38 +118,57 @@ class Entering:
         """
         theta, tau = self.keep.theta, self.keep.tau
         if tau == theta:
-            return theta + Geometric(self.scale).sample(count, entropy)
+            return self._by_noise(count, entropy)
         steep = tau > theta + self.scale
 
         def propose(trials: int) -> Integers:
             if not steep:
-                proposed = theta + Geometric(self.scale).sample(trials, entropy)
+                proposed = self._by_noise(trials, entropy)
                 return proposed[uniform(tau, trials, entropy) < proposed]
             proposed = self._by_size(trials, entropy)
-            beyond = np.flatnonzero(proposed > min(tau, _WORD))
-            accepted = np.ones(trials, np.bool_)
-            accepted[beyond] = uniform_below(proposed[beyond], entropy) < tau
-            return proposed[accepted]
+            return np.minimum(proposed[self._accepted(proposed, entropy)], LARGEST_SUM)
 
         return _first(count, propose)
+
+    def _by_noise(self, count: int, entropy: Entropy) -> Integers:
+        """P(v) proportional to a**v for v >= theta, clamped."""
+        excess = Geometric(self.scale).sample(count, entropy)
+        return np.minimum(self.keep.theta + excess, LARGEST_SUM)
 
     def _by_size(self, count: int, entropy: Entropy) -> Integers:
         """P(v) proportional to v a**v for v >= theta: with e = v - theta a mixture of theta a**e and e a**e.
 
         The first is geometric; the second is one plus the sum of two geometric variables. Their sums are theta / (1 -
-        a) and a / (1 - a)**2.
+        a) and a / (1 - a)**2. From 2**61 on, some number from there on stands for v.
         """
-        excess: Integers = Geometric(self.scale).sample(count, entropy)
+        excess = np.minimum(Geometric(self.scale).sample(count, entropy), LARGEST_SUM)
         second = np.flatnonzero(~_mixture(self.scale, self.keep.theta).flip(count, entropy)[0])
-        excess[second] += 1 + Geometric(self.scale).sample(second.size, entropy)
+        excess[second] += 1 + np.minimum(Geometric(self.scale).sample(second.size, entropy), LARGEST_SUM)
         return self.keep.theta + excess
+
+    def _accepted(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
+        """Coins that turn v a**v into min(v, m) a**v with m = min(tau, 2**61): array as `proposed`.
+
+        Below 2**61 the probability is min(1, m / v). From there on, where clamped sums are equal, a**v sums up to
+        a**c / (1 - a) and v a**v to a**c (c + a / (1 - a)) / (1 - a), c = 2**61. So the probability is m / (c + a /
+        (1 - a)): m / c times the coin of `_mixture` for c.
+        """
+        most = min(self.keep.tau, LARGEST_SUM)
+        accepted = np.ones(proposed.size, np.bool_)
+        beyond = np.flatnonzero((proposed > most) & (proposed < LARGEST_SUM))
+        accepted[beyond] = uniform_below(proposed[beyond], entropy) < most
+        clamped = np.flatnonzero(proposed >= LARGEST_SUM)
+        if clamped.size:
+            accepted[clamped] = uniform(LARGEST_SUM, clamped.size, entropy) < most
+            accepted[clamped] &= _mixture(self.scale, LARGEST_SUM).flip(clamped.size, entropy)[0]
+        return accepted
 
 
 @dataclass(frozen=True)
 class More:
     """The event that a count is kept with some tau, given that it was not with a larger tau'; see `Entering`.
 
-    tau' is at most 2**63, or twice tau.
+    A count is kept with tau when its priority is tau or more. tau' must be a point of the grid of priorities.
     """
 
     scale: Fraction
@@ -150,31 +184,29 @@ class More:
         low, high = max(0, p_low - q_high), p_high - q_low
         return (low << bits) // (one - q_low), min(-((-high << bits) // (one - q_high)), 1 << bits)
 
-    def sample(self, count: int, entropy: Entropy) -> Integers:
-        """Array (count,) of independent counts, P(v) proportional to (w(v) - w'(v)) a**|v|, w' for `before`.
+    def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
+        """Noisy counts and the codes of their priorities, given that these lie from tau on and below tau'.
 
-        Rejection from `Entering`: 1 - w'(v) / w(v) is 1 - max(|v|, tau) / tau', or zero when that is negative.
+        Arrays (count,). By rejection: both are drawn given that the priority is tau or more, until it is below tau'.
         """
-        law = Entering(self.scale, self.keep)
-        least, before = self.keep.tau, self.before.tau
+        ceiling = code_of(self.before.tau)
 
         def propose(trials: int) -> Integers:
-            proposed: Integers = law.sample(trials, entropy)
-            coins = uniform(2 if least >= _WORD else before, trials, entropy)
-            accepted: Integers = proposed[coins >= (1 if least >= _WORD else np.maximum(np.abs(proposed), least))]
-            return accepted
+            drawn = np.stack(Entering(self.scale, self.keep).with_priorities(trials, entropy), axis=1)
+            return drawn[drawn[:, 1] < ceiling]
 
-        return _first(count, propose)
+        drawn = _first(count, propose) if count else np.empty((0, 2), np.int64)
+        return drawn[:, 0], drawn[:, 1]
 
 
 def _first(count: int, propose: Callable[[int], Integers]) -> Integers:
-    """The first of what is accepted of independent trials, round after round: array (count,)."""
-    kept = [np.empty(0, np.int64)]
+    """The first of what is accepted of independent trials, round after round: array (count, ...)."""
+    kept: list[Integers] = []
     missing = count
     while missing > 0:
         kept.append(propose(missing + 16)[:missing])
-        missing -= kept[-1].size
-    return np.concatenate(kept)
+        missing -= len(kept[-1])
+    return np.concatenate(kept) if kept else np.empty(0, np.int64)
 
 
 @lru_cache(maxsize=64)

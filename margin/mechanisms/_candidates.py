@@ -5,6 +5,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -243,8 +244,8 @@ def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tupl
         for limit in (*_LIMITS, _MOST_CELLS):
             if limit == _MOST_CELLS and math.prod(domain.sizes) > limit:
                 continue
-            wanted = None if len(sets) == math.comb(len(domain), strength) else list(sets)
-            views = covering_views(domain.sizes, max_cells=limit, t=strength, sets=wanted)
+            wanted = None if len(sets) == math.comb(len(domain), strength) else tuple(sets)
+            views = _cover(domain.sizes, limit, strength, wanted)
             cells = [math.prod(domain.sizes[axis] for axis in view) for view in views]
             if views in seen or len(views) > _MOST_VIEWS or sum(cells) > _MOST_CELLS:
                 continue
@@ -254,6 +255,14 @@ def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tupl
             note = f"{len(views)} view{'s' if len(views) > 1 else ''} of up to {max(cells):,} cells"
             mechanism = PriView(views=names, reconstruction=_reconstruction(domain))
             yield mechanism, note, _of_views(domain, names, variance)
+
+
+@lru_cache(maxsize=64)
+def _cover(
+    sizes: tuple[int, ...], limit: int, strength: int, wanted: tuple[tuple[int, ...], ...] | None
+) -> tuple[tuple[int, ...], ...]:
+    """The views of a cover, kept because many releases of one domain ask for the same ones."""
+    return covering_views(sizes, max_cells=limit, t=strength, sets=wanted)
 
 
 def _reconstruction(domain: Domain) -> Newton:

@@ -98,8 +98,8 @@ class Components:
         return sum(cost * variance for cost, variance in zip(self.costs, self.variances(budget), strict=True))
 
     def variances(self, budget: Budget) -> list[float]:
-        """The variance of the noise in the answers on each set."""
-        events = linear_events(budget, self.strategies, shares=self.shares, units=budget.units)
+        """The variance of the noise in the answers on each set, when they are all that is measured."""
+        events = linear_events(budget, self.strategies, shares=self.shares, units=budget.units, together=True)
         return [variance_of(event) for event in events]
 
     @cached_property

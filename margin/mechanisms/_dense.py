@@ -110,7 +110,7 @@ class Dense:
 
     def expected_error(self, budget: Budget) -> float:
         """See `Prepared`: trace(W (A'A)^+ W') times the variance of the noise."""
-        (event,) = linear_events(budget, [self.strategy], units=budget.units)
+        (event,) = linear_events(budget, [self.strategy], units=budget.units, together=True)
         weights = np.repeat(self.workload.weights, [self.domain.cells(view) for view in self.workload])
         return float(weights @ self._variances) * variance_of(event)
 

@@ -90,7 +90,7 @@ class Product:
         return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
 
     def _noise(self, budget: Budget) -> float:
-        (event,) = linear_events(budget, [self.strategy], units=budget.units)
+        (event,) = linear_events(budget, [self.strategy], units=budget.units, together=True)
         return variance_of(event)
 
     def _cells(self, axis: int) -> float:

@@ -84,13 +84,11 @@ class DataCubes:
             raise DomainError("the error of DataCubes has a closed form with ResidualConsistency() only")
         views = asked(domain, workload)
         chosen = [tuple(sorted(domain.axes(view))) for view in self.cuboids(domain, views, budget)]
-        charges = budget.split(len(chosen))
-        noise = {charge: budget.count_noise(charge).variance for charge in set(charges)}
         tables = Tables(
             sizes=domain.sizes,
             views=tuple(chosen),
             values=tuple(np.zeros([domain.sizes[axis] for axis in view]) for view in chosen),
-            variances=tuple(noise[charge] for charge in charges),
+            variances=tuple(noise.variance for noise in budget.counts_at_once(len(chosen))),
         )
         return sum(
             weight * domain.cells(view) * tables.variance(tuple(sorted(domain.axes(view))))

@@ -40,9 +40,8 @@ class Direct:
         """The expected squared error over all cells of all marginals of the workload, times their weights, before
         negative counts are removed: equation (4) for each marginal."""
         views = asked(domain, workload)
-        charges = budget.split(len(views))
-        variance = {c: budget.count_noise(c).variance for c in set(charges)}
+        noises = budget.counts_at_once(len(views))
         return sum(
-            weight * domain.cells(view) * variance[charge]
-            for view, weight, charge in zip(views, views.weights, charges, strict=True)
+            weight * domain.cells(view) * noise.variance
+            for view, weight, noise in zip(views, views.weights, noises, strict=True)
         )

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Literal
 
 from .._numbers import UNIT, Number, exact, positive_integer, probability, shown
-from ..budget import ApproxDP, Budget, Neighbours, PureDP, epsilon_of
+from ..budget import ApproxDP, Budget, PureDP, epsilon_of
 from ..domain import Domain, View
 from ..errors import BudgetError, DomainError, SolverError
 from ..exact.loss import certified_epsilon, gaussian_epsilon
@@ -118,9 +118,10 @@ class DualQuery:
     query's answer is the share of all records of which it is true. Cost hardly grows with the number of attributes.
 
     What is drawn, how often and with which step is settled before the first draw, by `docs/dualquery.md`'s rule from
-    public numbers wherever a parameter is None: the number of rows (public where neighbours replace rows; else `size`,
-    or measured with a fiftieth of the budget), the numbers of attributes and queries, and the budget. As many rounds
-    are played as the budget affords (`Private.sample_queries`). Solvers may fail: what is spent is the same.
+    public numbers wherever a parameter is None: the number of rows (public where neighbours replace one row by one row;
+    else `size`, or measured with a fiftieth of the budget), the numbers of attributes and queries, and the budget. As
+    many rounds are played as the budget affords (`Private.sample_queries`). Solvers may fail: what is spent is the
+    same.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ class DualQuery:
     pool
         Of how many rounds, the last ones, the draws are answered. More cost nothing.
     size
-        A public number of rows, where neighbours add or remove rows; None takes the domain's, where it declares one.
+        A public number of rows, where the number is protected; None takes the domain's, where it declares one.
     accounting
         Which accounting limits the rounds of an `ApproxDP` budget. "exact" and "zcdp" use all of it; with the published
         ones, "closed" and "per_round" (see `privacy`), some is spent in vain.
@@ -150,7 +151,7 @@ class DualQuery:
 
     Examples
     --------
-    >>> from margin import release
+    >>> from margin import Neighbours, PureDP, release
     >>> table = {"a": [0, 1, 1] * 9, "b": [0, 0, 1] * 9, "c": [1, 1, 1] * 9}
     >>> budget = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
     >>> release(table, domain={"a": 2, "b": 2, "c": 2}, budget=budget, mechanism=DualQuery()).records(2).shape
@@ -265,7 +266,7 @@ class DualQuery:
             return self.size
         if private.domain.rows is not None:
             return private.domain.rows
-        if private.budget.neighbours is Neighbours.REPLACE_ROW:
+        if private.budget.number_of_rows_is_public:
             return max(1, private.count_rows())
         return max(1, private.count_rows(spend=_pure_share(private.budget, _FOR_ROWS)))
 

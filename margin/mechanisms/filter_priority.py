@@ -19,7 +19,7 @@ class FilterPriority:
     Parameters
     ----------
     size
-        How many cells are kept; fewer if not as many pass the filter.
+        How many cells are kept; fewer if not as many pass the filter, or see `PrioritySample`.
     theta
         At least one. None takes the least for which no more than `size` empty cells are expected to pass: a public
         rule.

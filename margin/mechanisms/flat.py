@@ -51,8 +51,8 @@ class Flat:
         """The expected squared error over all cells of all marginals of the workload, times their weights, before
         negative counts are removed: equation (3) for each marginal."""
         self._check(domain)
-        variance = budget.count_noise(budget.units).variance
-        return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * variance
+        (noise,) = budget.counts_at_once(1)
+        return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * noise.variance
 
     def _check(self, domain: Domain) -> None:
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"

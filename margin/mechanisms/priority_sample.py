@@ -14,14 +14,16 @@ __all__ = ["PrioritySample"]
 
 @dataclass(frozen=True, kw_only=True)
 class PrioritySample:
-    """The `size` noisy counts v of the largest priorities |v| / r, r uniform (Cormode et al., ICDT 2012, section 4).
+    """The noisy counts v of the largest priorities |v| / U, U uniform (Cormode et al., ICDT 2012, section 4).
 
-    Weighted by max(|v|, t), t the largest priority that was not kept, sums over any set of cells are unbiased.
+    Priorities are rounded down to a public grid of 20 significant binary digits. The cut t is the least point of the
+    grid that at most `size` priorities reach. Weighted by max(|v|, t), sums over any set of cells are unbiased.
 
     Parameters
     ----------
     size
-        How many cells are kept; fewer only if there are not as many with a noisy count other than zero.
+        How many cells are kept. Fewer are if there are not as many with a noisy count other than zero, and a few fewer
+        (on average less than size / 2**19) where priorities around the cut are equal on the grid.
     """
 
     size: int

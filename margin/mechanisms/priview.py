@@ -119,8 +119,8 @@ class PriView:
         """
         asked_for = asked(domain, workload)
         views, shares = self._chosen(domain, None if workload is None else asked_for, budget)
-        charges = budget.split(len(views) if shares is None else shares)
-        variances = [budget.count_noise(charge).variance for charge in charges]
+        noises = budget.counts_at_once(len(views) if shares is None else shares)
+        variances = [noise.variance for noise in noises]
         error = least_squares_error(
             domain.sizes,
             [domain.axes(view) for view in views],

@@ -80,7 +80,7 @@ class Weighted:
 
     def expected_error(self, budget: Budget) -> float:
         """See `Prepared`."""
-        variances = [budget.count_noise(charge).variance for charge in budget.split(self.shares)]
+        variances = [noise.variance for noise in budget.counts_at_once(self.shares)]
         tables = self._tables([np.zeros(self.domain.shape(view)) for view in self.views], variances)
         return sum(
             weight * self.domain.cells(view) * tables.variance(tuple(sorted(self.domain.axes(view))))

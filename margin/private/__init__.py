@@ -1,7 +1,8 @@
 """`Private`: the only door to the data. What is true stays behind it; only noisy things come out.
 
-Every method checks its arguments, counts, charges, and only then draws. What is said below of a neighbouring table, of
-rows m that a person may have, and of rows that are replaced, is carried through by `Budget.sensitivity`.
+Every method checks copies of its arguments, counts, charges, and only then draws. What is said below of a neighbouring
+table, of rows m that a person may have, and of rows that are replaced, is carried through by `Budget.sensitivity`. The
+proofs are in docs/proofs, a page a method.
 """
 
 from .choose import Choices

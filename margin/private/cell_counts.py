@@ -2,7 +2,6 @@
 where the rows are, on a cluster."""
 
 import itertools
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -14,6 +13,7 @@ from ..domain import Domain, View
 from ..encode import quietly
 from ..errors import DataError
 from ..grid import Grid, counted, ordered
+from ..scratch import scratch
 from ..source import Source
 
 __all__ = ["Cells", "Counted", "cells_in", "nonzero_cells"]
@@ -103,7 +103,7 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
     """DuckDB's GROUP BY over a stream of words: it keeps to its memory limit and spills to a folder that is removed."""
     import pyarrow as pa
 
-    from ..files import connect
+    from ..files import connect, quoted
 
     names = [f"w{place}" for place in range(width)]
     refused: list[DataError] = []
@@ -116,8 +116,8 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
             refused.append(error)
 
     schema = pa.schema([(name, pa.int64()) for name in names])
-    with tempfile.TemporaryDirectory(prefix="margin-") as folder, closing(connect()) as connection:
-        connection.execute(f"SET temp_directory = '{folder}'")
+    with scratch() as folder, closing(connect()) as connection:
+        connection.execute(f"SET temp_directory = {quoted(folder)}")
         connection.execute("SET preserve_insertion_order = false")
         connection.register("cells", pa.RecordBatchReader.from_batches(schema, record_batches()))
         keys = ", ".join(names)

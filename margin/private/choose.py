@@ -8,7 +8,7 @@ from .._numbers import Number, positive_integer
 from .._split import split_units
 from ..errors import DomainError
 from ..exact.selection import peel
-from .counts import digest, gaps, whole
+from .counts import digest, gaps, total, whole
 from .gate import LARGEST_WEIGHT, Gate
 
 __all__ = ["LARGEST_ANSWERS", "LARGEST_PENALTY", "Choices"]
@@ -38,7 +38,8 @@ class Choices(Gate):
         The exponential mechanism with score weight * (|table - public|_1 - penalty). Public answers are rounded to
         integers first, so that scores are integers. Adding a row changes one cell of each table by one, hence each
         distance by at most one up or down and each score by at most the largest weight w: the changes of two scores are
-        at most 2 w apart. Each choice is charged an equal part of what is spent.
+        at most 2 w apart. Distances are cut off at 2**40, so that scores fit into 64 bits; that moves no two of them
+        apart. Each choice is charged an equal part of what is spent.
 
         Parameters
         ----------
@@ -60,7 +61,7 @@ class Choices(Gate):
         arrays = [whole("a public answer", array, self.domain.shape(v)) for array, v in zip(public, views, strict=True)]
         weight = whole("weights", np.ones(len(views), int) if weights is None else weights, (len(views),))
         penalty = whole("penalties", np.zeros(len(views), int) if penalties is None else penalties, (len(views),))
-        if sum(np.abs(array).sum(dtype=np.float64) for array in arrays) > LARGEST_ANSWERS:
+        if sum(total(np.abs(array)) for array in arrays) > LARGEST_ANSWERS:
             raise DomainError("public answers must not add up to more than 2**39")
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
             raise DomainError("weights must be whole numbers from 0 to 2**20, not all zero")

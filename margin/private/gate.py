@@ -4,7 +4,8 @@ import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol, TypeVar
+from threading import RLock
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from ..entropy import Entropy
 from ..errors import BudgetError, DomainError
 from ..event import Event, pure_epsilon
 from ..ledger import Ledger, Token
-from ..noise import ExponentialMechanism
+from ..noise import ExponentialMechanism, noisy_sum
 from ..rounds import Rounds
 from ..source import Source
 
@@ -54,11 +55,15 @@ class Gate:
         self._entropy = entropy
         self._ledger = ledger
         self._account = Account(budget)
+        self._deciding = RLock()
         self._events: list[Event] = []
         self._token: Token | None = None
         self._counted: dict[View, Integers] = {}
         self._counted_queries: dict[str, tuple[Integers, int]] = {}
         self._certified: tuple[Rounds, Fraction] | None = None
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("Private cannot be copied: two objects would not know what the other has answered")
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -68,7 +73,8 @@ class Gate:
     @property
     def spent(self) -> Budget:
         """The guarantee of what has been done, for whoever adds up: the budget, or what it has been certified as."""
-        return certified(self.budget) if self._certified is not None else self.budget
+        whole = self._certified is not None or any(event.together for event in self._events)
+        return certified(self.budget) if whole else self.budget
 
     @property
     def token(self) -> Token | None:
@@ -80,11 +86,13 @@ class Gate:
 
         Events of no units have been charged with an earlier one.
         """
-        self._check_certified(events)
-        if units := sum(event.units for event in events):
-            self._charge(units)
-            log.info("drawing noise")
-        self._events += events
+        # Threads may share a gate: no other answer comes between what is checked and what is noted.
+        with self._deciding:
+            self._check_certified(events)
+            if units := sum(event.units for event in events):
+                self._charge(units)
+                log.info("drawing noise")
+            self._events += events
         return draw()
 
     def _check_certified(self, events: Sequence[Event]) -> None:
@@ -105,19 +113,35 @@ class Gate:
             self._token = self._ledger.charge(self.budget)
         self._account.charge(units)
 
-    def _units(self, spend: Number | None) -> int:
-        """A part of the whole budget, or what is left of it, in units."""
+    def _share(self, spend: Number | None) -> Fraction | None:
+        """A part of the whole budget, checked; None for all that is left."""
         if spend is None:
-            if not self._account.remaining:
-                raise BudgetError("nothing is left of the budget: spend less on earlier calls")
-            return self._account.remaining
+            return None
         share = exact("spend", spend)
         if not 0 < share <= 1:
             raise BudgetError(f"spend ({shown(spend)}) must be a part of the whole budget, > 0 and <= 1")
+        return share
+
+    def _units(self, spend: Number | None) -> int:
+        """A part of the whole budget, or what is left of it, in units."""
+        share = self._share(spend)
+        if share is None:
+            if not self._account.remaining:
+                raise BudgetError("nothing is left of the budget: spend less on earlier calls")
+            return self._account.remaining
         units = math.floor(share * self.budget.units)
         if units < 1:
             raise BudgetError(f"spend ({shown(spend)}) comes to less than one unit of 1e-12: spend more")
         return units
+
+    def _is_all(self, units: int) -> bool:
+        """Whether a call that is charged so much is all that is ever answered, and may be bought by its loss.
+
+        Nothing has been answered, and nothing will be left. A ledger adds up rho, which such a call does not keep to.
+        """
+        first = not self._events and not self._account.spent
+        approximate = isinstance(self.budget, ApproxDP) and self._ledger is None
+        return approximate and first and units == self.budget.units
 
     def _choices(
         self, method: str, about: tuple[object, ...], charges: Sequence[int], spread: int
@@ -132,7 +156,10 @@ class Gate:
         return self.budget.selection(units, spread=spread)
 
     def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
-        """Each table with independent noise of its event in every cell; equal samplers draw together."""
+        """Each table with independent noise of its event in every cell; equal samplers draw together.
+
+        The sums are clamped: see `noisy_sum`.
+        """
         noisy: list[Integers] = list(tables)
         for sampler in dict.fromkeys(event.sampler for event in events):
             assert not isinstance(sampler, ExponentialMechanism)
@@ -141,7 +168,7 @@ class Gate:
             drawn = np.split(sampler.sample(int(ends[-1]), self._entropy), ends[:-1])
             for row, draws in zip(rows, drawn, strict=True):
                 true = tables[row]
-                noisy[row] = true + draws.reshape(true.shape)
+                noisy[row] = noisy_sum(true, draws.reshape(true.shape))
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:

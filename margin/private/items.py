@@ -1,5 +1,6 @@
 """Counts of items that rows hold."""
 
+import operator
 from collections.abc import Iterable, Sequence
 from math import isqrt, lcm
 
@@ -14,7 +15,7 @@ from ..exact.selection import peel
 from ..marginal import Marginal
 from .counts import whole
 from .gate import Gate, Integers
-from .item_counts import few_counts, read_baskets, scaled_gaps, truncated, walsh
+from .item_counts import LARGEST_LOSS, few_counts, lost, read_baskets, scaled_gaps, truncated, walsh
 
 __all__ = ["Items"]
 
@@ -41,7 +42,8 @@ class Items(Gate):
 
         A row of c items adds one to each, or most / c when c > most (DPSense, Day and Li 2015), in whole units of 1 /
         grain: most * floor(grain / c). Adding a row changes the counts, in these units, by at most grain * most in L1
-        and grain**2 * most in squared L2, whatever the number of items. The noise is a whole number of units too.
+        and grain**2 * most in squared L2, whatever the number of items. Counts are cut off at 2**61 units, which moves
+        no two of them apart. The noise is a whole number of units too.
 
         Parameters
         ----------
@@ -99,8 +101,8 @@ class Items(Gate):
         The place of the Fourier transform of Rastogi and Nath (2010), in whole numbers. Adding a row changes n counts,
         n the next power of two, by at most q = grain**2 * most in squared L2 and s = grain * most in L1. The full
         transform multiplies the squared L2 norm by n, and no coefficient changes by more than s: k of them change by at
-        most min(n q, k s**2) in squared L2, and by at most the square root of k times that in L1. They are in units of
-        1 / grain, with noise.
+        most min(n q, k s**2) in squared L2, and by at most the square root of k times that in L1. They are cut off at
+        +-2**61, which moves no two of them apart, and in units of 1 / grain, with noise.
 
         Parameters
         ----------
@@ -134,9 +136,11 @@ class Items(Gate):
     ) -> int:
         """A good `most` for `truncated_counts`: the place in a public grid.
 
-        The exponential mechanism with score -(items lost) - penalty, where a row of c items loses max(0, c - most). A
-        row added lowers the score of the least value a of the grid most, and that of the largest, b, least, by max(0, c
-        - a) and max(0, c - b): the changes of two scores are at most b - a apart, whatever the number of items.
+        The exponential mechanism with score -(items lost) - penalty, where a row of c items loses max(0, c - most).
+        What all values lose makes no difference to a choice, so only what a value loses more than the largest of the
+        grid, b, is counted: max(0, c - most) - max(0, c - b), from 0 to b - most. A row added lowers each score by
+        that, so with a the least value of the grid the changes of two scores are at most b - a apart, whatever the
+        number of items. What is lost is cut off at 2**60, which moves no two of them apart.
 
         Parameters
         ----------
@@ -155,9 +159,7 @@ class Items(Gate):
         events = self._choices(
             "select_most", (names, tuple(choices.tolist()), tuple(penalty.tolist())), (units,), spread
         )
-        sizes, rows = np.unique(read_baskets(self._source, self.domain, names).sizes, return_counts=True)
-        lost = np.maximum(sizes[:, None] - choices, 0) * rows[:, None]
-        scores = -lost.sum(axis=0) - penalty
+        scores = -lost(read_baskets(self._source, self.domain, names), choices) - penalty
         mechanism = self.budget.selection(units, spread=spread)
         return int(self._answer(events, [scores], lambda: mechanism.draw(scores, 1, self._entropy))[0])
 
@@ -181,7 +183,8 @@ class Items(Gate):
         With factor A / B a row added of c items, of which `most` gives each a share t and `longest` a share u, changes
         each of c terms by |A t - B u| at most. u >= t, and c t <= grain * most, c u <= grain * longest, so that the
         changes add up to at most c (A - B) t <= (A - B) grain * most upwards and c B u <= B grain * longest downwards.
-        No score changes by more than the larger of the two, D, and the changes of two scores are at most 2 D apart.
+        No score changes by more than the larger of the two, D, and the changes of two scores are at most 2 D apart. The
+        sums are cut off at 2**60, which moves no two of them apart.
 
         Parameters
         ----------
@@ -210,23 +213,26 @@ class Items(Gate):
         if top < choices.max():
             raise DomainError(f"longest ({top}) must be at least every value of the grid")
         denominator = lcm(*(factor.denominator for factor in factors))
-        numerators = np.array([int(factor * denominator) for factor in factors], np.int64)
-        unit = positive_integer("grain", grain) * denominator
-        self._check_grain(unit * int(max(factors)), top)
-        penalty = whole("penalties", penalties, (choices.size, numerators.size))
-        bound = max((int(numerators.max()) - denominator) * grain * int(choices.max()), unit * top)
+        numerators = [int(factor * denominator) for factor in factors]
+        grain = positive_integer("grain", grain)
+        unit = grain * denominator
+        self._check_grain(grain * max(numerators), top)
+        penalty = whole("penalties", penalties, (choices.size, len(numerators)))
+        if unit * int(np.abs(penalty).max()) > LARGEST_LOSS:
+            raise DomainError("penalties times grain times the factors' common denominator must be at most 2**60")
+        bound = max((max(numerators) - denominator) * grain * int(choices.max()), unit * top)
         units = self._units(spend)
         spread = self.budget.rows * 2 * bound
         about = (names, tuple(choices.tolist()), tuple(factors), top, grain, tuple(map(tuple, penalty.tolist())))
         events = self._choices("select_scaled", about, (units,), spread)
         order = np.argsort(choices, kind="stable")
         baskets = read_baskets(self._source, self.domain, names)
-        gaps = np.empty((choices.size, numerators.size), np.int64)
+        gaps = np.empty(penalty.shape, np.int64)
         gaps[order] = scaled_gaps(baskets, items.sizes[0], choices[order], (numerators, denominator), top, grain)
         scores = (-gaps - unit * penalty).ravel()
         mechanism = self.budget.selection(units, spread=spread)
         place = int(self._answer(events, [scores], lambda: mechanism.draw(scores, 1, self._entropy))[0])
-        return divmod(place, numerators.size)
+        return divmod(place, len(numerators))
 
     def select_items(
         self, attributes: Iterable[str] | None = None, *, count: int, spend: Number | None = None
@@ -270,9 +276,7 @@ class Items(Gate):
             Their places, each once, found without looking at the data but through `Private`.
         """
         names, items = self._universe(attributes)
-        places = np.array([*chosen], np.int64)
-        if not places.size or len(set(chosen)) < places.size or places.min() < 0 or places.max() >= items.sizes[0]:
-            raise DomainError(f"chosen must be places of items, 0 ... {items.sizes[0] - 1}, each once")
+        places = np.array(self._group(chosen, items.sizes[0]), np.int64)
         bounds = self.budget.sensitivity(l1=places.size, l2_squared=places.size)
         event = self._event("chosen_counts", (names, tuple(places.tolist())), bounds, spend)
         baskets = read_baskets(self._source, self.domain, names)
@@ -290,11 +294,19 @@ class Items(Gate):
         names = self._items(self.domain if attributes is None else attributes)
         return names, Domain({"item": list(names)})
 
+    def _group(self, group: Sequence[int], items: int) -> tuple[int, ...]:
+        """Places of items, checked."""
+        places = tuple(operator.index(item) if hasattr(item, "__index__") else -1 for item in group)
+        if not places or len(set(places)) < len(places) or min(places) < 0 or max(places) >= items:
+            raise DomainError(f"a set must hold places of items, 0 ... {items - 1}, each once")
+        return places
+
     def _grid(self, grid: Sequence[int]) -> Integers:
-        choices = np.array([positive_integer("a value of the grid", most) for most in grid], np.int64)
-        if not choices.size:
-            raise DomainError("the grid must hold at least one value")
-        return choices
+        """The values of a grid, checked."""
+        choices = [positive_integer("a value of the grid", most) for most in grid]
+        if not choices or max(choices) > _LARGEST:
+            raise DomainError("the grid must hold at least one value, and none above 2**40")
+        return np.array(choices, np.int64)
 
     def _check_grain(self, grain: int, most: int) -> None:
         if grain * most > _LARGEST:

@@ -8,16 +8,14 @@ import numpy as np
 from .._numbers import Number
 from .._split import split_units
 from ..budget import Budget, PureDP
-from ..errors import DataError, DomainError
+from ..errors import DomainError
 from ..event import Event
 from ..marginal import Floats
 from ..noise import ExponentialMechanism
 from .gate import Gate, Integers
-from .strategy import Strategy
+from .strategy import Strategy, private_copies
 
 __all__ = ["Answers", "Linear", "linear_events", "variance_of"]
-
-_MOST_ROWS = 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +51,14 @@ class Linear(Gate):
 
         Adding a row adds one column of a strategy's matrix to its answers. Its sensitivity is therefore the largest
         norm of a column: of a Kronecker product the product of the factors' largest norms, computed in integers (see
-        `Strategy.sensitivity`, also for rows that are replaced). Answers are integers, computed without rounding. A
-        strategy of sensitivity D that is charged e of pure differential privacy gets discrete Laplace noise of scale D
-        / e, one that is charged r of zCDP discrete Gaussian noise of variance parameter D**2 / (2 r); the charges of
-        the strategies add up to what is spent.
+        `Strategy.sensitivity`, also for rows that are replaced). Answers are integers, computed without rounding, and
+        cut off at +-2**61, which moves no two of them apart. A strategy of sensitivity D that is charged e of pure
+        differential privacy gets discrete Laplace noise of scale D / e, one that is charged r of zCDP discrete Gaussian
+        noise of variance parameter D**2 / (2 r); the charges of the strategies add up to what is spent. A first call
+        that spends all of an `ApproxDP` budget gets less noise: see `measure`.
+
+        Norms and answers are computed from copies of the matrices, by `Strategy` itself: a subclass that says otherwise
+        is not asked.
 
         Parameters
         ----------
@@ -80,15 +82,16 @@ class Linear(Gate):
         BudgetError
             When nothing is left, or a share comes to nothing. Nothing is charged.
         DataError
-            When the rows do not fit the domain, or there are 2**32 of them. Nothing is charged.
+            When the rows do not fit the domain. Nothing is charged.
         """
         asked = list(strategies)
-        for strategy in asked:
-            if not isinstance(strategy, Strategy):
-                raise DomainError(f"strategies must be a list of Strategy, not of {type(strategy).__name__}")
+        copies = private_copies(asked)
+        for strategy in copies:
             strategy.check(self.domain)
-        events = linear_events(self.budget, asked, shares=shares, units=self._units(spend))
-        true = self._linear(asked)
+        units = self._units(spend)
+        together = self._is_all(units)
+        events = linear_events(self.budget, copies, shares=shares, units=units, together=together)
+        true = self._linear(copies)
         noisy = self._answer(events, true, lambda: self._add_noise(events, true))
         return tuple(
             Answers(strategy, answers.astype(np.float64), variance_of(event))
@@ -113,8 +116,6 @@ class Linear(Gate):
             holder[view] = counted[containing[0]] if containing.size else view
         names = [tuple(self.domain.attributes[axis] for axis in view) for view in counted]
         tables = dict(zip(counted, self._tables(names), strict=True))
-        if any(table.sum() >= _MOST_ROWS for table in tables.values()):
-            raise DataError("linear queries can be answered for fewer than 2**32 rows")
         answers = []
         for strategy, view in zip(strategies, axes, strict=True):
             whole = holder[tuple(sorted(view))]
@@ -124,9 +125,17 @@ class Linear(Gate):
 
 
 def linear_events(
-    budget: Budget, strategies: Sequence[Strategy], *, shares: Sequence[Number] | None = None, units: int
+    budget: Budget,
+    strategies: Sequence[Strategy],
+    *,
+    shares: Sequence[Number] | None = None,
+    units: int,
+    together: bool = False,
 ) -> list[Event]:
-    """What `Private.measure_linear` will do, one event a strategy, whose sampler tells the noise; no charge."""
+    """What `Private.measure_linear` will do, one event a strategy, whose sampler tells the noise; no charge.
+
+    `together`: whether it is all that an `ApproxDP` budget ever answers, and is bought so (`ApproxDP.at_once`).
+    """
     if not strategies:
         raise DomainError("there must be at least one strategy")
     if shares is not None and len(shares) != len(strategies):
@@ -135,19 +144,23 @@ def linear_events(
     if shares is None:
         shares = [bound[0] if isinstance(budget, PureDP) else bound[1] for bound in bounds]
     charges = split_units(units, shares)
-    noise = {
-        key: budget.noise(key[0], l1=key[1][0], l2_squared=key[1][1]) for key in set(zip(charges, bounds, strict=True))
-    }
+    if together:
+        noises = budget.at_once(shares, bounds)
+    else:
+        asked = list(zip(charges, bounds, strict=True))
+        bought = {(charge, l1, l2): budget.noise(charge, l1=l1, l2_squared=l2) for charge, (l1, l2) in set(asked)}
+        noises = tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)
     return [
         Event(
             method="measure_linear",
             about=(strategy.view, *(factor.digest for factor in strategy.factors)),
             units=charge,
-            sampler=noise[charge, bound],
+            sampler=noise,
             l1=bound[0],
             l2_squared=bound[1],
+            together=together,
         )
-        for strategy, charge, bound in zip(strategies, charges, bounds, strict=True)
+        for strategy, charge, bound, noise in zip(strategies, charges, bounds, noises, strict=True)
     ]
 
 

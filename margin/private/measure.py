@@ -32,6 +32,10 @@ class Measures(Gate):
         the charges of the views add up to what is spent, exactly. Zero cells get noise like all others, and the cells
         are those of the declared domain, so nothing but the counts depends on the rows.
 
+        A first call that spends all of an `ApproxDP` budget, without a ledger, is all that is ever
+        answered: its noise is bought by the distribution of its privacy loss (`ApproxDP.at_once`),
+        and `Private.spent` tells.
+
         Parameters
         ----------
         views
@@ -53,16 +57,21 @@ class Measures(Gate):
         checked = self._views(views)
         if shares is not None and len(shares) != len(checked):
             raise DomainError(f"{len(shares)} shares are given for {len(checked)} views; give one for each")
-        charges = split_units(self._units(spend), len(checked) if shares is None else shares)
+        units, parts = self._units(spend), len(checked) if shares is None else shares
+        charges = split_units(units, parts)
         l1, l2_squared = self.budget.sensitivity()
-        noise = {charge: self.budget.count_noise(charge) for charge in set(charges)}
+        if together := self._is_all(units):
+            noises = self.budget.counts_at_once(parts)
+        else:
+            bought = {charge: self.budget.count_noise(charge) for charge in set(charges)}
+            noises = tuple(bought[charge] for charge in charges)
         events = [
-            Event(method="measure", about=view, units=c, sampler=noise[c], l1=l1, l2_squared=l2_squared)
-            for view, c in zip(checked, charges, strict=True)
+            Event(method="measure", about=view, units=c, sampler=noise, l1=l1, l2_squared=l2_squared, together=together)
+            for view, c, noise in zip(checked, charges, noises, strict=True)
         ]
         tables = self._tables(checked)
         noisy = self._answer(events, tables, lambda: self._add_noise(events, tables))
         return tuple(
-            Marginal(self.domain.restrict(view), counts.astype(np.float64), np.full(counts.shape, noise[c].variance))
-            for view, c, counts in zip(checked, charges, noisy, strict=True)
+            Marginal(self.domain.restrict(view), counts.astype(np.float64), np.full(counts.shape, noise.variance))
+            for view, noise, counts in zip(checked, noises, noisy, strict=True)
         )

@@ -1,22 +1,23 @@
 """Private draws of queries, round after round."""
 
 import logging
-from dataclasses import replace
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._numbers import Number, exact, positive_integer
+from .._numbers import Number, positive_integer
 from .._split import split_units
-from ..budget import ApproxDP, Neighbours
+from ..budget import ApproxDP
 from ..domain import Domain
 from ..errors import BudgetError, DomainError
 from ..event import Event, pure_epsilon
 from ..noise import ExponentialMechanism
-from ..queries import BitTable
+from ..queries import BitTable, Conjunctions, Parities
 from ..queries import Queries as Workload
+from ..queries.bits import MAX_WORDS, Lines
 from ..rounds import Rounds
 from .counts import digest, whole
 from .gate import Gate, Integers
@@ -29,6 +30,9 @@ _LARGEST = 1 << 59
 """Of each part of a score, so that no score is above 2**61. Arguments above it are refused, counts above it cut off: a
 refusal that depends on the rows would tell their number for nothing."""
 
+_AT_ONCE = 1 << 20
+"""So many queries are copied, checked and counted together."""
+
 
 class Queries(Gate):
     """The part of `Private` that draws queries."""
@@ -36,19 +40,21 @@ class Queries(Gate):
     def count_rows(self, *, spend: Number | None = None) -> int:
         """About how many rows there are.
 
-        Where neighbours replace rows, their number is the same in all neighbours, and given as it is, for nothing.
-        Else with discrete Laplace noise: adding a row changes the number by one, so the sensitivity is 1 in L1 and L2.
-        A budget of rho buys epsilon = sqrt(2 rho), rounded down.
+        Where neighbours replace one row by one row, their number is the same in all neighbours, and given as it is, for
+        nothing. Else with discrete Laplace noise: the rows of a person, m at most, are added, removed, or replaced by m
+        at most, so the number changes by at most m; the sensitivity is m in L1 and in L2. A budget of rho buys epsilon
+        = sqrt(2 rho), rounded down.
 
         Parameters
         ----------
         spend
             See `Private`.
         """
-        if self.budget.neighbours is Neighbours.REPLACE_ROW:
+        if self.budget.number_of_rows_is_public:
             return self._number_of_rows()
         units = self._units(spend)
-        l1, l2_squared = self.budget.sensitivity()
+        l1 = self.budget.rows_per_person
+        l2_squared = l1**2
         noise = self.budget.laplace(units, l1=l1)
         event = Event(method="count_rows", about=(), units=units, sampler=noise, l1=l1, l2_squared=l2_squared)
         true = np.array([self._number_of_rows()], np.int64)
@@ -59,8 +65,9 @@ class Queries(Gate):
 
         No sensitivity: only the budget, what has been spent of it and the arguments are looked at.
         """
+        played = _copied(rounds)
         try:
-            self._charge_for(rounds, spend)
+            self._charge_for(played, self._share(spend))
         except BudgetError:
             return False
         return True
@@ -103,13 +110,12 @@ class Queries(Gate):
             When the queries are of another domain, or the rows do not fit. Nothing is charged.
         """
         self._check_queries(queries)
-        if not isinstance(rounds, Rounds):
-            raise DomainError("rounds must be Rounds")
-        units = self._charge_for(rounds, spend)
-        if max(rounds.multiplier(len(rounds.samples)), 1) * rounds.size > _LARGEST:
+        played = _copied(rounds)
+        units = self._charge_for(played, self._share(spend))
+        if max(played.multiplier(len(played.samples)), 1) * played.size > _LARGEST:
             raise DomainError("rounds times records times size must be at most 2**59: use fewer")
         self._query_counts(queries)
-        return QueryRounds(self, queries, replace(rounds), units)  # a copy: whose events are whose is told by identity
+        return QueryRounds(self, queries, played, units)
 
     def query_errors(
         self, queries: Workload, answered: npt.ArrayLike, *, records: int, size: int, spend: Number | None = None
@@ -118,8 +124,12 @@ class Queries(Gate):
 
         In whole numbers the error of query q is |records * c_q - size * a_q|, for its count c_q and the number a_q of
         the records of which it is true. A row added moves each by at most `records`, so the sensitivity of their sum is
-        records times the number of queries, and that of the largest `records`, in L1 and L2. Discrete Laplace noise,
-        half of what is spent on each; a budget of rho buys epsilon = sqrt(2 rho), rounded down.
+        records times the number of queries, and that of the largest `records`, in L1 and L2. Counts are cut off where
+        the sum would exceed 2**59, which moves no two of them apart. Discrete Laplace noise, half of what is spent on
+        each; a budget of rho buys epsilon = sqrt(2 rho), rounded down.
+
+        Where rows are replaced, the m rows that go and the m that come move each count by m at most, in one direction:
+        each error by m times `records`, in L1 and L2, which is within what is declared.
 
         Parameters
         ----------
@@ -135,39 +145,41 @@ class Queries(Gate):
             See `Private`.
         """
         self._check_queries(queries)
-        known = whole("answered", answered, (len(queries),))
+        true_counts, _ = self._query_counts(queries)
+        known, number = whole("answered", answered, true_counts.shape), true_counts.size
         records, size = positive_integer("records", records), positive_integer("size", size)
-        if records * size * len(queries) > _LARGEST or size * int(np.abs(known).max()) * len(queries) > _LARGEST:
+        if max(records, int(np.abs(known).max())) * size * number > _LARGEST:
             raise DomainError("records, or answers, times size times queries must be at most 2**59")
         events = []
-        for part, moved in zip(split_units(self._units(spend), 2), (records * len(queries), records), strict=True):
+        for part, moved in zip(split_units(self._units(spend), 2), (records * number, records), strict=True):
             l1, l2_squared = self.budget.sensitivity(l1=moved, l2_squared=moved**2)
             noise = self.budget.laplace(part, l1=l1)
             about = (queries.digest, records, size, digest(known))
             events.append(
                 Event(method="query_errors", about=about, units=part, sampler=noise, l1=l1, l2_squared=l2_squared)
             )
-        counts = np.minimum(self._query_counts(queries)[0], _LARGEST // (records * len(queries)))
+        counts = np.minimum(true_counts, _LARGEST // (records * number))
         errors = np.abs(records * counts - size * known)
         true = [errors.sum(keepdims=True), errors.max(keepdims=True)]
         noisy = self._answer(events, true, lambda: self._add_noise(events, true))
-        return int(noisy[0][0]) / (records * size * len(queries)), int(noisy[1][0]) / (records * size)
+        return int(noisy[0][0]) / (records * size * number), int(noisy[1][0]) / (records * size)
 
     def _check_queries(self, queries: Workload) -> None:
-        if not isinstance(queries, Workload):
-            raise DomainError("queries must be queries, such as Conjunctions")
+        """DomainError unless these are queries that the gate itself can count: a subclass would count as it likes."""
+        if type(queries) not in (Conjunctions, Parities):
+            raise DomainError("queries must be Conjunctions or Parities, and no subclass of them")
         if queries.domain is not self.domain and queries.domain != self.domain:
             raise DomainError("the queries are of another domain than the data")
 
-    def _charge_for(self, rounds: Rounds, spend: Number | None) -> int:
+    def _charge_for(self, rounds: Rounds, share: Fraction | None) -> int:
         """What the rounds are charged, or BudgetError."""
-        most = self._units(spend)
+        most = self._units(share)
         units = rounds.units(self.budget)
         if units <= most:
             return units
         if isinstance(self.budget, ApproxDP) and self._ledger is None and self._certified is None:
             before = pure_epsilon(self._events)
-            allowed = self.budget.epsilon * (Fraction(1) if spend is None else exact("spend", spend))
+            allowed = self.budget.epsilon * (Fraction(1) if share is None else share)
             if before is not None and rounds.epsilon(self.budget) + before <= allowed:
                 return most
         raise BudgetError(
@@ -180,8 +192,7 @@ class Queries(Gate):
         if queries.digest not in self._counted_queries:
             log.info("counting the queries")
             self._counted_queries.clear()
-            table = bit_table(self._source, self.domain, queries.used)
-            self._counted_queries[queries.digest] = queries.counts(table), table.rows
+            self._counted_queries[queries.digest] = counted(self._source, self.domain, queries)
         return self._counted_queries[queries.digest]
 
     def _number_of_rows(self) -> int:
@@ -215,10 +226,15 @@ class QueryRounds:
         numpy.ndarray
             Places from 0 to 2 * queries - 1, shape (draws,): place q + queries is the negation of query q.
         """
-        gate, rounds, number = self._gate, self._rounds, len(self._queries)
+        with self._gate._deciding:  # of two threads each gets a round of its own
+            return self._draw(answered)
+
+    def _draw(self, answered: npt.ArrayLike) -> Integers:
+        gate, rounds = self._gate, self._rounds
+        counts, rows = gate._query_counts(self._queries)
+        known = whole("answered", answered, counts.shape)
         if self._done >= len(rounds.samples):
             raise BudgetError("all rounds have been drawn")
-        known = whole("answered", answered, (number,))
         multiplier, draws = rounds.multiplier(self._done), rounds.samples[self._done]
         if rounds.size * int(np.abs(known).max()) > _LARGEST:
             raise DomainError("answers times size must be at most 2**59")
@@ -232,7 +248,6 @@ class QueryRounds:
             draws=draws,
             rounds=rounds,
         )
-        counts, rows = gate._query_counts(self._queries)
         scores = scores_of(counts, rows, known, multiplier, rounds.size)
         if not self._done and isinstance(gate.budget, ApproxDP) and rounds.units(gate.budget) > self._units:
             if gate._certified is not None:
@@ -261,10 +276,43 @@ def scores_of(counts: Integers, rows: int, answered: Integers, multiplier: int, 
     return scores
 
 
-def bit_table(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> BitTable:
-    """The bits of some attributes: from a source that has them ready (`bits`), else from its batches of codes."""
+def counted(source: Any, domain: Domain, queries: Workload) -> tuple[Integers, int]:
+    """Of how many rows of a source each query is true, shape (queries,), and how many rows there are.
+
+    Rows are counted in pieces that fit into memory, whose counts add up; so are queries, each piece a copy that is
+    checked anew: each query is of one row true or false, whatever became of the arrays after they were checked.
+    """
+    counts, rows = np.zeros(len(queries), np.int64), 0
+    for table in bit_tables(source, domain, queries.used):
+        rows += table.rows
+        for start in range(0, counts.size, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            counts[some] += _piece(queries, domain, some).counts(table)
+    return counts, rows
+
+
+def _piece(queries: Workload, domain: Domain, some: slice) -> Workload:
+    """Some of the queries, as copies that are checked; DomainError when they are not of the domain."""
+    attributes = np.array(queries.attributes[some])
+    if isinstance(queries, Conjunctions):
+        assert queries.negated is not None
+        return Conjunctions(domain, attributes, np.array(queries.values[some]), np.array(queries.negated[some]))
+    return Parities(domain, attributes)
+
+
+def bit_tables(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> Iterator[BitTable]:
+    """The bits of some attributes, all rows at once where they fit into memory: from a source that has them ready
+    (`bits`), else from its batches of codes. There is always one table, if only of no rows."""
     ready = getattr(source, "bits", None)
-    if callable(ready):
-        table: BitTable = ready(domain, used)
-        return table
-    return BitTable.of_batches(domain, used, source.batches(domain))
+    if callable(ready) and Lines.of(domain, used).count * ((source.rows + 63) // 64) <= MAX_WORDS:
+        yield ready(domain, used)
+    else:
+        yield from BitTable.pieces(domain, used, source.batches(domain), words=MAX_WORDS)
+
+
+def _copied(rounds: Rounds) -> Rounds:
+    """The same rounds, made anew and checked: what a subclass says of their cost is not asked. Whose events are whose
+    is told by the identity of the copy."""
+    if not isinstance(rounds, Rounds):
+        raise DomainError("rounds must be Rounds")
+    return Rounds(step=rounds.step, samples=rounds.samples, size=rounds.size, records=rounds.records)

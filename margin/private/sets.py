@@ -156,9 +156,3 @@ class Sets(Items):
             free &= ~fits
         noisy = self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
         return noisy, event.sampler.variance  # type: ignore[union-attr]
-
-    def _group(self, group: Sequence[int], items: int) -> tuple[int, ...]:
-        places = tuple(int(item) for item in group)
-        if not places or len(set(places)) < len(places) or min(places) < 0 or max(places) >= items:
-            raise DomainError(f"a set must hold places of items, 0 ... {items - 1}, each once")
-        return places

@@ -45,7 +45,7 @@ class SparseCells:
     keep
         The rule.
     cut
-        For `Largest`: the largest priority that was not kept, zero when all were.
+        For `Largest`: the cut, a point of the public grid of priorities; zero when nothing was cut off.
     variance
         That of the noise in each node, before any was dropped.
     """
@@ -76,7 +76,8 @@ class Sparse(Gate):
         results were dropped by a rule that looks at the results only, which is post-processing (Cormode, Procopiuc,
         Srivastava and Tran 2012). Adding a row changes one cell by one; with other axes than `Leaves` it changes one
         node of each combination of their levels by one, so that the L1 sensitivity is the product of the numbers of
-        levels. A budget of zCDP buys epsilon = sqrt(2 rho), rounded down.
+        levels. A budget of zCDP buys epsilon = sqrt(2 rho), rounded down. The theorem and its proof are in
+        docs/proofs/sparse_cells.md.
 
         Parameters
         ----------
@@ -109,7 +110,8 @@ class Sparse(Gate):
         units = self._units(spend)
         l1, _ = self.budget.sensitivity(l1=grid.touched)
         l2_squared = self.budget.rows**2 * grid.touched  # also for nodes that count with a sign
-        noise = self.budget.laplace(units, l1=l1)
+        together = self._is_all(units)
+        noise = self.budget.laplace_at_once(l1=l1) if together else self.budget.laplace(units, l1=l1)
         rule = self._rule(keep, grid, noise)
         event = Event(
             method="sparse_cells",
@@ -118,6 +120,7 @@ class Sparse(Gate):
             sampler=noise,
             l1=l1,
             l2_squared=l2_squared,
+            together=together,
         )
         with closing(cells_in(self._source, self.domain, checked, cells, grid)) as true:
 

@@ -17,29 +17,30 @@ from ..axes import nested
 from ..entropy import Entropy
 from ..errors import DomainError
 from ..exact.binomial import binomial
-from ..exact.certified import uniform_is_below
+from ..exact.priorities import code_of, grid_point, priorities
 from ..exact.summaries import Entering, Keep, More
 from ..exact.uniform import uniform
 from ..grid import Grid, among, distinct, in_order, ordered, without
-from ..noise import DiscreteLaplace
+from ..noise import DiscreteLaplace, noisy_sum
 from .cell_counts import Cells, Counted
 
 __all__ = ["MAX_KEPT", "Kept", "Largest", "check_size", "empty_cells", "kept_cells", "largest_cells"]
 
 Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MAX_KEPT = 10**7
-_WORD = 62
-_HIGHEST = 2 * _WORD  # no level is above two to this power
-_SHOWN = 1 << 53
-_MARGIN = 2.0**-40
+_HIGHEST = 124  # no level is above two to this power
+_LEVEL_DIGITS = 5  # significant binary digits of a level: fewer than a point of the grid of priorities has
 _AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Largest:
-    """The `size` cells of the largest priorities |v| / r, r uniform in (0, 1], among those with |v| >= theta.
+    """The cells of the largest priorities |v| / U, U uniform on (0, 1), among those with |v| >= theta.
+
+    Priorities are rounded down to a public grid, the numbers of 20 significant binary digits. Kept are those from the
+    *cut* on: the least point of the grid that at most `size` priorities reach. So `size` cells are kept, or a few less
+    where more than one has the same priority: on average less than size / 2**19.
 
     Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary subset sums", JACM 54(6), 2007. When
     `nested`, those nodes of trees that have an ancestor with |v| < theta are dropped first, and all of |v| >= theta are
@@ -53,7 +54,7 @@ class Largest:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Cells as rows of words, in order, their noisy counts, and the largest priority that was not kept (or zero)."""
+    """Cells as rows of words, in order, their noisy counts, and the cut of `Largest`, zero when nothing was cut off."""
 
     words: Integers
     counts: Integers
@@ -82,7 +83,7 @@ def kept_cells(grid: Grid, noise: DiscreteLaplace, true: Cells, keep: Keep, entr
     """
     words, values = [], []
     for found, counts in true.blocks():
-        noisy = counts + noise.sample(counts.size, entropy)
+        noisy = noisy_sum(counts, noise.sample(counts.size, entropy))
         large = keep.chosen(noisy, entropy)
         words.append(found.compress(large, axis=0))
         values.append(noisy[large])
@@ -96,122 +97,87 @@ def kept_cells(grid: Grid, noise: DiscreteLaplace, true: Cells, keep: Keep, entr
 
 
 def largest_cells(grid: Grid, noise: DiscreteLaplace, true: Cells, keep: Largest, entropy: Entropy) -> Kept:
-    """The cells of the `keep.size` largest priorities of the whole noisy table.
+    """The cells of the `keep.size` largest priorities of the whole noisy table, as `Largest` defines them.
 
-    The priority of v is |v| / r, r uniform in (0, 1), of whose binary digits as many are drawn as are looked at. It is
-    t or more for r <= |v| / t: with probability min(1, |v| / t), as in a threshold sample of tau = t. So all cells of
-    priority t or more can be drawn as such a sample, and r, given that, uniformly below min(1, |v| / t). When there are
-    more than `size` of them they hold the largest priorities of all. When there are not, t is halved, and the sample is
-    extended by the cells whose priority is between the two, from the law given that they were not in it before
-    (`More`): what is there stays. Where t starts is only a matter of time; it may depend on the noisy counts and the
-    ranks of the data's cells.
+    Every cell, whether a row is in it or not, has the same law: noise is added to its count, which gives v; its
+    priority, from theta on, is t or more with probability min(1, |v| / t), for each t of the grid. What is kept, and
+    the cut, are a function of all v and all priorities. The proof that what follows draws from that law, without
+    visiting all cells, is in docs/proofs/sparse_cells.md:
+
+    Given t, all empty cells of a priority of t or more are drawn as a threshold sample of tau = t, and their
+    priorities given that they are t or more. When, with those of the data, there are more than `size` of them, they
+    hold the largest priorities of all. When there are not, t is halved, and the sample is extended by the cells whose
+    priority is between the two, from the law given that they were not in it before (`More`): what is there stays.
+    Where t starts is only a matter of time; it may depend on what was drawn for the data's cells.
     """
     if keep.nested:
         passed = kept_cells(grid, noise, true, Keep(keep.theta, keep.theta, True), entropy)
         inner = nested(grid.axes, grid.unpack(passed.words))
         values = passed.counts[inner]
-        priorities = np.abs(values) / _as_floats(_uniform(values.size, entropy))
-        return _cut([passed.words[inner]], [values], [priorities], keep.size)
-    found, noisy, ranks, least = _leading(grid, true, noise, keep, entropy)
+        return _cut([passed.words[inner]], [values], [priorities(np.abs(values), entropy)], keep.size)
+    found, noisy, codes, least = _leading(grid, true, noise, keep, entropy)
     empty = grid.cells - true.number
-    level = _level(keep, least) if least else _start(noisy, empty, noise, keep)
-    places, entered, drawn, number = [np.empty((0, len(grid.radices)), np.int64)], [noisy[:0]], [np.empty(0)], 0
+    level = _level(keep, grid_point(least)) if least else _start(noisy, empty, noise, keep)
+    places, entered, drawn, number = [np.empty((0, len(grid.radices)), np.int64)], [noisy[:0]], [codes[:0]], 0
     law: Entering | More = Entering(noise.scale, level)
     while True:
         new = binomial(empty - number, law, entropy)
-        values = law.sample(new, entropy)
+        values, among_them = law.with_priorities(new, entropy)
         places.append(empty_cells(grid, true, new, entropy, before=np.concatenate(places)))
         entered.append(values)
-        drawn += _drawn(values, law, entropy)
+        drawn.append(among_them)
         number += new
-        inside = _reaches(noisy, ranks, level.tau, entropy)
+        inside = codes >= code_of(level.tau)
         if int(inside.sum()) + number > keep.size or level.tau == keep.theta:
             break
         above, level = level, Keep(keep.theta, max(keep.theta, level.tau // 2), True)
         law = More(noise.scale, level, above)
-    own = np.abs(noisy[inside]) / _as_floats(ranks[:, inside])
-    return _cut([found.compress(inside, axis=0), *places], [noisy[inside], *entered], [own, *drawn], keep.size)
+    return _cut(
+        [found.compress(inside, axis=0), *places], [noisy[inside], *entered], [codes[inside], *drawn], keep.size
+    )
 
 
 def _leading(
     grid: Grid, true: Cells, noise: DiscreteLaplace, keep: Largest, entropy: Entropy
-) -> tuple[Integers, Integers, Integers, float]:
-    """The cells of the data, their noisy counts v and ranks r, as far as they pass the filter: (cells, words), (cells,)
-    and (2, cells). When there are many more than `keep.size`, only those of the largest priorities, one more or those
-    that are level with it, and the least of these priorities; else zero."""
-    words, values, ranks = (
-        [np.empty((0, len(grid.radices)), np.int64)],
-        [np.empty(0, np.int64)],
-        [np.empty((2, 0), int)],
-    )
-    least, held = 0.0, 0
+) -> tuple[Integers, Integers, Integers, int]:
+    """The cells of the data as far as they pass the filter, their noisy counts and the codes of their priorities.
+
+    Arrays (cells, words), (cells,) and (cells,). When there are many more than `keep.size`, only those of the largest
+    priorities, one more or those that are level with it, and the least of these codes; else zero.
+    """
+    words = [np.empty((0, len(grid.radices)), np.int64)]
+    values, codes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    least, held = 0, 0
     for found, counts in true.blocks():
-        noisy = counts + noise.sample(counts.size, entropy)
+        noisy = noisy_sum(counts, noise.sample(counts.size, entropy))
         passing = np.abs(noisy) >= keep.theta
         words.append(found.compress(passing, axis=0))
         values.append(noisy[passing])
-        ranks.append(_uniform(counts.size, entropy).compress(passing, axis=1))
+        codes.append(priorities(np.abs(values[-1]), entropy))
         held += len(words[-1])
         if held > 2 * keep.size + _AT_ONCE:
-            together, noisy, digits = np.concatenate(words), np.concatenate(values), np.concatenate(ranks, axis=1)
-            priorities = np.abs(noisy) / _as_floats(digits)
-            least = _largest_but(keep.size, priorities)
-            leading = priorities >= least
-            words, values, ranks = [together.compress(leading, axis=0)], [noisy[leading]], [digits[:, leading]]
-            held = len(words[0])
-    return np.concatenate(words), np.concatenate(values), np.concatenate(ranks, axis=1), least
+            together = np.concatenate(codes)
+            least = _largest_but(keep.size, together)
+            leading = together >= least
+            words, values = [_chosen(words, leading)], [_chosen(values, leading)]
+            codes = [together[leading]]
+            held = codes[0].size
+    return np.concatenate(words), np.concatenate(values), np.concatenate(codes), least
 
 
-def _largest_but(size: int, priorities: Floats) -> float:
+def _largest_but(size: int, codes: Integers) -> int:
     """The largest but so many."""
-    last = priorities.size - size - 1
-    return float(np.partition(priorities, last)[last])
+    last = codes.size - size - 1
+    return int(np.partition(codes, last)[last])
 
 
-def _drawn(values: Integers, law: Entering | More, entropy: Entropy) -> list[Floats]:
-    """The priorities of cells that entered; some at a time, to spare memory.
-
-    Those of `More` are below the level before: r is uniform between the two bounds.
-    """
-    found = []
-    for start in range(0, values.size, _AT_ONCE):
-        sizes = np.abs(values[start : start + _AT_ONCE]).astype(np.float64)
-        high = np.minimum(sizes / law.keep.tau, 1.0)
-        low = np.minimum(sizes / law.before.tau, 1.0) if isinstance(law, More) else 0.0
-        found.append(sizes / (low + (high - low) * _as_floats(_uniform(sizes.size, entropy))))
-    return found
-
-
-def _uniform(count: int, entropy: Entropy) -> Integers:
-    """Uniform reals below one: the first 62 binary digits, and the next 62 where a float shows them, else zero; array
-    (2, count)."""
-    heads = uniform(1 << _WORD, count, entropy)
-    tails = np.zeros_like(heads)
-    small = np.flatnonzero(heads < _SHOWN)
-    tails[small] = uniform(1 << _WORD, small.size, entropy)
-    return np.stack([heads, tails])
-
-
-def _as_floats(digits: Integers) -> Floats:
-    """Uniform reals as floats above zero: array (count,)."""
-    heads, tails = digits
-    floats: Floats = (tails + 1).astype(np.float64)
-    floats *= 2.0**-_WORD
-    floats += heads
-    floats *= 2.0**-_WORD
-    return floats
-
-
-def _cut(words: Sequence[Integers], values: Sequence[Integers], priorities: Sequence[Floats], size: int) -> Kept:
-    """The `size` largest priorities of cells in several arrays, in order of the cells; among equal ones, as floats, the
-    cells that come first."""
-    every = np.concatenate(priorities)
+def _cut(words: Sequence[Integers], values: Sequence[Integers], codes: Sequence[Integers], size: int) -> Kept:
+    """The cells in several arrays, in order, whose priorities reach the cut, which at most `size` do."""
+    every = np.concatenate(codes)
     cut, kept = 0.0, np.ones(every.size, np.bool_)
     if every.size > size:
-        cut = _largest_but(size, every)
-        kept = every > cut
-        level = every == cut
-        kept[np.flatnonzero(level)[ordered(_chosen(words, level))][: size - int(kept.sum())]] = True
+        dropped = _largest_but(size, every)
+        cut, kept = grid_point(dropped + 1), every > dropped
     cells, counts = _chosen(words, kept), _chosen(values, kept)
     order = ordered(cells)
     return Kept(cells.take(order, axis=0), counts[order], cut)
@@ -223,27 +189,6 @@ def _chosen(parts: Sequence[Integers], flags: npt.NDArray[np.bool_]) -> Integers
     return np.concatenate(
         [part.compress(some, axis=0) for part, some in zip(parts, np.split(flags, ends[:-1]), strict=True)]
     )
-
-
-def _reaches(values: Integers, ranks: Integers, level: int, entropy: Entropy) -> npt.NDArray[np.bool_]:
-    """Whether r < |v| / level, exactly: array as `values`.
-
-    Below one, both sides are off by less than 2**-51 as floats. Where they are within 2**-40 of each other whole
-    numbers decide, with more digits of r if need be.
-    """
-    sizes = np.abs(values)
-    bounds, reals = np.minimum(sizes / float(level), 1.0), _as_floats(ranks)
-    reached: npt.NDArray[np.bool_] = reals < bounds
-    for i in np.flatnonzero((np.abs(bounds - reals) <= _MARGIN) & (sizes < level)):
-        size, (head, tail) = int(sizes[i]), ranks[:, i].tolist()
-
-        def bound(bits: int, size: int = size) -> tuple[int, int]:
-            return (size << bits) // level, -(-(size << bits) // level)
-
-        known = {"known": head << _WORD | tail, "bits": 2 * _WORD} if head < _SHOWN else {"known": head, "bits": _WORD}
-        reached[i] = uniform_is_below(bound, entropy, **known)
-    reached[sizes >= level] = True
-    return reached
 
 
 def _start(noisy: Integers, empty: int, noise: DiscreteLaplace, keep: Largest) -> Keep:
@@ -262,10 +207,10 @@ def _start(noisy: Integers, empty: int, noise: DiscreteLaplace, keep: Largest) -
 
 
 def _level(keep: Largest, priority: float) -> Keep:
-    """The level at or below a priority of one or more whose first five binary digits are its, but at least theta."""
-    digits, power = math.frexp(priority)
-    tau = int(priority) if power <= 5 else int(digits * 32) << (power - 5)
-    return Keep(keep.theta, max(keep.theta, tau), True)
+    """The level at or below a priority of one or more that has few binary digits, but at least theta."""
+    whole = int(priority)
+    dropped = max(0, whole.bit_length() - _LEVEL_DIGITS)
+    return Keep(keep.theta, max(keep.theta, whole >> dropped << dropped), True)
 
 
 def empty_cells(grid: Grid, true: Cells, number: int, entropy: Entropy, *, before: Integers | None = None) -> Integers:

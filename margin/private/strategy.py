@@ -13,14 +13,15 @@ import numpy.typing as npt
 from ..budget import Budget, Neighbours
 from ..domain import Domain, View
 from ..errors import DomainError
+from .counts import cut_off, within
 
-__all__ = ["Factor", "Strategy"]
+__all__ = ["Factor", "Strategy", "private_copies"]
 
 Integers = npt.NDArray[np.int64]
 
 _LARGEST_ENTRY = 1 << 20  # of the numbers of a factor
-_LARGEST_PRODUCT = 1 << 30  # of the numbers of the factors: the answers of 2**32 rows then fit into 63 bits
-
+_LARGEST_PRODUCT = 1 << 30  # of the numbers of the factors
+_LARGEST_SUM = 1 << 62  # of answers that are computed in 64 bits
 _MOST_ROWS = 1 << 20
 _MOST_PAIRS = 1 << 24  # of columns whose inner products are computed
 
@@ -38,23 +39,23 @@ class Factor:
         array: npt.NDArray[Any] = np.array(matrix)
         if array.ndim != 2 or not array.size or array.dtype.kind != "i":
             raise DomainError("a factor of a strategy must be a matrix of integers, one row a query")
-        if len(array) > _MOST_ROWS or np.abs(array).max() > _LARGEST_ENTRY:
+        if len(array) > _MOST_ROWS or not within(array, _LARGEST_ENTRY):
             raise DomainError(
                 "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20 in size"
             )
         self.matrix: Integers = array.astype(np.int64)
         self.matrix.flags.writeable = False
         self.rows, self.columns = self.matrix.shape
-        self.largest = int(np.abs(self.matrix).max())
+        self.largest = int(np.abs(self.matrix).max())  # numbers are at most 2**20 in size: see `__init__`
 
     @cached_property
     def l1(self) -> int:
-        """The largest L1 norm of a column."""
+        """The largest L1 norm of a column: at most 2**40, as there are at most 2**20 rows."""
         return int(np.abs(self.matrix).sum(axis=0).max())
 
     @cached_property
     def l2_squared(self) -> int:
-        """The largest squared L2 norm of a column."""
+        """The largest squared L2 norm of a column: at most 2**60."""
         return int((self.matrix**2).sum(axis=0).max())
 
     @cached_property
@@ -63,7 +64,8 @@ class Factor:
         if self.columns**2 > _MOST_PAIRS or self.l2_squared >= 1 << 53:
             return -self.l2_squared if self.matrix.min() < 0 else 0
         numbers = self.matrix.astype(np.float64)
-        return int((numbers.T @ numbers).min())  # integers below 2**53: exact in any order
+        # By Cauchy and Schwarz all partial sums are below 2**53 in size: floats hold them exactly, in any order.
+        return int((numbers.T @ numbers).min())
 
     @cached_property
     def digest(self) -> str:
@@ -142,15 +144,21 @@ class Strategy:
     def sensitivity(self, budget: Budget) -> tuple[int, int]:
         """The L1 distance and the squared L2 distance between the answers on neighbouring tables, at most.
 
-        A person's m rows add a sum a of m columns: at most m l1 in L1 and m**2 l2_squared in squared L2. Replacing them
-        adds a - b for two such sums: at most 2 m l1 in L1, and |a - b|**2 = |a|**2 + |b|**2 - 2 a.b is at most 2 m**2
-        (l2_squared - g), where g is the least inner product of two columns: below zero where a strategy has negative
-        numbers, so that `Budget.sensitivity`, which is for counts, would not do.
+        With m rows a person, neighbours differ by a - b: a is the sum of i columns and b that of j columns, i and j at
+        most m. For added or removed rows one of them is zero: at most m l1 in L1 and m**2 l2_squared in squared L2.
+
+        For replaced rows |a - b|_1 <= 2 m l1. With L = l2_squared and g the least inner product of two columns,
+        |a - b|**2 = |a|**2 + |b|**2 - 2 a.b <= (i**2 + j**2) L - 2 i j g. This is convex in i and in j, so its largest
+        value is at a corner: 2 m**2 (L - g) when i = j = m, and m**2 L when one of them is zero. A single row is
+        replaced by a single row, i = j = 1. `Budget.sensitivity` is for counts and would not do here: g is below zero
+        where a strategy has negative numbers.
         """
         m = budget.rows_per_person
-        if budget.neighbours is Neighbours.REPLACE_ROW:
-            return 2 * m * max(1, self.l1), 2 * m**2 * max(1, self.l2_squared - self.least_product)
-        return m * max(1, self.l1), m**2 * max(1, self.l2_squared)
+        if budget.neighbours is not Neighbours.REPLACE_ROW:
+            return m * max(1, self.l1), m**2 * max(1, self.l2_squared)
+        equal = 2 * m**2 * max(1, self.l2_squared - self.least_product)
+        unequal = m**2 * self.l2_squared if m > 1 else 0
+        return 2 * m * max(1, self.l1), max(equal, unequal)
 
     def check(self, domain: Domain) -> None:
         """DomainError unless the factors fit the view of a domain."""
@@ -160,8 +168,41 @@ class Strategy:
             raise DomainError(f"a strategy on {', '.join(self.view)} needs matrices of {shape} columns, not {columns}")
 
     def answers(self, table: Integers) -> Integers:
-        """The answers on a table of the view, shape `shape`; exact for fewer than 2**32 rows."""
-        answers: Integers = table.reshape([factor.columns for factor in self.factors])
+        """The answers on a table of counts, array of shape `shape`, cut off at +-2**61.
+
+        All sums on the way are at most the product of the factors' largest numbers times the number of rows. They are
+        computed in 64 bits where that is below 2**62, else in integers of any length: no sum wraps around.
+        """
+        largest = math.prod(max(1, factor.largest) for factor in self.factors)
+        answers: npt.NDArray[Any] = table.reshape([factor.columns for factor in self.factors])
+        if largest * int(table.sum()) >= _LARGEST_SUM:  # the sum is the number of rows
+            answers = answers.astype(object)
         for axis, factor in enumerate(self.factors):
-            answers = np.moveaxis(np.tensordot(factor.matrix, answers, axes=(1, axis)), 0, axis)
-        return np.ascontiguousarray(answers)
+            matrix = factor.matrix.astype(answers.dtype, copy=False)
+            answers = np.moveaxis(np.tensordot(matrix, answers, axes=(1, axis)), 0, axis)
+        return np.ascontiguousarray(cut_off(answers))
+
+
+def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
+    """The same strategies, made anew from copies of their matrices: norms and answers are computed by this class from
+    what nobody else can change, not by a subclass, nor from numbers that were changed or noted by others.
+
+    Raises
+    ------
+    DomainError
+        When one is no Strategy, or cannot be made anew.
+    """
+    made: dict[tuple[object, ...], Factor] = {}  # strategies of many views have equal matrices: each is made once
+    copies = []
+    for strategy in strategies:
+        if not isinstance(strategy, Strategy):
+            raise DomainError(f"strategies must be a list of Strategy, not of {type(strategy).__name__}")
+        factors = []
+        for factor in strategy.factors:
+            matrix = np.array(factor.matrix if isinstance(factor, Factor) else factor)
+            key = matrix.dtype.str, matrix.shape, matrix.tobytes()
+            if key not in made:
+                made[key] = Factor(matrix)
+            factors.append(made[key])
+        copies.append(Strategy(tuple(strategy.view), factors))
+    return copies

@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 MAX_WORDS = 1 << 31
-"""The most words that a table may have: 16 GB."""
+"""The most words of a table that is held in memory: 16 GB. Rows beyond are counted in another piece."""
 
 _LINES = 4096  # that are unpacked together
 
@@ -45,8 +45,11 @@ class BitTable:
     rows: int
 
     @classmethod
-    def of_batches(cls, domain: Domain, used: NDArray[np.bool_], batches: Iterable[Mapping[str, Any]]) -> "BitTable":
-        """The table of some attributes of batches of codes.
+    def pieces(
+        cls, domain: Domain, used: NDArray[np.bool_], batches: Iterable[Mapping[str, Any]], *, words: int = MAX_WORDS
+    ) -> "Iterator[BitTable]":
+        """The tables of some attributes of batches of codes: all rows in one where they fit, one of no rows if there
+        are none.
 
         Parameters
         ----------
@@ -56,33 +59,29 @@ class BitTable:
             Which of them to keep, shape (attributes,).
         batches
             The codes of each attribute, integers of shape (rows,).
+        words
+            The most words of a table.
 
         Raises
         ------
         DomainError
-            When the lines of these attributes are too many to be held.
+            When the lines of these attributes are too many to be held, whatever the rows.
         """
         lines = Lines.of(domain, used)
-        names = [(domain.attributes[axis], domain.sizes[axis]) for axis in np.flatnonzero(used)]
+        if lines.count > words:
+            raise DomainError(f"{lines.count} lines of bits take more than 16 GB: ask about fewer attributes")
+        most = words // lines.count  # words of a line
+        names = [domain.attributes[axis] for axis in np.flatnonzero(used)]
         parts: list[Words] = []
         rows = 0
-        for columns in _in_words(batches, [name for name, _ in names]):
+        for columns in _in_words(batches, names, 64 * most):
             count = len(columns[0])
+            if (rows + count + 63) // 64 > most:
+                yield lines.joined(parts, rows)
+                parts, rows = [], 0
+            parts.append(lines.packed(columns))
             rows += count
-            if lines.count * (rows + 63) // 64 > MAX_WORDS:
-                raise DomainError(f"{lines.count} lines of bits take more than 16 GB: ask about fewer attributes")
-            part = np.empty((lines.count, (count + 63) // 64), np.uint64)
-            for (name, size), column in zip(names, columns, strict=True):
-                first = lines.start[domain.position[name]]
-                if size == 2:
-                    part[first] = pack_bits(column[None] == 1)[0]
-                else:
-                    for value in range(0, size, _LINES):
-                        values = np.arange(value, min(value + _LINES, size), dtype=column.dtype)
-                        part[first + values.astype(np.int64)] = pack_bits(column == values[:, None])
-            parts.append(part)
-        words = np.concatenate(parts, axis=1) if parts else np.zeros((lines.count, 0), np.uint64)
-        return cls(domain=domain, words=words, start=lines.start, rows=rows)
+        yield lines.joined(parts, rows)
 
     @classmethod
     def of_codes(cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None) -> "BitTable":
@@ -145,6 +144,24 @@ class Lines:
         start = np.where(kept, np.concatenate([[0], ends[:-1]]), -1)
         return cls(domain=domain, sizes=sizes, start=start, count=int(ends[-1]))
 
+    def packed(self, columns: Sequence[NDArray[Any]]) -> Words:
+        """The bits of some rows, given by a column of codes for each attribute that is kept: shape (lines, words)."""
+        part = np.empty((self.count, (len(columns[0]) + 63) // 64), np.uint64)
+        for axis, column in zip(np.flatnonzero(self.start >= 0).tolist(), columns, strict=True):
+            first, size = self.start[axis], int(self.sizes[axis])
+            if size == 2:
+                part[first] = pack_bits(column[None] == 1)[0]
+                continue
+            for value in range(0, size, _LINES):
+                values = np.arange(value, min(value + _LINES, size), dtype=column.dtype)
+                part[first + values.astype(np.int64)] = pack_bits(column == values[:, None])
+        return part
+
+    def joined(self, parts: Sequence[Words], rows: int) -> BitTable:
+        """The table of what `packed` made, each part but the last of a multiple of 64 rows."""
+        words = np.concatenate(parts, axis=1) if parts else np.zeros((self.count, 0), np.uint64)
+        return BitTable(domain=self.domain, words=words, start=self.start, rows=rows)
+
     def table(self, codes: NDArray[Any]) -> BitTable:
         """The table of an array of codes, shape (rows, attributes)."""
         words = np.empty((self.count, (len(codes) + 63) // 64), np.uint64)
@@ -165,16 +182,16 @@ def pack_bits(flags: NDArray[np.bool_]) -> Words:
     return packed.view("<u8").astype(np.uint64, copy=False)
 
 
-def _in_words(batches: Iterable[Mapping[str, Any]], names: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
-    """The columns of batches, cut so that each piece but the last has a multiple of 64 rows."""
+def _in_words(batches: Iterable[Mapping[str, Any]], names: Sequence[str], most: int) -> Iterator[list[NDArray[Any]]]:
+    """The columns of batches, cut so that each piece but the last has a multiple of 64 rows, and none above `most`."""
     left: list[NDArray[Any]] = []
     for batch in batches:
         columns = [np.asarray(batch[name]) for name in names]
         if left and len(left[0]):
             columns = [np.concatenate(pair) for pair in zip(left, columns, strict=True)]
         whole = len(columns[0]) // 64 * 64
-        if whole:
-            yield [column[:whole] for column in columns]
+        for start in range(0, whole, most):
+            yield [column[start : min(start + most, whole)] for column in columns]
         left = [column[whole:] for column in columns]
     if left and len(left[0]):
         yield left

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from .._replace import replacing
 from ..errors import FileError
 from ..synopsis import Synopsis
 from .content import content
@@ -35,10 +36,8 @@ def write_report(synopsis: Synopsis, path: str | os.PathLike[str], *, title: str
         raise FileError("only what `release` or `simulate` returned can be reported on")
     place = Path(path)
     text = page(content(synopsis, title=title or place.stem, live=False))
-    try:
-        place.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{str(place)!r} cannot be written: {error.strerror or type(error).__name__}") from None
+    with replacing(place) as file:
+        file.write(text.encode())
 
 
 def page(holds: dict[str, Any]) -> str:

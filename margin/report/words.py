@@ -4,33 +4,44 @@ import math
 
 from .._conversion import epsilon_of
 from ..budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from ..statement import Statement
 
 __all__ = ["in_words"]
 
 _DELTA = 1e-6
 
 
-def in_words(budget: Budget) -> list[str]:
-    """What a budget promises to a person in the table: some short paragraphs.
+def in_words(statement: Statement) -> list[str]:
+    """What a release promises to a person in the table: some short paragraphs.
 
     Examples
     --------
-    >>> in_words(PureDP("0.1"))[1]
+    >>> in_words(Statement(budget=PureDP("0.1")))[1]
     'How nearly: it moves the odds of any conclusion about a person by a factor of at most 1.11 (epsilon = 0.1).'
     """
-    return [_who(budget), _how_much(budget), _what_not()]
+    return [_who(statement), _how_much(statement.budget), _what_not()]
 
 
-def _who(budget: Budget) -> str:
-    rows = budget.rows_per_person
-    whose = (
-        f"Up to {rows} rows of a person, together, are protected" if rows > 1 else "Each row of the table is protected"
-    )
-    if budget.neighbours is Neighbours.REPLACE_ROW:
-        change = "whether they say one thing or another" if rows > 1 else "whether it says one thing or another"
-        return f"{whose}: what was published is nearly as likely {change}. The number of rows is public."
-    change = "they are" if rows > 1 else "it is"
-    return f"{whose}: what was published is nearly as likely whether {change} in the table or not."
+def _who(statement: Statement) -> str:
+    rows, unit = statement.rows, statement.unit
+    several = rows > 1 or unit is not None
+    if unit is not None:
+        whose = f"All rows with the same {unit!r}, together, are protected"
+        bound = f" The software counted at most {rows} of them."
+    elif several:
+        whose = f"Up to {rows} rows of a person, together, are protected"
+        bound = " That nobody has more was declared; the software did not check it."
+    else:
+        whose, bound = "Each row of the table is protected", ""
+    if statement.budget.number_of_rows_is_public:
+        change = "whether it says one thing or another"
+        return f"{whose}: what was published is nearly as likely {change}. The number of rows is public.{bound}"
+    if statement.neighbours is Neighbours.REPLACE_ROW:
+        change = f"whether they are these or up to {rows} others"
+        number = "The number of rows is protected as well."
+        return f"{whose}: what was published is nearly as likely {change}. {number}{bound}"
+    change = "they are" if several else "it is"
+    return f"{whose}: what was published is nearly as likely whether {change} in the table or not.{bound}"
 
 
 def _how_much(budget: Budget) -> str:

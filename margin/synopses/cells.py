@@ -73,7 +73,8 @@ class CellSynopsis(Synopsis):
     theta
         The least size of a noisy count that could be kept.
     tau
-        The size from which on a noisy count was kept for certain; of no effect up to theta.
+        The size from which on a noisy count was kept for certain; of no effect up to theta. Of a priority sample it is
+        the cut, a point of a public grid (see `PrioritySample`), or zero when nothing was cut off.
     two_sided
         Whether negative counts could be kept.
     variance
@@ -191,6 +192,7 @@ class CellSynopsis(Synopsis):
         """See `Synopsis.pack`."""
         fields = {
             "axes": [type(axis).__name__ for axis in self.axes],
+            "kept": len(self.values),
             "theta": self.theta,
             "tau": self.tau,
             "two_sided": self.two_sided,
@@ -200,6 +202,12 @@ class CellSynopsis(Synopsis):
         if self.agreed is not None:
             arrays["agreed"] = self.agreed
         return Packed(fields, arrays)
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        kept = int(fields["kept"])
+        return {"codes": kept * len(domain), "values": kept, "agreed": kept}
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

@@ -1,6 +1,7 @@
 """`ColumnCounts`: how many rows hold each of many items."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -82,6 +83,11 @@ class ColumnCounts(Synopsis):
         """See `Synopsis.pack`."""
         arrays = {"counts": self.counts, "variance": self.variance, "ranking": self.ranking}
         return Packed({"parameters": self.parameters}, arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

@@ -1,6 +1,6 @@
 """`ItemsetCounts`: sets of items that many rows hold, and how many."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -51,6 +51,11 @@ class ItemsetCounts(Synopsis):
         """See `Synopsis.pack`."""
         fields = {"itemsets": [list(items) for items in self.itemsets]}
         return Packed(fields, {"counts": self.counts, "variance": self.variance})
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        return dict.fromkeys(("counts", "variance"), len(fields["itemsets"]))
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

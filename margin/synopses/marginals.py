@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,12 @@ class MarginalSynopsis(Synopsis):
             "variances": np.concatenate([marginal.variance.ravel() for marginal in self.held]),
         }
         return Packed({"views": [marginal.attributes for marginal in self.held]}, arrays)
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        cells = sum(domain.cells(view) for view in fields["views"])
+        return {"tables": cells, "variances": cells}
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -90,6 +90,12 @@ class RecordSynopsis(Synopsis):
             "largest_error": self.largest_error,
         }
         return Packed(fields, {"bits": self.table.words})
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        lines = sum(1 if size == 2 else size for size in domain.sizes)
+        return {"bits": lines * -(-int(fields["records"]) // 64)}
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

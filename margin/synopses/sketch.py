@@ -92,7 +92,14 @@ class SketchSynopsis(Synopsis):
 
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
-        return Packed({"key": self.key, "median": self.median, "variance": self.variance}, {"sums": self.sums})
+        rows, width = self.sums.shape
+        fields = {"rows": rows, "width": width, "key": self.key, "median": self.median, "variance": self.variance}
+        return Packed(fields, {"sums": self.sums})
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        return {"sums": int(fields["rows"]) * int(fields["width"])}
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,12 @@ class TableSynopsis(Synopsis):
         variance = None if math.isnan(self.variance) else self.variance
         covariances = {f"covariance{axis}": array for axis, array in self.covariances.items()}
         return Packed({"variance": variance}, {"table": self.table, **covariances})
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        covariances = {f"covariance{axis}": size**2 for axis, size in enumerate(domain.sizes)}
+        return {"table": math.prod(domain.sizes), **covariances}
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

@@ -1,8 +1,8 @@
 """`UniformSynopsis`: the number of rows, spread evenly."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -60,6 +60,11 @@ class UniformSynopsis(Synopsis):
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
         return Packed({"total": self.total, "variance": self.variance}, {})
+
+    @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        return {}
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:

@@ -203,6 +203,12 @@ class ViewSynopsis(Synopsis):
         return Packed(fields, arrays)
 
     @classmethod
+    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+        """See `Synopsis.room`."""
+        views = [domain.view(view) for view in fields["views"]]
+        return {"tables": sum(map(domain.cells, views)), "precisions": sum(1 << len(view) for view in views)}
+
+    @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
         """See `Synopsis.unpack`. A solver that is not one of this library's becomes the default."""
         names = tuple(domain.view(view) for view in packed.fields["views"])

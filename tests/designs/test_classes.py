@@ -38,6 +38,7 @@ def test_derived_parallel_classes_hold_all_pairs(width):
             are_classes(classes, v, width)
 
 
+@pytest.mark.slow
 def test_fifteen_schoolgirls_walk_for_seven_days():
     for seed in range(20):
         found = anneal_classes(Group(v=15, order=7), 3, bases=1, moves=100_000, seed=seed)

@@ -108,7 +108,6 @@ def test_one_block_of_many_points_needs_no_enumeration():
     assert Design(v=400, k=400, t=3, blocks=(tuple(range(400)),), provenance="one block").verify()
 
 
-@pytest.mark.slow
 def test_a_large_design_is_verified_in_seconds():
     design = affine_geometry(6, 2, 3)
     assert (design.v, design.k, design.t, design.size) == (64, 8, 4, 11160)

@@ -69,6 +69,7 @@ def test_random_maps_of_a_projective_space_keep_its_flats(m, q, s):
         assert {tuple(sorted(images[p] for p in flat)) for flat in flats} == flats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["P 2 4 1", "P 3 2 2"])
 def test_annealed_copies_cost_what_is_said(words):
     """In orbits and in single points; the cost of a block is the square of the points it comes to hold."""
@@ -110,6 +111,7 @@ def test_orbits_of_sets_are_those_of_the_group(data):
     assert len(few) == len(small)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_light_covers_are_about_as_light_as_can_be(seed):
@@ -148,6 +150,7 @@ def test_what_no_orbits_cover_is_not_found():
     assert orbit_cover(Permutations(generators=(tuple(range(70)),)), 4, 3, below=10**6, steps=1, seed=0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["orbits", "blocks", "copies", "classes"])
 def test_the_long_searches_write_what_covers(kind, tmp_path):
     file = tmp_path / "found.txt"

@@ -77,13 +77,23 @@ def test_shares_of_marginals_that_have_nothing_in_common(power):
     assert plan.shares == pytest.approx(rough / rough.sum(), rel=0.35)
 
 
-@pytest.mark.parametrize(("sizes", "gain"), [(ADULT, 0.2), (RAW_ADULT, 0.3)], ids=["13 columns", "15 raw columns"])
-def test_views_for_adult_are_better_than_any_uniform_cover(sizes, gain):
-    """Laplace noise: against the best of greedy covers with one cell limit and equal shares."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sizes", "effort", "gain"),
+    [(ADULT, 40, 0.2), (RAW_ADULT, 10, 0.3)],
+    ids=["13 columns", "15 raw columns"],
+)
+def test_views_for_adult_are_better_than_any_uniform_cover(sizes, effort, gain):
+    """Laplace noise: against the best of greedy covers with one cell limit and equal shares.
+
+    The first needs a long search. The default one gains 19.3 to 20.4 %, by seed and by machine: how
+    floats are rounded decides where a local search ends.
+    """
     workload = pairs(len(sizes))
     covers = [covering_views(sizes, max_cells=2**power) for power in range(6, 14)]
     uniform = min(expected_error(sizes, views, [1] * len(views), workload=workload, power=2) for views in covers)
-    assert select_views(sizes, workload, power=2).expected_error <= (1 - gain) * uniform
+    plan = select_views(sizes, workload, power=2, effort=effort)
+    assert plan.expected_error <= (1 - gain) * uniform
 
 
 @pytest.mark.parametrize("sizes", [ADULT, RAW_ADULT, [2] * 20], ids=["13 columns", "15 raw columns", "binary"])

@@ -106,6 +106,7 @@ def test_binary_domains_get_blocks_of_at_most_eight(d, power):
     assert max(map(len, choose_views([2] * d, power=power))) == 8
 
 
+@pytest.mark.slow
 def test_two_hundred_mixed_attributes_are_covered():
     sizes = np.random.default_rng(1).integers(2, 20, 200).tolist()
     views = covering_views(sizes, max_cells=512)

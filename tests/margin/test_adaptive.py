@@ -1,12 +1,14 @@
 """`Auto` and `Adaptive`: what is measured is chosen by what it is expected to give."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
+from margin.mechanisms import _candidates
 from margin.mechanisms import adaptive as adaptive_module
 from margin.mechanisms._candidates import Candidates
 from margin.mechanisms._strength import Strength, learned
@@ -27,6 +29,7 @@ def coins(rows, count, seed=0):
     return np.random.default_rng(seed).integers(0, 2, (rows, count))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [Auto(), Auto(structure="weak"), Adaptive(rounds=0), Adaptive(rounds=2, structure="strong")],
@@ -57,6 +60,7 @@ def test_the_noise_part_is_that_of_the_mechanism(budget, k):
     assert [candidate.error for candidate in found] == sorted(candidate.error for candidate in found)
 
 
+@pytest.mark.slow
 def test_a_sample_stands_for_a_large_workload():
     domain = Domain({f"x{axis}": 2 + axis % 3 for axis in range(14)})
     work = Workload.all_kway(domain, 4)
@@ -90,6 +94,7 @@ def test_small_domains_with_little_noise_are_measured_in_full():
     assert [set(view) for view in made.names] == [set(made.domain)]
 
 
+@pytest.mark.slow
 def test_views_of_very_many_attributes_are_priced():
     domain = binary(40)
     found = Auto().prices(domain, [list(domain)], ZCDP(1), rows=1000)
@@ -140,8 +145,14 @@ def test_a_declared_number_of_rows_is_not_paid_for():
     assert len(spent[300]) == len(spent[None]) - 1
 
 
-def test_many_attributes_get_a_cover_of_pairs():
-    domain = binary(230)
+@pytest.mark.parametrize(
+    ("count", "most"), [(30, 400), pytest.param(230, _candidates._MOST_SETS, marks=pytest.mark.slow)]
+)
+def test_many_attributes_get_a_cover_of_pairs(count, most, monkeypatch):
+    """Where they have more pairs than are compared."""
+    assert math.comb(count, 2) > most
+    monkeypatch.setattr(_candidates, "_MOST_SETS", most)
+    domain = binary(count)
     (only,) = Auto().prices(domain, None, ZCDP(1), rows=1000)
     covered = {pair for view in only.mechanism.views for pair in itertools.combinations(view, 2)}
     assert covered == set(itertools.combinations(domain, 2))
@@ -226,6 +237,7 @@ def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
         assert counts.min() >= 0 and np.isfinite(counts).all()
 
 
+@pytest.mark.slow
 def test_rounds_go_where_the_gap_is():
     """Among many independent attributes one is the parity of two others; pairs do not show it."""
     codes = coins(20_000, 20)

@@ -27,6 +27,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=["default", "views", "paper", "raw"])
 def test_our_mechanisms_pass(mechanism):
     """Forty made-up pairs for each of five budgets."""

@@ -27,6 +27,8 @@ from margin.budget import Neighbours
 from margin.solvers import AbsoluteConsistency, Newton
 from margin.testing import check_mechanism
 
+pytestmark = pytest.mark.slow
+
 SMALL = Domain({"a": 2, "b": 3, "c": 2})
 QUICK = [
     Uniform(),

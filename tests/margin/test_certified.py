@@ -213,9 +213,12 @@ def test_the_tail_of_the_laplace_distribution(uniforms, multiple, negative):
 
 
 def test_the_clamp_of_the_laplace_distribution():
-    """At the largest scale seven multiples of 2**59 fit; an eighth is clamped, and no int64 overflows."""
-    source = Script(bytes(10_000))
-    assert DiscreteLaplace(F(10**16)).sample(1, source).tolist() == [2**62 - 1]
+    """At the largest scale seven multiples of 2**59 fit; more are clamped, and no int64 overflows.
+
+    4,000 zero bits count many multiples, a one ends them, and another makes the sign.
+    """
+    source = Script(bytes(500) + b"\xff" * 9_000)
+    assert DiscreteLaplace(F(10**16)).sample(1, source).tolist() == [-(2**62 - 1)]
 
 
 def gauss_reference(sigma2: F) -> list[int]:

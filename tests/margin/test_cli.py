@@ -183,3 +183,27 @@ def test_progress_is_silent_for_a_quick_command(capsys):
 def test_the_command_is_installed():
     done = subprocess.run([sys.executable, "-m", "margin", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == f"margin {margin.__version__}"
+
+
+FORMULAE = ["=1+1", "+2", "-3", "@SUM(A1)", "\t=4", "\r=5", "  =6", "\uff1d7"]
+PLAIN = ["a=1", "x-1", "'=1", "8"]
+
+
+@pytest.mark.parametrize("option", [[], ["--spreadsheet"]])
+def test_labels_that_a_spreadsheet_would_run_are_made_safe_on_request(option, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    labels = [*FORMULAE, *PLAIN]
+    sign = "'" if option else ""
+    safe = [*(f"{sign}{label}" for label in FORMULAE), *PLAIN]
+    domain = margin.Domain({"=name": labels, "number": {"values": [-1, 2]}})
+    rows = {"=name": labels, "number": [-1] * len(labels)}
+    margin.release(rows, domain=domain, budget=margin.PureDP(100)).save("x.margin")
+    _, out, _ = run(capsys, "marginal", "x.margin", "=name", "number", "--format", "csv", *option)
+    head, *found = csv.reader(io.StringIO(out, newline=""))
+    assert head == [f"{sign}=name", "number", "count", "noise_sd"]
+    assert [row[0] for row in found[::2]] == safe and [row[1] for row in found[:2]] == ["-1", "2"]
+    assert run(capsys, "records", "x.margin", "-n", "500", "-o", "r.csv", *option)[0] == 0
+    with open("r.csv", newline="") as file:
+        head, *found = csv.reader(file)
+    assert head == [f"{sign}=name", "number"] and {row[0] for row in found} == set(safe)
+    assert {row[1] for row in found} <= {"-1", "2"}, "a number is no formula"

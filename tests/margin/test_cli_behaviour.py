@@ -1,6 +1,7 @@
 """Every command behaves as people expect of commands: what is tested is the product of commands and behaviours."""
 
 import argparse
+import importlib.util
 import json
 import os
 import shlex
@@ -35,6 +36,8 @@ def leaves(parser, name=""):
 COMMANDS = dict(leaves(_parser()))
 EXAMPLES = {name: parser.epilog.splitlines()[1:] for name, parser in COMMANDS.items()}
 SHELLS = ["bash", "zsh", "fish"]
+HAS_KEYS = importlib.util.find_spec("cryptography") is not None
+WITH_KEYS = ("keygen", "sign", "verify")
 RUN = {line.strip(): name for name, lines in EXAMPLES.items() if name != "completion" for line in lines}
 RUN |= {f"margin completion {shell}": "completion" for shell in SHELLS}
 LAST = {name: line for line, name in RUN.items()}
@@ -52,6 +55,9 @@ def made(table, domain, tmp_path_factory):
     margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
     margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
     (folder / "releases").mkdir()
+    if HAS_KEYS:
+        margin.keygen(folder / "agency.key")
+        margin.sign(folder / "people.margin", folder / "agency.key")
     return folder
 
 
@@ -76,8 +82,12 @@ def words(line):
     """The arguments of an example; files that it writes have names that are free, `people` is not in the ledger yet."""
     command, *arguments = shlex.split(line.split(" > ")[0].split("  #")[0])
     assert command == "margin"
+    if arguments[0] in WITH_KEYS and not HAS_KEYS:
+        pytest.skip("cryptography is not installed")
     if arguments[:2] == ["ledger", "create"]:
         arguments[2] = "new.db"
+    if arguments[0] == "keygen":
+        arguments[1] = "new.key"
     if "-o" in arguments:
         place = arguments.index("-o") + 1
         arguments[place] = f"new-{arguments[place]}"
@@ -153,6 +163,20 @@ def test_no_file_is_replaced_unless_told(name, folder, capsys):
     assert code == 0 and path.read_bytes() != b"mine", err
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_other_file_is_touched(name, folder, capsys):
+    """Files beside the one that is written, such as OUT.margin.trial and rows.csv.part, are a user's."""
+    (path,) = (folder / word for word in WRITERS[name] if word.startswith("x."))
+    mine = [path.with_name(f"{path.name}.{ending}") for ending in ("trial", "part", "tmp", f"{os.getpid()}.part")]
+    for other in mine:
+        other.write_text("mine")
+    before = set(os.listdir(folder))
+    code, _, err = run(capsys, WRITERS[name])
+    assert code == 0, err
+    assert [other.read_text() for other in mine] == ["mine"] * len(mine)
+    assert set(os.listdir(folder)) == before | {path.name}
+
+
 def test_the_demonstration_finds_a_free_name(folder, capsys):
     assert [run(capsys, ["demo"])[0] for _ in range(2)] == [0, 0]
     assert (folder / "demo.margin").exists() and (folder / "demo-2.margin").exists()
@@ -176,6 +200,9 @@ MISTAKES = {
     "plan": ["plan", "--domain", "none.json", "--epsilon", "1"],
     "design": ["design", "4", "3", "5"],
     "compare": ["compare", "none.csv", "--domain", "domain.json", "--epsilon", "1", "--mechanisms", "nobody"],
+    "keygen": ["keygen", "none/agency.key"],
+    "sign": ["sign", "people.margin", "--key", "people.csv"],
+    "verify": ["verify", "people.margin", "--key", "none.pub"],
     "ledger create": ["ledger", "create", "agency.db", "--name", "people", "--epsilon", "1"],
     "ledger show": ["ledger", "show", "none.db"],
     "ledger verify": ["ledger", "verify", "people.csv"],

@@ -93,6 +93,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", KINDS.values(), ids=KINDS.keys())
 def test_it_keeps_to_its_budget(mechanism):
     check_mechanism(mechanism, pairs=6)

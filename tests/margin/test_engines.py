@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -17,13 +18,15 @@ import pytest
 from engines import assert_equal, by_hand, example
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kinds import DECLARED, KINDS
 
 import margin
 from margin import DataError, Domain, Sql
 from margin.cli import main
 from margin.counting import count
 from margin.source import open_source
-from margin.units import bound
+from margin.units import bound, identities
+from margin.values import identity
 
 KEY = bytes(range(16))
 
@@ -306,9 +309,14 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     assert margin.load(out).provenance.spent == margin.PureDP(1, rows_per_person=2)
     assert main([*start, f"{tmp_path}/*.parquet", "--unit", "who", "--force"]) == 0
     start.append("--force")
+    (tmp_path / "t.csv").write_text("a,who\n0,1\n1,2\n")
+    assert main([*start, "--sql", "SELECT a FROM t", "--table", f"t={tmp_path}/t.csv"]) == 0
     mistakes = {
         "give either a file or --sql": [["x.csv", "--sql", query], []],
         "--attach says where a query runs": [["x.csv", "--attach", "x.duckdb"]],
+        "--table names a file for a query": [["x.csv", "--table", "t=t.csv"]],
+        "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
+        "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "name its column with unit=": [["--sql", query, "--max-rows", "2"]],
         "cannot be opened as a DuckDB file": [["--sql", query, "--attach", str(tmp_path / "none.duckdb")]],
     }
@@ -364,6 +372,23 @@ def test_postgres_gives_the_same_integers(server, seed, attributes, rows):
     assert_equal(count(data, domain, views), by_hand(domain, table, views))
     kept = count(bound(open_source(table), "person", 2, KEY), domain, views)
     assert_equal(count(bound(data, "person", 2, KEY), domain, views), kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_postgres_reads_every_row_by_itself(server, kind):
+    pool, arrow = KINDS[kind]
+    values = [random.Random(kind).choice(pool) for _ in range(150)]
+    ingest(server, pyarrow.table({"v": pyarrow.array(values, arrow, from_pandas=False), "row": range(150)}))
+    data = Sql("SELECT v FROM visits ORDER BY row", attach=server)
+    for attribute in DECLARED.values():
+        codes = [batch["v"] for batch in data.batches(Domain({"v": attribute}))]
+        assert np.concatenate(codes).tolist() == [attribute.code(value) for value in values]
+    someone = Sql(
+        "SELECT v FROM visits WHERE v IS NOT NULL AND trim(v::text) NOT IN ('', 'NaN') ORDER BY row", attach=server
+    )
+    found = [text for (column,) in someone.columns(["v"]) for text in identities("v", column).to_pylist()]
+    assert found == [text for value in values if (text := identity(value)) is not None]
 
 
 @pytest.mark.slow

@@ -224,6 +224,7 @@ def test_declared_rows_that_are_wrong_are_no_matter_of_refusal(table):
         assert synopsis.marginal(["age"]).total == pytest.approx(5 * ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [PriView(views=[["a", "b"], ["b", "c", "d"]]), Direct()], ids=short)
 def test_rules_and_rows_let_nothing_out(mechanism):
     """The audit replays neighbours of which one has a row that breaks a rule, and of numbers other than declared."""

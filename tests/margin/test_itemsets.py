@@ -30,6 +30,7 @@ def support(held, items):
     return int(held[:, list(items)].all(axis=1).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism", [PrivBasis(k=4), PrivBasis(k=9, items=4), DiffPart(fanout=2, threshold=1.0)], ids=repr
 )

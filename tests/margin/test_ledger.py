@@ -1,10 +1,12 @@
 """The ledger: exact sums, durable charges, and every way in which its file can be wrong."""
 
+import json
 import os
 import random
 import shutil
 import signal
 import sqlite3
+import threading
 import time
 from fractions import Fraction as F
 from pathlib import Path
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, ApproxDP, BudgetError, FileError, PriView, PureDP
+from margin import ZCDP, ApproxDP, BudgetError, FileError, PriView, PureDP, Statement, _ledger_file
 from margin.budget import Neighbours
 from margin.entropy import SeededEntropy
 from margin.ledger import Ledger, Token
@@ -349,7 +351,6 @@ def killed_runs(folder: Path, kills: int, seed: int) -> tuple[int, int]:
     return len(tokens), wasted
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_killed_release_wastes_at_most_its_own_charge(tmp_path):
@@ -359,7 +360,6 @@ def test_a_killed_release_wastes_at_most_its_own_charge(tmp_path):
     assert made > 0
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_eight_processes_never_overspend(tmp_path):
@@ -433,3 +433,226 @@ def test_a_token_is_a_frozen_record():
     token = Token(ledger="l", dataset="d", sequence=1, head="h")
     with pytest.raises(AttributeError):
         token.sequence = 2
+
+
+# The unit of protection
+
+
+UNITS = {
+    "one row": (PureDP(1), {}),
+    "one row replaced": (PureDP(1, neighbours=Neighbours.REPLACE_ROW), {}),
+    "three rows, declared": (PureDP(1, rows_per_person=3), {}),
+    "a unit": (PureDP(1), {"unit": "id"}),
+    "three rows of a unit": (PureDP(1), {"unit": "id", "max_rows": 3}),
+    "three rows of another unit": (PureDP(1), {"unit": "a", "max_rows": 3}),
+}
+ROWS = {"id": [1, 1, 2], "a": [0, 1, 1]}
+
+
+@pytest.mark.parametrize("registered", UNITS)
+@pytest.mark.parametrize("asked", UNITS)
+def test_a_data_set_has_one_unit_of_protection(tmp_path, registered, asked):
+    ledger = Ledger(tmp_path / "x.db")
+    whole, unit = UNITS[registered]
+    ledger.register("d", whole, **unit)
+    assert ledger.statement("d").unit == unit.get("unit")
+    budget, unit = UNITS[asked]
+
+    def release():
+        return margin.release(
+            ROWS, domain={"a": 2}, budget=budget, mechanism=PriView(views=[["a"]]), ledger=ledger.dataset("d"), **unit
+        )
+
+    if asked == registered:
+        assert ledger.charges("d") == () and release().provenance.token.sequence == 2
+        assert ledger.spent("d") == 1 == ledger.verify() and len(ledger.charges("d")) == 1
+    else:
+        with pytest.raises(BudgetError, match="cannot be charged to data set 'd', which protects"):
+            release()
+        assert ledger.spent("d") == 0 == ledger.verify()
+
+
+def test_a_charge_by_hand_says_its_unit_too(ledger):
+    ledger.register("visits", PureDP(1), unit="id", max_rows=2)
+    budget = PureDP("0.1", rows_per_person=2)
+    with pytest.raises(BudgetError, match="'id'"):
+        ledger.charge("visits", budget)
+    with pytest.raises(BudgetError, match="'id'"):
+        ledger.dataset("visits").charge(budget)
+    with pytest.raises(BudgetError, match="about the budget"):
+        ledger.charge("visits", budget, statement=Statement(budget=PureDP("0.2", rows_per_person=2), unit="id"))
+    said = Statement(budget=budget, unit="id")
+    ledger.charge("visits", budget, statement=said)
+    ledger.charge("census", PureDP("0.1"))
+    assert ledger.charges("visits") == (said,) and ledger.verify() == 2
+    assert ledger.charges("census") == (Statement(budget=PureDP("0.1")),)
+
+
+def test_a_release_that_states_something_else_than_its_charge_is_found(ledger):
+    synopsis = released(ledger)
+    token, said = synopsis.provenance.token, synopsis.provenance.statement
+    assert ledger.check({"x": token}, statements={"x": said}) == []
+    for other in (Statement(budget=PureDP("0.05"), domain=said.domain), Statement(budget=said.budget)):
+        (problem,) = ledger.check({"x": token}, statements={"x": other})
+        assert "states something else than its charge, entry 2" in problem
+
+
+# Names
+
+
+@pytest.mark.parametrize("other", ["caf\u00e9", "cafe\u0301", "  cafe\u0301 ", "caf\u00e9\n"])
+def test_a_name_has_one_form(ledger, other):
+    """As it is shown: composed letters, nothing around it."""
+    ledger.register("cafe\u0301 ", PureDP(1))
+    assert ledger.datasets() == ("census", "caf\u00e9") and ledger.dataset(other).name == "caf\u00e9"
+    with pytest.raises(BudgetError, match="already"):
+        ledger.register(other, PureDP(1))
+    ledger.charge(other, PureDP("0.25"))
+    assert ledger.remaining(other) == F(3, 4)
+
+
+def forged(path, **entry):
+    """An entry added behind the others, with the hash that fits: the chain has no key."""
+    with _ledger_file.writing(path) as (db, entries):
+        _ledger_file.append(db, entries, **entry)
+
+
+def registration(name, budget, *, unit=None):
+    return json.dumps({"name": name, "statement": Statement(budget=budget, unit=unit).to_json()})
+
+
+FORGED = {
+    "a name twice": lambda it: {"action": "register", "units": 5, "detail": registration("census", PureDP("5e-12"))},
+    "a number twice": lambda it: {
+        "action": "register", "units": 5, "detail": registration("x", PureDP("5e-12")), "dataset": it
+    },
+    "no JSON": lambda it: {"action": "register", "units": 5, "detail": "{"},
+    "no object": lambda it: {"action": "register", "units": 5, "detail": "[]"},
+    "too deep": lambda it: {"action": "register", "units": 5, "detail": "[" * 100_000},
+    "a second ledger": lambda it: {"action": "create", "units": 0, "detail": "margin ledger 2"},
+}  # fmt: skip
+FORGED_QUIETLY = {
+    "a name that is no name": lambda it: {
+        "action": "register", "units": 5, "detail": registration("e\u0301 ", PureDP("5e-12"))
+    },
+    "a budget of more units than it says": lambda it: {
+        "action": "register", "units": 6, "detail": registration("x", PureDP("5e-12"))
+    },
+    "a charge that is less than it says": lambda it: {
+        "action": "charge", "units": 4, "detail": registration("", PureDP("5e-12")), "dataset": it
+    },
+    "a charge for nobody": lambda it: {"action": "charge", "units": 5, "detail": registration("", PureDP("5e-12"))},
+    "a charge for another unit": lambda it: {
+        "action": "charge", "units": 5, "detail": registration("", PureDP("5e-12"), unit="id"), "dataset": it
+    },
+    "a charge of another kind": lambda it: {
+        "action": "charge", "units": 5, "detail": registration("", ZCDP("5e-12")), "dataset": it
+    },
+    "a charge that says nothing": lambda it: {"action": "charge", "units": 5, "detail": "{}", "dataset": it},
+    "an overspent data set": lambda it: {
+        "action": "charge", "units": 10**13, "detail": registration("", PureDP(10)), "dataset": it
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("forge", "every_use"), [
+    *((make, True) for make in FORGED.values()), *((make, False) for make in FORGED_QUIETLY.values())
+], ids=[*FORGED, *FORGED_QUIETLY])  # fmt: skip
+def test_what_the_software_would_not_have_written_is_damage(ledger, forge, every_use):
+    """Also where the chain of hashes is sound."""
+    token = ledger.charge("census", PureDP("0.1"))
+    forged(ledger.path, **{"dataset": "f" * 32, **forge(token.dataset)})
+    uses = [ledger.verify]
+    if every_use:
+        uses += [lambda: ledger.spent("census"), lambda: ledger.charge("census", PureDP("0.1")), ledger.datasets]
+    for use in uses:
+        with pytest.raises(FileError, match="damaged"):
+            use()
+
+
+def test_a_ledger_of_another_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_ledger_file, "_FORMAT", "margin ledger 1")
+    old = Ledger(tmp_path / "old.db")
+    old.register("census", PureDP(1))
+    monkeypatch.undo()
+    with pytest.raises(FileError, match="another version"):
+        old.spent("census")
+
+
+# Files that were emptied or cut
+
+
+@pytest.mark.parametrize("use", ["register", "charge", "verify"])
+def test_an_emptied_ledger_is_damage_and_not_a_new_one(ledger, use):
+    ledger.charge("census", PureDP("0.9"))
+    ledger.path.write_bytes(b"")
+    uses = {
+        "register": lambda: ledger.register("census", PureDP(1)),
+        "charge": lambda: ledger.charge("census", PureDP("0.1")),
+        "verify": ledger.verify,
+    }
+    with pytest.raises(FileError, match="is empty"):
+        uses[use]()
+    assert ledger.path.read_bytes() == b""
+
+
+def test_a_ledger_cut_at_any_page_is_damage(ledger):
+    for _ in range(20):
+        ledger.charge("census", PureDP("0.01"))
+    whole = ledger.path.read_bytes()
+    lengths = {0, 1, 15, 16, 99, 100, len(whole) - 1, *range(0, len(whole), 512)}
+    for length in sorted(lengths):
+        ledger.path.write_bytes(whole[:length])
+        for use in (ledger.verify, lambda: ledger.register("new", PureDP(1))):
+            with pytest.raises(FileError):
+                use()
+    ledger.path.write_bytes(whole)
+    assert ledger.verify() == 20
+
+
+def test_a_ledger_that_is_made_by_two_at_once_is_made_once(tmp_path):
+    """Threads, each with a connection of its own: all find the one that was made, and nothing else is left."""
+    ledger = Ledger(tmp_path / "x.db")
+    start = threading.Barrier(8)
+    failed = []
+
+    def register(name):
+        start.wait()
+        try:
+            ledger.register(name, PureDP(1))
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=register, args=(f"d{place}",)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == [] and sorted(ledger.datasets()) == [f"d{place}" for place in range(8)]
+    assert os.listdir(tmp_path) == ["x.db"]
+
+
+def test_what_cannot_be_linked_is_no_ledger(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(FileError, match="local disk"):
+        Ledger(tmp_path / "x.db").register("d", PureDP(1))
+    assert not os.listdir(tmp_path)
+
+
+def test_the_command_takes_the_unit(tmp_path, capsys):
+    path = tmp_path / "agency.db"
+    run("ledger", "create", path, "--name", "visits", "--epsilon", "2", "--unit", "id", "--max-rows", "3")
+    run("ledger", "create", path, "--name", " visits", "--epsilon", "2", code=2)
+    run("ledger", "create", path, "--name", "others", "--epsilon", "2", "--max-rows", "3", code=2)
+    ledger = Ledger(path)
+    said = Statement(budget=PureDP("0.5", rows_per_person=3), unit="id")
+    ledger.charge("visits", said.budget, statement=said)
+    capsys.readouterr()
+    run("ledger", "show", path)
+    assert "at most 3 of them counted" in capsys.readouterr().out
+    run("ledger", "show", path, "--json")
+    (shown,) = json.loads(capsys.readouterr().out)["datasets"]
+    assert shown["statement"] == ledger.statement("visits").to_json() and shown["charges"] == [said.to_json()]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import margin
 from margin import ZCDP, BudgetError, DomainError, Private, PureDP, Strategy
 from margin._numbers import UNIT
 from margin.audit import audit
@@ -194,14 +193,6 @@ def test_what_cannot_be_measured_costs_nothing(arguments, error):
     assert not gate._entropy.taken and not gate._account.spent
 
 
-def test_more_rows_than_fit_are_refused(monkeypatch):
-    gate = private()
-    monkeypatch.setattr("margin.private.linear._MOST_ROWS", 4)
-    with pytest.raises(margin.DataError, match="2\\*\\*32"):
-        gate.measure_linear([TOTAL])
-    assert not gate._entropy.taken and not gate._account.spent
-
-
 def test_a_factor_of_great_numbers_or_columns_has_a_bound():
     assert Factor([[2**20], [2**20]]).least_product >= 0
     huge = Factor(np.where(np.arange(5000) % 2, 1, -1)[None])
@@ -221,6 +212,7 @@ class Linear:
         return [answers.values for answers in (*first, *gate.measure_linear(strategies, shares=[1, 2, 3]))]
 
 
+@pytest.mark.slow
 def test_the_auditor_passes_it():
     check_mechanism(Linear())
 
@@ -228,6 +220,7 @@ def test_the_auditor_passes_it():
 UNITS = [PureDP(1), ZCDP("0.5"), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", UNITS, ids=repr)
 def test_the_black_box_passes_it(budget):
     flat = lambda out: np.concatenate([values.ravel() for values in out])  # noqa: E731

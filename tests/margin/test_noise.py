@@ -29,6 +29,7 @@ from margin.noise import (
     Noise,
     discrete_gaussian,
     discrete_laplace,
+    noisy_sum,
 )
 
 ALARM = 5e-9
@@ -350,7 +351,8 @@ def test_speed(sampler, seconds):
 
 
 MODULES = ["noise", "entropy", "private/sparse_noise"] + [
-    f"exact/{module}" for module in ("bernoulli", "certified", "magnitudes", "selection", "geometric")
+    f"exact/{module}"
+    for module in ("bernoulli", "certified", "magnitudes", "selection", "geometric", "priorities", "summaries")
 ]
 
 
@@ -381,6 +383,75 @@ def test_no_other_source_of_randomness_is_used(module):
     }
     assert imported <= system | arithmetic
     assert not attributes & {"random", "default_rng", "seed", "environ", "getenv"}
+
+
+# Sums
+
+
+SMALL = st.integers(-9, 9)
+EDGES = st.builds(lambda power, sign, by: sign * 2**power + by, st.integers(60, 62), st.sampled_from([-1, 1]), SMALL)
+INT64 = st.one_of(st.integers(-(2**63), 2**63 - 1), EDGES, SMALL)
+
+
+@settings(max_examples=500)
+@given(INT64, st.one_of(st.integers(-(2**70), 2**70), EDGES, SMALL))
+def test_a_clamped_sum_is_a_function_of_the_sum_with_unclamped_noise(count, ideal):
+    """Whatever the ideal noise is, far beyond the samplers' clamp as well; for counts up to 2**61 - 1."""
+    largest = 2**61 - 1
+    drawn = max(1 - 2**62, min(2**62 - 1, ideal))
+    (found,) = noisy_sum(np.array([count]), np.array([drawn])).tolist()
+    kept = max(-largest, min(largest, count))
+    assert found == max(-(2**61), min(2**61, kept + ideal))
+
+
+@given(INT64, INT64, st.integers(1 - 2**62, 2**62 - 1))
+def test_clamps_bring_no_two_tables_further_apart(one, other, drawn):
+    ours, theirs = noisy_sum(np.array([one, other]), np.array([drawn, drawn])).tolist()
+    assert abs(ours - theirs) <= abs(one - other)
+
+
+@pytest.mark.parametrize("clamp", [3, 8])
+def test_a_gaussian_whose_proposals_are_clamped_has_the_clamped_law(clamp, monkeypatch):
+    """With a clamp that is often reached: the rejection looks at the ideal proposal all the same."""
+    draw = DiscreteLaplace.sample
+
+    def clamped(self, count, entropy):
+        return np.clip(draw(self, count, entropy), -clamp, clamp)
+
+    monkeypatch.setattr(noise, "_CLAMP", clamp)
+    monkeypatch.setattr(DiscreteLaplace, "sample", clamped)
+    sampler = DiscreteGaussian(F(30))
+    found = sampler._reject(15_000, SeededEntropy(61))
+    support = np.arange(-200, 201)
+    weights = np.exp(-(support.astype(float) ** 2) / 60)
+    law = np.bincount(np.clip(support, -clamp, clamp) + clamp, weights / weights.sum())
+    assert chi_square(np.bincount(found + clamp, minlength=2 * clamp + 1), law) > ALARM
+
+
+def test_noise_without_a_bound_is_geometric():
+    """Also where the lowest digits, which are drawn first, are few."""
+    entropy = SeededEntropy(62)
+    drawn = np.array([noise._geometric(F(3, 2), entropy) for _ in range(20_000)])
+    ratio = math.exp(-2 / 3)
+    law = (1 - ratio) * ratio ** np.arange(60.0)
+    assert chi_square(np.bincount(drawn, minlength=60), law) > ALARM
+    entropy = SeededEntropy(63)
+    highs = np.array([noise._from_one_on(F(2), 1, entropy) for _ in range(20_000)])
+    assert chi_square(np.bincount(highs - 1, minlength=40), (1 - math.exp(-1)) * np.exp(-np.arange(40.0))) > ALARM
+
+
+def test_noise_is_added_in_two_places_and_clamped_in_both():
+    """Whoever draws noise in the gate's folder hands it to `noisy_sum`."""
+    folder = Path(noise.__file__).parent / "private"
+    places = []
+    for path in sorted(folder.glob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                called = [ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)]
+                if any(name.endswith(".sample") and name != "law.sample" for name in called):
+                    assert "noisy_sum" in called, function.name
+                    places.append(function.name)
+    assert sorted(places) == ["_add_noise", "_leading", "kept_cells"]
 
 
 # By name

@@ -15,11 +15,13 @@ from margin.audit.law import cost
 from margin.axes import Leaves, Tree
 from margin.budget import Neighbours
 from margin.entropy import SeededEntropy
-from margin.noise import DiscreteGaussian, DiscreteLaplace
+from margin.noise import DiscreteGaussian, DiscreteLaplace, noisy_sum
 from margin.private import Keep, Largest
 from margin.private.item_counts import truncated
+from margin.report.words import in_words
 from margin.sets import Baskets
 from margin.source import open_source
+from margin.statement import Statement
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
 CODES = np.array([[0, 0, 0], [0, 2, 1], [1, 1, 1], [1, 1, 0]])
@@ -54,12 +56,15 @@ def private(budget=PureDP(1), codes=CODES, **more):
 
 @pytest.mark.parametrize("budget", [PureDP(2), ZCDP("0.1"), margin.ApproxDP(1, "1e-6")], ids=repr)
 def test_the_noise_has_the_scale_that_was_paid_for(budget):
-    """20,000 draws a view; the variance of a sum of squares is known, and six standard errors are allowed."""
+    """20,000 draws a view; the variance of a sum of squares is known, and six standard errors are allowed.
+
+    Only a part of the budget is spent: test_composition.py tests what all of an approximate one buys.
+    """
     domain = Domain({"x": 20_000, "y": 1})
     views = [["x"], ["x", "y"]]
     gate = Private(open_source(np.zeros((0, 2), int)), domain=domain, budget=budget, entropy=SeededEntropy(4))
-    first, second = gate.measure(views, shares=[1, 3])
-    for marginal, share in ((first, 0.25), (second, 0.75)):
+    first, second = gate.measure(views, shares=[1, 3], spend="0.8")
+    for marginal, share in ((first, 0.2), (second, 0.6)):
         units = share * budget.units * 1e-12
         if isinstance(budget, PureDP):
             ratio = math.exp(-units)
@@ -410,9 +415,35 @@ def test_mechanisms_import_nothing_that_reads_data(path):
 
 
 def test_true_counts_and_noise_meet_as_integers():
-    """In `measure`, the only arithmetic with true counts is the sum with integer draws."""
+    """In the gate, the only arithmetic with true counts is the clamped sum with integer draws."""
     tree = ast.parse((PACKAGE / "private" / "gate.py").read_text())
-    sums = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and "true" in ast.dump(node.left)]
-    assert [ast.unparse(node) for node in sums] == ["true + draws.reshape(true.shape)"]
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and "true" in ast.dump(node.left)]
+    sums = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "noisy_sum" in ast.unparse(node.func)]
+    assert [ast.unparse(node) for node in sums] == ["noisy_sum(true, draws.reshape(true.shape))"]
     counts = np.array([3], dtype=np.int64)
-    assert (counts + PureDP(1).noise(10**12).sample(1, SeededEntropy(0))).dtype == np.int64
+    assert noisy_sum(counts, PureDP(1).noise(10**12).sample(1, SeededEntropy(0))).dtype == np.int64
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_the_number_of_rows_is_public_only_where_one_row_replaces_one(neighbours, rows):
+    """A person of three rows for one of one: with several rows a person the number is hidden by noise that is paid."""
+    budget = PureDP(1, neighbours=neighbours, rows_per_person=rows)
+    gate = private(budget)
+    number = gate.count_rows()
+    public = neighbours is Neighbours.REPLACE_ROW and rows == 1
+    assert budget.number_of_rows_is_public == public
+    if public:
+        assert number == len(CODES) and not gate.events and not gate._account.spent
+        return
+    (event,) = gate.events
+    assert (event.l1, event.l2_squared) == (rows, rows**2) and event.sampler == DiscreteLaplace(F(rows))
+    assert gate._account.spent == budget.units
+
+
+def test_the_guarantee_says_whether_the_number_of_rows_is_protected():
+    replaced = {"neighbours": Neighbours.REPLACE_ROW}
+    assert "The number of rows is public" in in_words(Statement(budget=PureDP(1, **replaced)))[0]
+    several = PureDP(1, **replaced, rows_per_person=3)
+    assert "The number of rows is protected" in in_words(Statement(budget=several))[0]
+    assert several.describe().endswith("replace all rows of a person, 3 at most, by others, 3 at most")

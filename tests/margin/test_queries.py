@@ -49,7 +49,7 @@ def test_batches_codes_and_words_make_the_same_bits(rows, step, seed, keep):
     used = np.arange(len(DOMAIN)) % 3 < keep
     batches = [{name: codes[start : start + step, axis] for axis, name in enumerate(DOMAIN)}
                for start in range(0, rows, step)]  # fmt: skip
-    one, other = BitTable.of_batches(DOMAIN, used, batches), BitTable.of_codes(DOMAIN, codes, used)
+    one, other = next(BitTable.pieces(DOMAIN, used, batches)), BitTable.of_codes(DOMAIN, codes, used)
     assert one.rows == other.rows == rows and (one.words == other.words).all() and (one.start == other.start).all()
     whole = BitTable.of_codes(DOMAIN, codes)
     assert (BitTable.of_words(DOMAIN, whole.words, rows).start == whole.start).all()
@@ -169,7 +169,6 @@ def test_the_best_response_asks_for_what_the_queries_say():
     assert instance.objective(record) == brute(parities, record[None])[[0, 4]].sum()
 
 
-@pytest.mark.slow
 def test_a_million_queries_are_counted_in_blocks():
     """No clock: only that they can be counted, and how many words a block takes."""
     rng = np.random.default_rng(0)

@@ -22,6 +22,7 @@ from margin import (
     ViewSynopsis,
     Workload,
 )
+from margin.budget import certified
 from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status
 
 VIEWS = [["age", "sex", "region"], ["sex", "children"], ["region", "children", "income"]]
@@ -39,7 +40,8 @@ MECHANISMS = {
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 def test_a_release_answers_every_marginal(table, domain, budget, mechanism):
     synopsis = margin.release(table, domain=domain, budget=budget, mechanism=mechanism)
-    assert isinstance(synopsis, ViewSynopsis) and synopsis.spent == budget and synopsis.domain == domain
+    promised = certified(budget) if isinstance(budget, ApproxDP) else budget  # one call that spends all
+    assert isinstance(synopsis, ViewSynopsis) and synopsis.spent == promised and synopsis.domain == domain
     for view in [
         *Workload.all_kway(domain, 1),
         *Workload.all_kway(domain, 2).views[:4],

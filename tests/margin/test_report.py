@@ -1,8 +1,12 @@
 import base64
+import contextlib
 import http.client
+import importlib
+import io
 import json
 import re
 import shutil
+import socket
 import threading
 import time
 
@@ -15,6 +19,7 @@ from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureD
 from margin.cli import main
 from margin.report import explore, write_report
 from margin.report.words import in_words
+from margin.statement import Statement
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
@@ -47,6 +52,7 @@ def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path)
     data = held(text)
     assert data["title"] == "A <title> & more" and data["private"] and not data["live"]
     assert data["guarantee"] == synopsis.spent.describe()
+    assert data["statement"] == synopsis.provenance.statement.to_json()
     for view, table in zip(data["views"], synopsis.tables.values, strict=True):
         assert (doubles(view["counts"]) == table.ravel()).all()
     assert sum(view["share"] for view in data["views"]) == pytest.approx(1)
@@ -110,16 +116,96 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
     ],
 )
 def test_the_guarantee_in_words(budget, words):
-    text = " ".join(in_words(budget))
+    text = " ".join(in_words(Statement(budget=budget)))
     assert all(word in text for word in words), text
     assert not re.search(r"\b(\w+) \1\b", text)
 
 
+def test_the_words_say_who_answers_for_the_number_of_rows():
+    declared, enforced, one = (
+        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[0]
+        for rows, unit in [(3, None), (3, "person_id"), (1, None)]
+    )
+    assert "did not check" in declared and "'person_id'" in enforced and "counted at most 3" in enforced
+    assert "check" not in one and "counted" not in one
+
+
 def test_words_never_promise_more_than_the_budget():
     """Both figures are rounded up."""
-    text = " ".join(in_words(ZCDP("0.1")))
+    text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
     factor, epsilon = (float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0])
     assert factor >= np.exp(epsilon) - 0.011 and epsilon >= 2.14
+
+
+def test_the_server_ends_when_nobody_asks(synopsis):
+    made = explore(synopsis, title="people", idle=0.05)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    thread.join(60)
+    made.server_close()
+    assert not thread.is_alive()
+    with pytest.raises(FileError, match="idle"):
+        explore(synopsis, title="people", idle=0)
+
+
+def test_a_visitor_who_asks_keeps_the_server_alive(synopsis):
+    made = explore(synopsis, title="people", idle=1e6)
+    made._last -= 2e6
+    with Silent() as connection:
+        made.finish_request(connection, ("127.0.0.1", 1))
+    made.service_actions()
+    assert not made._BaseServer__shutdown_request
+    made.server_close()
+
+
+class Silent(socket.socket):
+    """A connection on which nothing is said."""
+
+    def __init__(self):
+        super().__init__()
+        self.settimeout(0.01)
+
+    def makefile(self, *_, **__):
+        return io.BytesIO()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"])
+@pytest.mark.parametrize("limit", ["_SOCKET_SECONDS", "_REQUEST_SECONDS"])
+def test_who_does_not_finish_a_request_is_cut_off(synopsis, monkeypatch, limit, sent):
+    """By the time without a byte, and by the time of the whole request: a byte now and then does not help."""
+    monkeypatch.setattr(importlib.import_module("margin.report.explore"), limit, 0.2)
+    made = explore(synopsis, title="people")
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    with socket.create_connection(made.server_address, timeout=60) as connection:
+        connection.sendall(sent)
+        with contextlib.suppress(ConnectionError):
+            if limit == "_REQUEST_SECONDS":
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
+            assert connection.recv(100) == b""
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def test_a_question_behind_a_long_one_is_told_to_come_again(synopsis, server, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("margin.report.explore"), "_TURN_SECONDS", 0.05)
+    asked, done = threading.Event(), threading.Event()
+
+    def slow(*_):
+        asked.set()
+        done.wait(60)
+        raise margin.DomainError("late")
+
+    monkeypatch.setattr(type(synopsis), "marginal", slow)
+    first = threading.Thread(target=get, args=(server, "/marginal?attribute=sex"))
+    first.start()
+    assert asked.wait(60)
+    assert get(server, "/marginal?attribute=age")[0] == 503
+    done.set()
+    first.join()
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ def codes():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [Residual(), Residual(order=3, largest=True), Residual(order=1)], ids=repr)
 def test_it_is_private(mechanism):
     check_mechanism(mechanism, pairs=15)

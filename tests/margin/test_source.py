@@ -412,6 +412,7 @@ def test_the_cells_of_one_column_may_be_empty(tmp_path):
 
 
 BAD_DATA = [
+    ("postgres://bob:hunter2@host/db.csv", r"data file '\*\*\*' does not exist"),
     (None, "type NoneType is not accepted"),
     (3, "type int is not accepted"),
     (b"f.csv", "type bytes is not accepted"),
@@ -426,8 +427,8 @@ BAD_DATA = [
     ({"a": iter(["x"]), "b": [1]}, "'a' must be a list"),
     ({"a": {"x": 1}, "b": [1]}, "'a' must be a list"),
     ({"a": np.array([["x"]]), "b": [1]}, "'a' must be a list.*one dimension"),
-    ({"a": [["x"]], "b": [1]}, "'a' is of type list"),
-    ({"a": [b"x"], "b": [1]}, "'a' is of type binary"),
+    ({"a": [["x"]], "b": [1]}, "'a' holds values that cannot be read: each must be a text"),
+    ({"a": [b"x"], "b": [1]}, "'a' holds values that cannot be read: each must be a text"),
     ({"a": [SECRET], "b": [1]}, "'a'.*declare other="),
     ({"a": [None], "b": [1]}, "'a'.*declare missing="),
     ({"a": ["x\ud800"], "b": [1]}, "'a' holds values that cannot be read"),

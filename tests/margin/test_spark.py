@@ -2,6 +2,7 @@
 
 import ast
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from engines import assert_equal, by_hand, example
+from kinds import DECLARED, KINDS
 
 import margin
 from margin import DataError, Domain, SparkSource, axes, grid, spark, spark_tasks
@@ -25,6 +27,7 @@ from margin.grid import Grid, ordered
 from margin.private.cell_counts import cells_in
 from margin.source import open_source
 from margin.units import bound
+from margin.values import identity
 
 KEY = bytes(range(16))
 
@@ -49,6 +52,7 @@ def session(master, **options):
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",  # a time without zone is read in it
         "spark.log.level": "OFF",
         "spark.ui.showConsoleProgress": "false",
         **options,
@@ -86,6 +90,29 @@ def test_spark_gives_the_same_integers(local, seed, attributes):
     assert_equal(count(frame, domain, views), by_hand(domain, table, views))
     kept = count(bound(open_source(table), "person", 2, KEY), domain, views)
     assert_equal(count(bound(source, "person", 2, KEY), domain, views), kept)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_row_is_read_by_itself(local, kind):
+    """The code and the identity of each row are those of its value, in whichever partition and batch it is."""
+    pool, arrow = KINDS[kind]
+    rng = random.Random(kind)
+    values = [rng.choice(pool) for _ in range(150)]
+    column = pa.array(values, arrow, from_pandas=False)
+    frame = local.createDataFrame(pa.table({**dict.fromkeys(DECLARED, column), "row": np.arange(150)}))
+    frame = frame.repartition(rng.choice([1, 3]))
+    batches = list(SparkSource(frame).batches(Domain({**DECLARED, "row": 150})))
+    order = np.concatenate([batch["row"] for batch in batches]).argsort()
+    for name, attribute in DECLARED.items():
+        codes = np.concatenate([batch[name] for batch in batches])[order]
+        assert codes.tolist() == [attribute.code(value) for value in values]
+    whose = [identity(value) for value in values]
+    someone = frame.where(frame["row"].isin([row for row, text in enumerate(whose) if text is not None]))
+    kept = count(bound(SparkSource(someone), "values", 1, KEY), Domain({"row": 150}), [["row"]])[0]
+    assert kept.sum() == len(set(whose) - {None})
+    if None in whose:
+        with pytest.raises(DataError, match="must say whose it is"):
+            count(bound(SparkSource(frame), "values", 1, KEY), Domain({"row": 150}), [["row"]])
 
 
 def test_codes_at_the_ends_of_every_type_are_packed_alike(local):

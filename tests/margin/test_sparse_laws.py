@@ -186,6 +186,7 @@ def test_a_hundred_thousand_repetitions_in_one_domain(name):
     assert (np.abs(kept_often - entered) <= FAR * error + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "wrong"), [("one-sided filter", F(7, 4)), ("priority sample", F(9, 5))])
 def test_the_comparison_has_power(name, wrong):
     """Noise of another scale is seen in a tenth of the repetitions."""

@@ -53,6 +53,17 @@ def test_the_order_of_the_rows_does_not_matter(rows, random):
     assert np.array_equal(kept(rows), kept(shuffled))
 
 
+def test_equal_hashes_do_not_let_other_rows_decide(monkeypatch):
+    """All hashes are made equal: then the codes say which rows come first, wherever they stand and whoever else is."""
+    monkeypatch.setattr("margin.units.order", lambda units, codes, key: np.zeros(len(units), np.int64))
+    mine = [(7, a, b) for a in (3, 1, 2) for b in (2, 0, 1)]
+    rng = np.random.default_rng(1)
+    for others in ([], [(9, 0, 0)] * 5, [(person, 3, 2) for person in range(5000) if person != 7]):
+        rows = mine + others
+        table = kept([rows[place] for place in rng.permutation(len(rows))], 2) - (kept(others, 2) if others else 0)
+        assert np.argwhere(table).tolist() == [[1, 0], [1, 1]] and table.sum() == 2
+
+
 def test_the_key_decides_which_rows_are_kept():
     rows = [(person, a, b) for person in range(200) for a in range(4) for b in range(3)]
     assert not np.array_equal(kept(rows, 1, bytes(16)), kept(rows, 1, bytes([1] * 16)))
@@ -198,6 +209,25 @@ def test_a_problem_of_the_data_is_told_as_without_units():
     with pytest.raises(DataError, match="column 'a' holds a value that its attribute does not provide for") as caught:
         kept_of({**PEOPLE, "a": [0, 1, 2, 77]}, "person")
     assert caught.value.__context__ is None
+
+
+def test_an_interrupt_while_rows_are_grouped_is_one():
+    """It passes through DuckDB, which makes an error of its own of it."""
+
+    class Interrupted:
+        def check(self, domain):
+            pass
+
+        def batches(self, domain):
+            raise AssertionError("rows of units are read by columns")
+
+        def columns(self, names):
+            yield [pa.array([1, 2]) for _ in names]
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        list(bound(Interrupted(), "person", 1, KEY).batches(Domain({"a": 4})))
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
 def test_an_array_has_no_unit():

@@ -36,7 +36,7 @@ def test_ninety_five_percent_bars_hold_the_reconstruction_without_noise(projecti
     assert 0.93 <= np.mean(held) <= 0.99
 
 
-@pytest.mark.parametrize("way", ["numpy", "sampled", "compiled"])
+@pytest.mark.parametrize("way", ["numpy", pytest.param("sampled", marks=pytest.mark.slow), "compiled"])
 @pytest.mark.parametrize("noise", [300.0, 10.0, 1.0])
 @pytest.mark.parametrize("shape", [(20,), (12, 2), (8, 5), (2,) * 5, (40, 6)], ids=str)
 def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkeypatch):

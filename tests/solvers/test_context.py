@@ -126,7 +126,7 @@ def test_variances_with_the_kept_inverse_are_those_of_solving(sizes, zeros):
 
 
 @pytest.mark.parametrize("joint", [True, False], ids=["joint", "context"])
-@pytest.mark.parametrize("sizes", [(2,) * 6, (3, 2, 1, 4)], ids=str)
+@pytest.mark.parametrize("sizes", [pytest.param((2,) * 6, marks=pytest.mark.slow), (3, 2, 1, 4)], ids=str)
 def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monkeypatch):
     if not joint:
         monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)

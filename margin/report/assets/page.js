@@ -309,6 +309,7 @@ function facts() {
   element("facts").textContent = `${count} attribute${count === 1 ? "" : "s"}, published with the mechanism ${data.mechanism}.`;
   element("simulation").hidden = data.private;
   element("guarantee").textContent = data.guarantee;
+  element("domain").textContent = data.statement.domain;
   element("version").textContent = data.version;
   data.words.forEach((words) => {
     const paragraph = document.createElement("p");

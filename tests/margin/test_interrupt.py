@@ -1,0 +1,161 @@
+"""Ctrl-C between any two steps of a release: what is said of the budget is what the ledger says."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import margin
+from margin import FileError, Ledger, PureDP
+from margin.cli import main
+from margin.mechanisms import Flat
+
+FILES = {"release.py", "gate.py", "ledger.py", "_ledger_file.py"}
+FOLDER = str(Path(margin.__file__).parent)
+CODES = np.array([[0], [1], [1]])
+DOMAIN = margin.Domain({"a": 2})
+BUDGET = PureDP("0.001")
+
+
+class Interrupting:
+    """Raise KeyboardInterrupt before one of the bytecodes of the files of the ledger and of the gate.
+
+    `at` counts the bytecodes from the call of `Private._charge` on: before, nothing can have been charged.
+    """
+
+    def __init__(self, at):
+        self.at = at
+        self.seen = 0
+        self.begun = False
+
+    def __call__(self, frame, event, _):
+        path = frame.f_code.co_filename
+        if not path.startswith(FOLDER) or path.rpartition("/")[2] not in FILES:
+            return None
+        self.begun |= frame.f_code.co_name == "_charge"
+        frame.f_trace_opcodes = True
+        if event == "opcode" and self.begun:
+            self.seen += 1
+            if self.seen == self.at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(ledger, at):
+    """What a release says that is interrupted at that bytecode; None when it ends before."""
+    tracer = Interrupting(at)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p"))
+    except KeyboardInterrupt as error:
+        return str(error)
+    finally:
+        sys.settrace(before)
+    assert tracer.begun and tracer.seen < at
+    return None
+
+
+@pytest.mark.slow
+def test_an_interrupt_at_any_bytecode_says_what_the_ledger_says(tmp_path):
+    new, ledger = Ledger(tmp_path / "new.db"), Ledger(tmp_path / "l.db")
+    new.register("p", PureDP(1))
+    told, at = {True: 0, False: 0}, 0
+    while True:
+        at += 1
+        shutil.copy(new.path, ledger.path)
+        text = interrupted(ledger, at)
+        if text is None:
+            break
+        charged = ledger.spent("p") > 0
+        # After the last handler there is nobody left to say anything, and nothing is claimed.
+        assert text == "" or ("had been charged" in text) == charged, (at, text)
+        assert text == "" or ("nothing has been charged" in text) == (not charged), (at, text)
+        told[charged] += text != ""
+    assert min(told.values()) > 100, told
+
+
+def in_the_way(monkeypatch, error, *, after):
+    """Have the charge fail with this error, before or after it is on the disk."""
+    charge = Ledger._charge
+
+    def failing(self, *arguments):
+        if after:
+            charge(self, *arguments)
+        raise error
+
+    monkeypatch.setattr(Ledger, "_charge", failing)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"])
+def test_whatever_stops_a_charge_the_ledger_is_asked(tmp_path, monkeypatch, error, after):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(1))
+    in_the_way(monkeypatch, error, after=after)
+    with pytest.raises(type(error)) as stopped:
+        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p"))
+    assert ("the budget had been charged" in str(stopped.value)) == after == bool(ledger.spent("p"))
+
+
+def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(1))
+    in_the_way(monkeypatch, KeyboardInterrupt(), after=True)
+
+    def unreadable(*_):
+        raise FileError("locked")
+
+    monkeypatch.setattr(Ledger, "_has", unreadable)
+    with pytest.raises(KeyboardInterrupt, match="is not known: look into the ledger"):
+        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p"))
+
+
+class Own:
+    """A ledger of a user's own, which cannot be asked."""
+
+    def __init__(self, *, fails):
+        self.fails = fails
+
+    def charge(self, budget, /):
+        if self.fails:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("own", "where", "told"),
+    [
+        (Own(fails=True), "charge", "is not known"),
+        (Own(fails=False), "read", "nothing has been charged"),
+        (None, "read", "nothing has been charged"),
+        (Own(fails=False), "after", "had been charged"),
+    ],
+)
+def test_a_ledger_of_ones_own(own, where, told, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    if where == "read":
+        monkeypatch.setattr("margin.private.gate.count", interrupt)
+    if where == "after":
+        monkeypatch.setattr(sys.modules["margin.release"], "describe", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=told):
+        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=own)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"])
+def test_a_release_that_cannot_be_written_says_that_it_was_made(error, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.json").write_text('{"a": 2}')
+    (tmp_path / "t.csv").write_text("a\n0\n1\n")
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("margin.store.write", fails)
+    code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
+    told = capsys.readouterr().err
+    assert code in (2, 130) and "its budget spent" in told and "'x.margin' has not been written" in told
