@@ -656,8 +656,8 @@ def as_many_waves_as_items(patch):
 
 
 def errors_of_half_the_queries(patch):
-    split = r"\(records \* len\(queries\), records\)"
-    rewritten(patch, queries.Queries, "query_errors", split, "(records * (len(queries) // 2), records)")
+    moved = r"\(records \* number, records\)"
+    rewritten(patch, queries.Queries, "query_errors", moved, "(records * (number // 2), records)")
 
 
 def rho_for_epsilon(patch):
