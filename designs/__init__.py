@@ -10,15 +10,15 @@ if __name__ != "margin.designs":
     raise ImportError("import margin.designs, not designs")
 
 from .bounds import de_caen_bound, schonheim_bound
-from .covering import covering_design
+from .covering.covering import covering_design
+from .covering.known import Known, best_known
 from .design import Design
-from .error import expected_error, least_squares_error
-from .geometry import affine_geometry, inversive_plane, projective_geometry
-from .known import Known, best_known
-from .select import select_views
-from .shares import ViewPlan, allocate_budget
-from .transversal import transversal_design
-from .views import choose_views, covering_views
+from .geometry.geometry import affine_geometry, inversive_plane, projective_geometry
+from .geometry.transversal import transversal_design
+from .views.error import expected_error, least_squares_error
+from .views.select import select_views
+from .views.shares import ViewPlan, allocate_budget
+from .views.views import choose_views, covering_views
 
 __all__ = [
     "Design",

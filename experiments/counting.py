@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 import margin
-from margin.counting import count, plan
-from margin.source import FileSource
+from margin.counting import plan
+from margin.data.count import count
+from margin.data.source import FileSource
 
 from . import _pages, _study
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from margin import SparkSource
-from margin.counting import count
+from margin.data.count import count
 
 from . import _pages, _study
 from .counting import ATTRIBUTES, DOMAIN, SIZE, write_rows

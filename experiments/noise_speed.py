@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from margin.noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, Noise, SystemEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism, Noise, SystemEntropy
 
 SAMPLERS: dict[str, tuple[Noise, float]] = {
     "Laplace, scale 10": (DiscreteLaplace(Fraction(10)), 10.0),

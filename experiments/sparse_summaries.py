@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import margin
 from margin import Dyadic, FilterPriority, Haar, HighPass, PrioritySample, PureDP, ThresholdSample
-from margin.noise import DiscreteLaplace, SystemEntropy
+from margin.noise.laws import DiscreteLaplace, SystemEntropy
 
 from ._pages import Claim, page
 from ._plots import lines

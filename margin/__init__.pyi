@@ -1,30 +1,19 @@
 # The one list of public names and where they live: add new ones here. Type checkers read it as it stands, and
 # `__init__.py` loads what it names on first use. `__all__` says it once more, for type checkers.
 
-from . import (
-    audit,
-    counting,
-    datasets,
-    designs,
-    errors,
-    mechanisms,
-    noise,
-    queries,
-    report,
-    sets,
-    solvers,
-    synopses,
-    testing,
-)
+from . import audit, counting, datasets, designs, errors, mechanisms, noise, queries, report, solvers, synopses, testing
 from ._version import __version__
-from .attribute import Attribute
-from .budget import ZCDP, ApproxDP, Neighbours, PureDP
 from .compare import Comparison, compare
-from .domain import Domain, View
+from .data import sets
+from .data.packed import PackedSource, SparseSource
+from .data.source import Source
+from .data.spark import SparkSource
+from .data.sql import Sql
+from .domain.attribute import Attribute
+from .domain.domain import Domain, View
+from .domain.marginal import Marginal
+from .domain.workload import Workload
 from .errors import BudgetError, DataError, DomainError, FileError, MarginError, SolverError
-from .estimate import from_measurements
-from .ledger import Ledger
-from .marginal import Marginal
 from .mechanisms import (
     MWEM,
     Adaptive,
@@ -63,15 +52,14 @@ from .mechanisms import (
     Wavelet,
     WeightedMarginals,
 )
-from .packed import PackedSource, SparseSource
 from .plan import Plan, plan
+from .privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
+from .privacy.ledger import Ledger
+from .privacy.statement import Bound, Statement
 from .private import Private, Strategy
-from .release import Mechanism, Simulation, release, simulate
+from .release import Mechanism, release, simulate
 from .signature import keygen, sign, verify
-from .source import Source
-from .spark import SparkSource
-from .sql import Sql
-from .statement import Bound, Statement
+from .simulation import Simulation
 from .store import load
 from .synopses import (
     CellSynopsis,
@@ -84,8 +72,8 @@ from .synopses import (
     UniformSynopsis,
     ViewSynopsis,
 )
-from .synopsis import Provenance, Synopsis
-from .workload import Workload
+from .synopses.estimate import from_measurements
+from .synopses.synopsis import Provenance, Synopsis
 
 __all__ = [
     "MWEM",

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .budget import Budget
-from .domain import Domain, View
+from .domain.domain import Domain, View
+from .domain.marginal import Marginal
+from .domain.workload import Workload
 from .errors import DomainError, MarginError
-from .marginal import Marginal
-from .release import Mechanism, Simulation, simulate
-from .synopsis import Synopsis
-from .workload import Workload
+from .privacy.budget import Budget
+from .release import Mechanism, simulate
+from .simulation import Simulation
+from .synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,8 +117,8 @@ class Comparison:
         }
 
     def plot(self, *, axes: "Axes | None" = None) -> "Figure":
-        """A picture of the spread of each mechanism's errors; see `margin.plot.plot_comparison`."""
-        from .plot import plot_comparison
+        """A picture of the spread of each mechanism's errors; see `margin.plots.results.plot_comparison`."""
+        from .plots.results import plot_comparison
 
         return plot_comparison(self, axes=axes)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from . import mechanisms as _mechanisms
-from .budget import ZCDP, ApproxDP, Budget, PureDP
-from .domain import Domain
+from .domain.domain import Domain
+from .domain.workload import Workload
 from .errors import BudgetError, MarginError
 from .mechanisms import Auto, PriView
-from .mechanisms.auto import Structure
-from .workload import Workload
+from .mechanisms.choosing.auto import Structure
+from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
 
 __all__ = ["Expectation", "Plan", "plan"]
 
@@ -114,7 +114,7 @@ class Plan:
         MarginError
             When matplotlib is not installed.
         """
-        from .plan_plot import draw
+        from .plots.plan import draw
 
         return draw(self, axes)
 

@@ -3,31 +3,28 @@
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeVar, overload
-
-import numpy as np
+from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
-from .budget import ZCDP, ApproxDP, Budget, PureDP
-from .counting import count
-from .describe import describe
-from .domain import Domain
-from .entropy import Entropy, SeededEntropy, SystemEntropy
-from .errors import BudgetError, DomainError, FileError, MarginError
-from .ledger import Charge, Ledger
-from .marginal import Marginal
+from .data.opening import open_source
+from .data.scratch import remove_stale
+from .data.source import Source
+from .data.units import bound
+from .domain.domain import Domain
+from .domain.workload import Workload
+from .errors import BudgetError, FileError, MarginError
 from .mechanisms import Auto
+from .noise.entropy import Entropy, SeededEntropy, SystemEntropy
+from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
+from .privacy.ledger import Charge, Ledger
+from .privacy.statement import Statement, digest, for_unit
 from .private import Chargeable, Private
-from .scratch import remove_stale
-from .sets import holders
-from .source import Source, open_source
-from .statement import Statement, digest, for_unit
+from .simulation import Simulation
 from .synopses import ViewSynopsis
-from .synopsis import Provenance, Synopsis
-from .units import bound
-from .workload import Workload
+from .synopses.describe import describe
+from .synopses.synopsis import Provenance, Synopsis
 
-__all__ = ["Mechanism", "Simulation", "release", "simulate"]
+__all__ = ["Mechanism", "release", "simulate"]
 
 S = TypeVar("S", bound=Synopsis)
 S_co = TypeVar("S_co", bound=Synopsis, covariant=True)
@@ -173,64 +170,6 @@ def simulate(
     if ledger is not None:
         raise BudgetError("a simulation releases nothing and must not be entered in a ledger; leave ledger out")
     return Simulation(*_run(data, domain, budget, mechanism, workload, None, unit, max_rows, SeededEntropy(seed)))
-
-
-class Simulation(Generic[S]):
-    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a release.
-
-    Attributes
-    ----------
-    synopsis
-        What the mechanism made, marked as not private.
-    """
-
-    def __init__(self, synopsis: S, source: Source | None = None) -> None:
-        self.synopsis = synopsis
-        self._source = source
-
-    @property
-    def domain(self) -> Domain:
-        """The attributes of the table."""
-        return self.synopsis.domain
-
-    @property
-    def spent(self) -> Budget:
-        """The budget that a release would have spent."""
-        return self.synopsis.spent
-
-    def marginal(self, view: Iterable[str]) -> Marginal:
-        """See `Synopsis.marginal`."""
-        return self.synopsis.marginal(view)
-
-    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`."""
-        return self.synopsis.marginals(workload)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the simulated synopsis, marked as not private; `load` refuses it unless told to allow simulations."""
-        self.synopsis.save(path)
-
-    def truth(self, view: Iterable[str]) -> Marginal:
-        """The true counts of a view; see `truths`."""
-        return self.truths([self.domain.view(view)])[0]
-
-    def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The true counts of several views, in one pass over the data; of rows that are sets, how many hold each item.
-
-        Raises
-        ------
-        DomainError
-            When a view is not one of the domain, or the simulation was loaded from a file, which holds no truth.
-        """
-        if self._source is None:
-            raise DomainError("a simulation that was loaded from a file does not hold the truth; simulate again")
-        views = Workload.of(self.domain, workload).views
-        held = holders(self._source, self.domain)
-        tables = count(self._source, self.domain, views) if held is None else [held] * len(views)
-        return [
-            Marginal(self.domain.restrict(view), table.astype(np.float64), np.zeros(table.shape))
-            for view, table in zip(views, tables, strict=True)
-        ]
 
 
 def _run(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import FileError
 from .store import Contents, read, understood, write
-from .synopsis import Synopsis
+from .synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._replace import replacing
-from .domain import Domain
+from .domain.domain import Domain
 from .errors import FileError
-from .ledger import Token
-from .release import Simulation
-from .statement import Statement
+from .privacy.ledger import Token
+from .privacy.statement import Statement
+from .simulation import Simulation
 from .synopses import (
     CellSynopsis,
     ColumnCounts,
@@ -39,7 +39,7 @@ from .synopses import (
     UniformSynopsis,
     ViewSynopsis,
 )
-from .synopsis import Packed, Provenance, Synopsis
+from .synopses.synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["Contents", "load", "read", "save", "understood", "write"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from .audit import audit
 from .audit.raw import RawTables, Row
-from .budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
-from .domain import Domain
+from .domain.domain import Domain
+from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .solvers.testing import check_solver
 
 __all__ = ["check_mechanism", "check_solver", "check_source"]

@@ -3,38 +3,39 @@
 if __name__ != "margin.solvers":
     raise ImportError("this package is imported as margin.solvers")
 
-from .anneal import Anneal
-from .apart import CpSat, MaxSat
-from .batch import Batch, Solutions
-from .clarabel_direct import ClarabelDirect
-from .components import ByComponents
-from .cone import Cone
-from .consistency import Consistency, LatticeConsistency, ResidualConsistency
-from .constraint import Constraint
-from .context import Reconstruction
-from .coverage import coverage_error
-from .enumerate import Enumerate
-from .evidence import Evidence
-from .forest import agreeing
-from .greedy import Greedy
-from .highs import Highs
-from .integer import BestResponse, Responder, Response
-from .ipf import IPF
-from .ladder import Ladder
-from .lbfgs import LBFGS
-from .least_squares import LeastSquares
-from .linear_consistency import AbsoluteConsistency, MaximumConsistency
-from .milp import Milp
-from .minimax import MinimaxLP
-from .mirror_descent import MirrorDescent
-from .newton import Newton
-from .nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
-from .population import Population, Rows
-from .problem import Problem, Solution, Solver, Status
-from .projection_qp import ProjectionQP
-from .pulp import Pulp
-from .tables import Tables
-from .trust_exact import TrustExact
+from .reconstruct.batch import Batch, Solutions
+from .reconstruct.context import Reconstruction
+from .reconstruct.convex.clarabel_direct import ClarabelDirect
+from .reconstruct.convex.cone import Cone
+from .reconstruct.convex.ladder import Ladder
+from .reconstruct.convex.least_squares import LeastSquares
+from .reconstruct.convex.minimax import MinimaxLP
+from .reconstruct.coverage import coverage_error
+from .reconstruct.ipf import IPF
+from .reconstruct.lbfgs import LBFGS
+from .reconstruct.mirror_descent import MirrorDescent
+from .reconstruct.newton import Newton
+from .reconstruct.problem import Problem, Solution, Solver
+from .reconstruct.trust_exact import TrustExact
+from .response.anneal import Anneal
+from .response.apart import CpSat, MaxSat
+from .response.components import ByComponents
+from .response.constraint import Constraint
+from .response.enumerate import Enumerate
+from .response.greedy import Greedy
+from .response.highs import Highs
+from .response.integer import BestResponse, Responder, Response
+from .response.milp import Milp
+from .response.pulp import Pulp
+from .status import Status
+from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
+from .tables.evidence import Evidence
+from .tables.forest import agreeing
+from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
+from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
+from .tables.population import Population, Rows
+from .tables.projection_qp import ProjectionQP
+from .tables.tables import Tables
 from .zeros import Zeros
 
 __all__ = [

@@ -5,7 +5,7 @@ import importlib.util
 import warnings
 from typing import Any
 
-from .problem import Status
+from .status import Status
 
 _TIME_OPTION = {
     "CLARABEL": "time_limit",

@@ -1,7 +1,7 @@
 """Compiled elimination of small positive definite matrices, faster there than a call of LAPACK."""
 
 from .basis import Floats
-from .loops import compiled
+from .compiled import compiled
 
 
 @compiled

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .basis import Floats, transform
-from .problem import Problem, Solution, Solver, Status
+from .reconstruct.problem import Problem, Solution, Solver
+from .status import Status
 
 __all__ = ["check_solver", "examples"]
 

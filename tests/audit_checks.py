@@ -10,18 +10,18 @@ import numpy as np
 
 from margin.audit import audit
 from margin.audit.cost import cost, least_delta
-from margin.axes import Leaves
-from margin.budget import ApproxDP, PureDP
-from margin.domain import Domain
-from margin.entropy import SeededEntropy
-from margin.event import Event
-from margin.exact import loss
-from margin.grid import Grid
-from margin.noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.domain.domain import Domain
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.privacy import loss
+from margin.privacy.budget import ApproxDP, PureDP
+from margin.privacy.event import Event
+from margin.privacy.rounds import Rounds
 from margin.private import Largest, sparse_noise
 from margin.private.cell_counts import Counted
 from margin.queries import Conjunctions
-from margin.rounds import Rounds
+from margin.sparse.axes import Leaves
+from margin.sparse.grid import Grid
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
@@ -78,7 +78,7 @@ def check_law_of_choices(ask, budget=PureDP(4), domain=ITEMS, runs=1500):
     """
     codes = np.array([[1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]])[:, : len(domain)]
     from margin.audit.grey import Recorder
-    from margin.source import CodesSource
+    from margin.data.source import CodesSource
 
     recorder = Recorder(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(5))
     drawn = []
@@ -142,17 +142,17 @@ def made_events(rng, count=6):
 
 def check_pure_epsilon():
     """What has been spent of pure privacy is what the audit finds, event by event."""
-    import margin.event
+    import margin.privacy.event
 
     rng = random.Random(2)
     for _ in range(200):
         events = made_events(rng)
         expected = sum(cost(event, PureDP(1)) for event in events)
         if any(isinstance(event.sampler, DiscreteGaussian) for event in events):
-            assert margin.event.pure_epsilon(events) is None
+            assert margin.privacy.event.pure_epsilon(events) is None
             events = [event for event in events if not isinstance(event.sampler, DiscreteGaussian)]
             expected = sum(cost(event, PureDP(1)) for event in events)
-        assert margin.event.pure_epsilon(events) == expected
+        assert margin.privacy.event.pure_epsilon(events) == expected
 
 
 def check_certificates():

@@ -7,7 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
-from margin.attribute import Attribute
+from margin.domain.attribute import Attribute
 
 UTC = datetime.UTC
 BERLIN = datetime.timezone(datetime.timedelta(hours=1))

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..budget import Budget, Neighbours
-from ..domain import Domain
-from ..entropy import SeededEntropy
+from ..data.opening import open_source
+from ..data.source import CodesSource, Source
+from ..data.units import bound
+from ..domain.domain import Domain
 from ..errors import MarginError
+from ..noise.entropy import SeededEntropy
+from ..privacy.budget import Budget, Neighbours
 from ..private import Private
-from ..source import CodesSource, Source, open_source
-from ..units import bound
 from .black import claim_of, too_different
 from .grey import Violation, observed, replayed
 from .law import Law
@@ -119,7 +120,7 @@ def audit(
 
     Examples
     --------
-    >>> from margin.budget import PureDP
+    >>> from margin.privacy.budget import PureDP
     >>> class Nothing:
     ...     def run(self, private, workload):
     ...         return None

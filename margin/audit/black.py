@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._conversion import epsilon_of
-from ..budget import ApproxDP, Budget, PureDP
+from ..privacy.budget import ApproxDP, Budget, PureDP
+from ..privacy.conversion import epsilon_of
 
 __all__ = ["claim_of", "too_different"]
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..budget import ApproxDP, Budget, PureDP
-from ..event import Event
-from ..noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from ..noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from ..privacy.budget import ApproxDP, Budget, PureDP
+from ..privacy.event import Event
 from .look import Violation
 from .together import delta_together
 

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..budget import ApproxDP, Budget
-from ..domain import Domain
-from ..entropy import Entropy
-from ..event import Event
+from ..data.source import Source
+from ..domain.domain import Domain
+from ..noise.entropy import Entropy
+from ..privacy.budget import ApproxDP, Budget
+from ..privacy.event import Event
 from ..private import Private
-from ..source import Source
 from .cost import Apart, apart, check_costs, chooses, sparse_apart
 from .law import Law
 from .left import Outcome, outcome

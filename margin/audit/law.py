@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ..event import Event
-from ..exact.summaries import Keep
-from ..noise import DiscreteGaussian, DiscreteLaplace
+from ..noise.kept_cells import Keep
+from ..noise.laws import DiscreteGaussian, DiscreteLaplace
+from ..privacy.event import Event
 from .cost import chooses, cost
 
 __all__ = ["Law", "cost"]

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..budget import Budget, PureDP
-from ..domain import Domain
-from ..encode import ROWS
-from ..entropy import SeededEntropy
+from ..data.encode import ROWS
+from ..data.opening import open_source
+from ..data.units import bound
+from ..domain.domain import Domain
 from ..errors import MarginError
+from ..noise.entropy import SeededEntropy
+from ..privacy.budget import Budget, PureDP
 from ..private import Keep
-from ..source import open_source
-from ..units import bound
 from .grey import Recorder, Violation, replayed
 from .law import Law
 

@@ -1,7 +1,7 @@
 """Whether the noise of a call that was bought as a whole is enough: the audit's own arithmetic, to about a percent.
 
 The loss of each coordinate that may differ is rounded to the nearest point of a fine grid, and all are added by the
-fast Fourier transform. That proves nothing, but shares no line with `margin.composition`, which does.
+fast Fourier transform. That proves nothing, but shares no line with `margin.privacy.composition`, which does.
 """
 
 import math
@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ..event import Event
-from ..noise import DiscreteGaussian
+from ..noise.laws import DiscreteGaussian
+from ..privacy.event import Event
 
 __all__ = ["delta_together"]
 

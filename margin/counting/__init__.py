@@ -1,5 +1,5 @@
-"""Counting the tables of views, exactly."""
+"""Counting the tables of views, exactly, from codes: one engine a file."""
 
-from .plan import CountPlan, count
+from .plan import CountPlan
 
-__all__ = ["CountPlan", "count"]
+__all__ = ["CountPlan"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
 
 __all__ = ["Blocks", "Columns", "Kernel"]
 

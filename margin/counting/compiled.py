@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
 from . import loops
 from .blocks import Columns, Kernel
 

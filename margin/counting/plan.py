@@ -4,17 +4,17 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..countable import countable
-from ..domain import Domain
+from ..domain.countable import countable
+from ..domain.domain import Domain
 from ..errors import DataError, DomainError
 from .blocks import Blocks, Kernel
 
-__all__ = ["CountPlan", "Counts", "count"]
+__all__ = ["CountPlan"]
 
 _BLOCK = 65_536
 # Rows times views: a tenth of a second in numpy, less than it takes to load the loops; and when they have been loaded.
@@ -142,46 +142,3 @@ class CountPlan:
 @cache
 def _has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
-
-
-@runtime_checkable
-class Counts(Protocol):
-    """A source that counts where its rows are, on a cluster."""
-
-    def count_views(self, domain: Domain, views: Iterable[Iterable[str]], /) -> list[NDArray[np.int64]]:
-        """The tables of some views, exactly as a `CountPlan` over all `batches` would give them."""
-
-
-def count(source: object, domain: Domain, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
-    """The true tables of some views, in one pass over the rows, wherever these are. Not private.
-
-    Parameters
-    ----------
-    source
-        What `release` accepts as data: a path, a data frame, an array of codes, a `Source`.
-    domain
-        What the table may hold.
-    views
-        The views to count.
-
-    Returns
-    -------
-    list of numpy.ndarray
-        One table of int64 a view, one axis an attribute in the view's order; not to be written to.
-
-    Raises
-    ------
-    DomainError
-        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells.
-    DataError
-        When the data does not fit the domain or cannot be read. Names the source or the attribute, never a value.
-    """
-    from ..source import open_source  # a source counts nothing, but a cluster's counts where its rows are
-
-    plan = CountPlan(domain, views)
-    opened = open_source(source)
-    if isinstance(opened, Counts):
-        return opened.count_views(domain, plan.views)
-    for batch in opened.batches(domain):
-        plan.accumulate(batch)
-    return list(plan.tables)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..domain import Domain
+from ..domain.domain import Domain
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

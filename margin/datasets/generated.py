@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain.domain import Domain
 from ..errors import DomainError
 from .dataset import Dataset
 

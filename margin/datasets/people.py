@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribute import Attribute
-from ..domain import Domain
+from ..domain.attribute import Attribute
+from ..domain.domain import Domain
 from ..errors import DomainError
 
 __all__ = ["people", "people_domain"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..domain import Domain
+from ..domain.domain import Domain
 from ..errors import DataError, DomainError
 from .dataset import Dataset
 from .declared import ADULT, ADULT_BINS, KDD99, MUSHROOM, NURSERY

@@ -1,37 +1,37 @@
 """The mechanisms, one class a file."""
 
-from .adaptive import Adaptive
-from .auto import Auto
-from .count_sketch import CountSketch
-from .data_cubes import DataCubes
-from .diffpart import DiffPart
-from .direct import Direct
-from .dpsense import DPSense, DPSenseS
-from .dualquery import DualQuery
-from .dyadic import Dyadic
-from .eigen_design import EigenDesign
-from .filter_priority import FilterPriority
-from .flat import Flat
-from .fourier import Fourier
-from .fourier_lp import FourierLP
-from .haar import Haar
-from .hierarchical import Hierarchical
-from .high_pass import HighPass
-from .item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
-from .learning import Learning
-from .low_rank import LowRank
-from .matrix_mechanism import MatrixMechanism
-from .mwem import MWEM
-from .optimised_marginals import OptimisedMarginals
-from .priority_sample import PrioritySample
-from .privbasis import PrivBasis
-from .priview import PriView
-from .residual import Residual
-from .semidefinite import Semidefinite
-from .threshold_sample import ThresholdSample
-from .uniform import Uniform
-from .wavelet import Wavelet
-from .weighted_marginals import WeightedMarginals
+from .choosing.adaptive import Adaptive
+from .choosing.auto import Auto
+from .choosing.residual import Residual
+from .items.diffpart import DiffPart
+from .items.dpsense import DPSense, DPSenseS
+from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
+from .items.privbasis import PrivBasis
+from .learning.dualquery import DualQuery
+from .learning.mwem import MWEM
+from .learning.polynomial import Learning
+from .ordered.hierarchical import Hierarchical
+from .ordered.wavelet import Wavelet
+from .sparse.count_sketch import CountSketch
+from .sparse.dyadic import Dyadic
+from .sparse.filter_priority import FilterPriority
+from .sparse.haar import Haar
+from .sparse.high_pass import HighPass
+from .sparse.priority_sample import PrioritySample
+from .sparse.threshold_sample import ThresholdSample
+from .strategies.data_cubes import DataCubes
+from .strategies.eigen_design import EigenDesign
+from .strategies.low_rank import LowRank
+from .strategies.matrix_mechanism import MatrixMechanism
+from .strategies.optimised_marginals import OptimisedMarginals
+from .strategies.semidefinite import Semidefinite
+from .strategies.weighted_marginals import WeightedMarginals
+from .tables.direct import Direct
+from .tables.flat import Flat
+from .tables.fourier import Fourier
+from .tables.fourier_lp import FourierLP
+from .tables.uniform import Uniform
+from .views.priview import PriView
 
 __all__ = [
     "MWEM",

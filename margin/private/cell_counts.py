@@ -9,12 +9,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ..domain import Domain, View
-from ..encode import quietly
+from ..data.encode import quietly
+from ..data.scratch import scratch
+from ..data.source import Source
+from ..domain.domain import Domain, View
 from ..errors import DataError
-from ..grid import Grid, counted, ordered
-from ..scratch import scratch
-from ..source import Source
+from ..sparse.grid import Grid, counted, ordered
 
 __all__ = ["Cells", "Counted", "cells_in", "nonzero_cells"]
 
@@ -103,7 +103,7 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
     """DuckDB's GROUP BY over a stream of words: it keeps to its memory limit and spills to a folder that is removed."""
     import pyarrow as pa
 
-    from ..files import connect, quoted
+    from ..data.files import connect, quoted
 
     names = [f"w{place}" for place in range(width)]
     refused: list[DataError] = []

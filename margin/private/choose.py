@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .._numbers import Number, positive_integer
-from .._split import split_units
 from ..errors import DomainError
-from ..exact.selection import peel
+from ..noise.selection import peel
+from ..privacy.split import split_units
 from .counts import digest, gaps, total, whole
 from .gate import LARGEST_WEIGHT, Gate
 

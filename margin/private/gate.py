@@ -11,17 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numbers import Number, exact, shown
-from ..account import Account
-from ..budget import ApproxDP, Budget, certified
-from ..counting import count
-from ..domain import Domain, View
-from ..entropy import Entropy
+from ..data.count import count
+from ..data.source import Source
+from ..domain.domain import Domain, View
 from ..errors import BudgetError, DomainError
-from ..event import Event, pure_epsilon
-from ..ledger import Ledger, Token
-from ..noise import ExponentialMechanism, noisy_sum
-from ..rounds import Rounds
-from ..source import Source
+from ..noise.entropy import Entropy
+from ..noise.laws import ExponentialMechanism, noisy_sum
+from ..privacy.account import Account
+from ..privacy.budget import ApproxDP, Budget, certified
+from ..privacy.event import Event, pure_epsilon
+from ..privacy.ledger import Ledger, Token
+from ..privacy.rounds import Rounds
 
 __all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..domain import Domain, View
-from ..sets import Baskets
-from ..walsh import sequency_order, transform
+from ..data.baskets import Baskets
+from ..domain.domain import Domain, View
+from ..queries.walsh import sequency_order, transform
 from .counts import LARGEST_TRUE, cut_off, total
 
 __all__ = ["LARGEST_LOSS", "few_counts", "holders", "lost", "read_baskets", "scaled_gaps", "truncated", "walsh"]

@@ -7,12 +7,12 @@ from math import isqrt, lcm
 import numpy as np
 
 from .._numbers import Number, exact, positive_integer
-from .._split import split_units
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
+from ..domain.marginal import Marginal
 from ..errors import DomainError
-from ..event import Event
-from ..exact.selection import peel
-from ..marginal import Marginal
+from ..noise.selection import peel
+from ..privacy.event import Event
+from ..privacy.split import split_units
 from .counts import whole
 from .gate import Gate, Integers
 from .item_counts import LARGEST_LOSS, few_counts, lost, read_baskets, scaled_gaps, truncated, walsh

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._numbers import Number
-from .._split import split_units
-from ..budget import Budget, PureDP
+from ..domain.marginal import Floats
 from ..errors import DomainError
-from ..event import Event
-from ..marginal import Floats
-from ..noise import ExponentialMechanism
+from ..noise.laws import ExponentialMechanism
+from ..privacy.budget import Budget, PureDP
+from ..privacy.event import Event
+from ..privacy.split import split_units
 from .gate import Gate, Integers
 from .strategy import Strategy, private_copies
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from .._numbers import Number
-from .._split import split_units
+from ..domain.marginal import Marginal
 from ..errors import DomainError
-from ..event import Event
-from ..marginal import Marginal
+from ..privacy.event import Event
+from ..privacy.split import split_units
 from .gate import Gate
 
 __all__ = ["Measures"]

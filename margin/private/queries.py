@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numbers import Number, positive_integer
-from .._split import split_units
-from ..budget import ApproxDP
-from ..domain import Domain
+from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
-from ..event import Event, pure_epsilon
-from ..noise import ExponentialMechanism
+from ..noise.laws import ExponentialMechanism
+from ..privacy.budget import ApproxDP
+from ..privacy.event import Event, pure_epsilon
+from ..privacy.rounds import Rounds
+from ..privacy.split import split_units
 from ..queries import BitTable, Conjunctions, Parities
 from ..queries import Queries as Workload
 from ..queries.bits import MAX_WORDS, Lines
-from ..rounds import Rounds
 from .counts import digest, whole
 from .gate import Gate, Integers
 

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numbers import Number, positive_integer
-from .._split import split_units
 from ..errors import DomainError
-from ..event import Event
-from ..exact.selection import peel
+from ..noise.selection import peel
+from ..privacy.event import Event
+from ..privacy.split import split_units
 from .gate import Integers
 from .item_counts import holders, read_baskets
 from .items import Items

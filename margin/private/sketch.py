@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from .._numbers import Number, positive_integer
 from ..errors import DomainError
-from ..event import Event
-from ..hashing import buckets
+from ..privacy.event import Event
+from ..sparse.hashing import buckets
 from .gate import Gate
 
 __all__ = ["Sketches"]

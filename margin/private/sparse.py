@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numbers import Number, positive_integer
-from ..axes import Axis, Leaves
-from ..domain import Domain
+from ..domain.domain import Domain
 from ..errors import DomainError
-from ..event import Event
-from ..exact.summaries import Keep
-from ..grid import Grid
-from ..noise import DiscreteLaplace
+from ..noise.kept_cells import Keep
+from ..noise.laws import DiscreteLaplace
+from ..privacy.event import Event
+from ..sparse.axes import Axis, Leaves
+from ..sparse.grid import Grid
 from .cell_counts import cells_in
 from .gate import Gate
 from .sparse_noise import MAX_KEPT, Kept, Largest, check_size, kept_cells, largest_cells

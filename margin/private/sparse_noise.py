@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..axes import nested
-from ..entropy import Entropy
 from ..errors import DomainError
-from ..exact.binomial import binomial
-from ..exact.priorities import code_of, grid_point, priorities
-from ..exact.summaries import Entering, Keep, More
-from ..exact.uniform import uniform
-from ..grid import Grid, among, distinct, in_order, ordered, without
-from ..noise import DiscreteLaplace, noisy_sum
+from ..noise.binomial import binomial
+from ..noise.entropy import Entropy
+from ..noise.kept_cells import Entering, Keep, More
+from ..noise.laws import DiscreteLaplace, noisy_sum
+from ..noise.priorities import code_of, grid_point, priorities
+from ..noise.uniform_integers import uniform
+from ..sparse.axes import nested
+from ..sparse.grid import Grid, among, distinct, in_order, ordered, without
 from .cell_counts import Cells, Counted
 
 __all__ = ["MAX_KEPT", "Kept", "Largest", "check_size", "empty_cells", "kept_cells", "largest_cells"]

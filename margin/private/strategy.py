@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..budget import Budget, Neighbours
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
 from ..errors import DomainError
+from ..privacy.budget import Budget, Neighbours
 from .counts import cut_off, within
 
 __all__ = ["Factor", "Strategy", "private_copies"]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain.domain import Domain
 from ..errors import DomainError
 
 __all__ = ["MAX_WORDS", "BitTable", "Lines", "Words", "pack_bits"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain.domain import Domain
 from ..errors import DomainError
 from ..solvers import BestResponse
 from .base import MAX_QUERIES, Integers, Queries, random_attributes

@@ -57,7 +57,7 @@ def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> In
     if not _has_numba():
         _count_plainly(words, lines, flipped, parity, counts)
         return counts
-    from . import kernels  # numba takes a second to import
+    from . import loops as kernels  # numba takes a second to import
 
     inside = min(words.shape[0], lines.size)
     block = words.shape[1] if inside * _BLOCK > 16 * _CACHE_WORDS else max(_BLOCK, _CACHE_WORDS // inside)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import View
+from ..domain.domain import View
+from ..domain.marginal import Marginal
 from ..errors import DomainError
-from ..marginal import Marginal
 from .base import Integers, Queries
 from .conjunctions import Conjunctions
 from .parities import Parities

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..budget import PureDP
-from ..domain import Domain, View
-from ..marginal import Floats, Marginal
-from ..plot import answered, noise_errors
+from ..domain.domain import Domain, View
+from ..domain.marginal import Floats, Marginal
+from ..plots.results import answered, noise_errors
+from ..privacy.budget import PureDP
 from ..synopses import ViewSynopsis
-from ..synopsis import Synopsis
+from ..synopses.synopsis import Synopsis
 from .words import in_words
 
 __all__ = ["content", "packed_marginal"]

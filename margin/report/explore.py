@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ..errors import FileError, MarginError
-from ..synopsis import Synopsis
+from ..synopses.synopsis import Synopsis
 from .content import content, packed_marginal
 from .page import page
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._replace import replacing
 from ..errors import FileError
-from ..synopsis import Synopsis
+from ..synopses.synopsis import Synopsis
 from .content import content
 
 __all__ = ["page", "write_report"]

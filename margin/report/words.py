@@ -2,9 +2,9 @@
 
 import math
 
-from .._conversion import epsilon_of
-from ..budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
-from ..statement import Statement
+from ..privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from ..privacy.conversion import epsilon_of
+from ..privacy.statement import Statement
 
 __all__ = ["in_words"]
 

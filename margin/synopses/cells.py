@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribute import UNSEEN
-from ..axes import Axis, Halves, Leaves, Pick, Tree
-from ..domain import Domain
+from ..domain.attribute import UNSEEN
+from ..domain.domain import Domain
+from ..domain.marginal import Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
-from ..marginal import Marginal
-from ..synopsis import Packed, Provenance, Synopsis
-from ..workload import Workload
+from ..sparse.axes import Axis, Halves, Leaves, Pick, Tree
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]
 

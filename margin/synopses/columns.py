@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain.domain import Domain
+from ..domain.marginal import Floats, Marginal
 from ..errors import DomainError
-from ..marginal import Floats, Marginal
 from ..queries import Queries
-from ..synopsis import Packed, Provenance, Synopsis
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
 

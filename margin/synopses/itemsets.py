@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..domain import Domain
+from ..domain.domain import Domain
+from ..domain.marginal import Floats, Marginal
 from ..errors import DomainError
-from ..marginal import Floats, Marginal
-from ..synopsis import Packed, Provenance, Synopsis
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ItemsetCounts"]
 

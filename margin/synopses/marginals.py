@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._tables import tables_of
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
+from ..domain.marginal import Floats, Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
-from ..marginal import Floats, Marginal
 from ..solvers import NonNegativity, ResidualConsistency, Tables
-from ..synopsis import Packed, Provenance, Synopsis
-from ..workload import Workload
+from .noisy_tables import tables_of
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["MarginalSynopsis"]
 

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attribute import UNSEEN
-from ..domain import Domain
+from ..domain.attribute import UNSEEN
+from ..domain.domain import Domain
+from ..domain.marginal import Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
-from ..hashing import buckets
-from ..marginal import Marginal
-from ..synopsis import Packed, Provenance, Synopsis
-from ..workload import Workload
+from ..sparse.hashing import buckets
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["SketchSynopsis"]
 

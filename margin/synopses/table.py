@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Domain
+from ..domain.domain import Domain
+from ..domain.marginal import Floats, Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
-from ..marginal import Floats, Marginal
-from ..synopsis import Packed, Provenance, Synopsis
-from ..workload import Workload
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["RangeCount", "TableSynopsis"]
 

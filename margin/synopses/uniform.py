@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
+from ..domain.marginal import Floats, Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError
-from ..marginal import Floats, Marginal
-from ..synopsis import Packed, Provenance, Synopsis
-from ..workload import Workload
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["UniformSynopsis"]
 

@@ -11,14 +11,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._tables import tables_of
-from ..describe import describe
-from ..domain import Domain, View
+from ..domain.domain import Domain, View
+from ..domain.marginal import Floats, Marginal
+from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
-from ..marginal import Floats, Marginal
 from ..solvers import Ladder, Newton, Population, Reconstruction, Rows, Solutions, Solver, Tables, coverage_error
-from ..synopsis import Packed, Provenance, Synopsis
-from ..workload import Workload
+from .describe import describe
+from .exports import to_mbi
+from .noisy_tables import tables_of
+from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ViewSynopsis"]
 
@@ -177,9 +178,7 @@ class ViewSynopsis(Synopsis):
         return self.population(n).codes.astype(np.int64)
 
     def to_mbi(self) -> tuple[Any, list[Any]]:
-        """The views for mbi 2.0; see `margin.interop.to_mbi`."""
-        from ..interop import to_mbi
-
+        """The views for mbi 2.0; see `margin.synopses.exports.to_mbi`."""
         return to_mbi(self)
 
     def summary(self) -> dict[str, str]:

@@ -4,11 +4,18 @@ import itertools
 
 import pytest
 
-from margin.designs.classes import UNKNOWN, Classes, class_counts, parallel_classes, read_classes, shipped_classes
+from margin.designs.covering.classes import (
+    UNKNOWN,
+    Classes,
+    class_counts,
+    parallel_classes,
+    read_classes,
+    shipped_classes,
+)
+from margin.designs.covering.recipes import MOST_POINTS, WIDEST
+from margin.designs.covering.search import anneal_classes
+from margin.designs.covering.table import table
 from margin.designs.groups import Group
-from margin.designs.recipes import MOST_POINTS, WIDEST
-from margin.designs.search import anneal_classes
-from margin.designs.table import table
 
 
 def are_classes(classes, v, width):

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.designs import best_known, covering, covering_design, de_caen_bound, schonheim_bound
-from margin.designs.known import _table
-from margin.designs.named import NAMED
-from margin.designs.pairs import pairs
-from margin.designs.recipes import MOST_POINTS, STRONGEST, WIDEST
-from margin.designs.shipped import shipped, shipped_copies
+from margin.designs import best_known, covering_design, de_caen_bound, schonheim_bound
+from margin.designs.covering import covering
+from margin.designs.covering.known import _table
+from margin.designs.covering.named import NAMED
+from margin.designs.covering.pairs import pairs
+from margin.designs.covering.recipes import MOST_POINTS, STRONGEST, WIDEST
+from margin.designs.covering.shipped import shipped, shipped_copies
+from margin.designs.covering.table import table
 from margin.designs.subsets import coverage
-from margin.designs.table import table
 
 EXACT = {
     (1, 1, 1): 1,

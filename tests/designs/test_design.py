@@ -11,11 +11,11 @@ from margin.designs import (
     schonheim_bound,
     transversal_design,
 )
-from margin.designs.arcs import maximal_arc
-from margin.designs.linear import linear_cover
-from margin.designs.spherical import spherical_geometry
-from margin.designs.transversal import transversal_cover
-from margin.designs.witt import witt_design
+from margin.designs.geometry.arcs import maximal_arc
+from margin.designs.geometry.linear import linear_cover
+from margin.designs.geometry.spherical import spherical_geometry
+from margin.designs.geometry.transversal import transversal_cover
+from margin.designs.geometry.witt import witt_design
 
 FANO = ((0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5))
 

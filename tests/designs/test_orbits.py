@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.designs import projective_geometry
-from margin.designs.groups import Permutations
-from margin.designs.kramer_mesner import orbit_cover
-from margin.designs.offline import kept, main
-from margin.designs.offline_copies import _annealed, _orbits
-from margin.designs.permutations import (
+from experiments.design_search.kramer_mesner import orbit_cover
+from experiments.design_search.offline import kept, main
+from experiments.design_search.offline_copies import _annealed, _orbits
+from experiments.design_search.permutations import (
     _closure,
     affine_line,
     affine_space,
@@ -24,10 +22,12 @@ from margin.designs.permutations import (
     whole_groups,
     wreath_product,
 )
-from margin.designs.set_orbits import light_cover, set_orbits
-from margin.designs.shipped import Shipped, read, read_copies
+from experiments.design_search.set_orbits import light_cover, set_orbits
+from margin.designs import projective_geometry
+from margin.designs.covering.shipped import Shipped, read, read_copies
+from margin.designs.covering.table import table
+from margin.designs.groups import Permutations
 from margin.designs.subsets import coverage
-from margin.designs.table import table
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.design_search.offline import kept, main
 from margin.designs import affine_geometry
-from margin.designs.annealing import smaller_by_annealing
-from margin.designs.bases import near_designs
-from margin.designs.greedy import greedy_cover, wanted_sets, wanted_subsets
+from margin.designs.covering.annealing import smaller_by_annealing
+from margin.designs.covering.greedy import greedy_cover, wanted_sets, wanted_subsets
+from margin.designs.covering.induced import induce
+from margin.designs.covering.reduction import drop_redundant, fill
+from margin.designs.covering.search import anneal
+from margin.designs.covering.shipped import Copies, Shipped, read, read_copies
+from margin.designs.geometry.bases import near_designs
 from margin.designs.groups import Group, orbits
-from margin.designs.induced import induce
-from margin.designs.offline import kept, main
-from margin.designs.reduction import drop_redundant, fill
-from margin.designs.search import anneal
-from margin.designs.shipped import Copies, Shipped, read, read_copies
 from margin.designs.subsets import coverage, ranks, subsets, unranked
 
 

@@ -8,11 +8,11 @@ import pytest
 
 import margin
 from margin import ZCDP, Adaptive, Auto, Domain, DomainError, PriView, PureDP, Residual, Workload
-from margin.mechanisms import _candidates
-from margin.mechanisms import adaptive as adaptive_module
-from margin.mechanisms._candidates import Candidates
-from margin.mechanisms._strength import Strength, learned
-from margin.mechanisms.adaptive import _CONTESTANTS, _contestants
+from margin.mechanisms.choosing import adaptive as adaptive_module
+from margin.mechanisms.choosing import candidates as _candidates
+from margin.mechanisms.choosing.adaptive import _CONTESTANTS, _contestants
+from margin.mechanisms.choosing.candidates import Candidates
+from margin.mechanisms.choosing.strength import Strength, learned
 from margin.private.choose import LARGEST_ANSWERS
 from margin.solvers import Newton, Tables
 from margin.testing import check_mechanism

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from margin import MarginError, PriView
 from margin.audit import audit, neighbours
 from margin.audit.black import claim_of, too_different
-from margin.budget import ZCDP, ApproxDP, Neighbours, PureDP
-from margin.domain import Domain
-from margin.entropy import SeededEntropy
-from margin.noise import DiscreteGaussian, DiscreteLaplace
+from margin.domain.domain import Domain
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
+from margin.privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})

@@ -8,9 +8,9 @@ import pytest
 from audit_checks import CELLS, DOMAIN, ITEMS, MOSTLY, Ask, Draw
 
 from margin.audit import audit, neighbours
-from margin.axes import Halves, Tree
-from margin.budget import ZCDP, ApproxDP, Neighbours, PureDP
+from margin.privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from margin.private import Keep, Largest, Private, Strategy
+from margin.sparse.axes import Halves, Tree
 
 pytestmark = pytest.mark.slow
 

@@ -12,13 +12,13 @@ from audit_checks import Ask
 from margin.audit import audit
 from margin.audit.grey import Player, Recorder, check_replay, check_tape
 from margin.audit.left import left
-from margin.budget import PureDP
-from margin.cli import main
+from margin.cli.main import main
 from margin.counting import plan
-from margin.domain import Domain
-from margin.entropy import SeededEntropy
+from margin.data.source import CodesSource
+from margin.domain.domain import Domain
+from margin.noise.entropy import SeededEntropy
+from margin.privacy.budget import PureDP
 from margin.private import Keep, Largest, cell_counts
-from margin.source import CodesSource
 
 pytestmark = pytest.mark.slow
 

@@ -16,9 +16,9 @@ from audit_checks import (
 from margin.audit.cost import apart, sparse_apart
 from margin.audit.law import Law
 from margin.audit.look import Violation
-from margin.entropy import SeededEntropy
-from margin.event import Event
-from margin.noise import DiscreteGaussian, DiscreteLaplace
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
+from margin.privacy.event import Event
 from margin.private import Largest
 
 pytestmark = pytest.mark.slow

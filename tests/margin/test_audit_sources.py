@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from margin import Sql
-from margin.domain import Domain
+from margin.domain.domain import Domain
 from margin.testing import check_source
 
 DOMAIN = Domain(

@@ -28,9 +28,9 @@ import margin
 from margin.audit import audit
 from margin.audit.left import left
 from margin.audit.look import Violation, difference, look
-from margin.budget import PureDP
-from margin.domain import Domain
+from margin.domain.domain import Domain
 from margin.errors import DataError
+from margin.privacy.budget import PureDP
 
 DOMAIN = Domain({"a": 2})
 _kept = []

@@ -33,8 +33,8 @@ from margin import (
     WeightedMarginals,
     Workload,
 )
-from margin.budget import Neighbours
-from margin.mechanisms.optimised_marginals import _cell_variances
+from margin.mechanisms.strategies.optimised_marginals import _cell_variances
+from margin.privacy.budget import Neighbours
 from margin.solvers import AbsoluteConsistency, JointProjection, MaximumConsistency, Newton, Simplex
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})

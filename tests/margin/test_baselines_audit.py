@@ -23,7 +23,7 @@ from margin import (
     Wavelet,
     WeightedMarginals,
 )
-from margin.budget import Neighbours
+from margin.privacy.budget import Neighbours
 from margin.solvers import AbsoluteConsistency, Newton
 from margin.testing import check_mechanism
 

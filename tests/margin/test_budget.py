@@ -13,21 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin._conversion import _best_for_epsilon, _best_for_rho, _log_inverse, epsilon_above, rho_below
-from margin.account import Account, Parts
-from margin.budget import (
-    UNIT,
-    ZCDP,
-    ApproxDP,
-    Budget,
-    Neighbours,
-    PureDP,
-    budget_from_json,
-    epsilon_of,
-    rho_of,
-)
 from margin.errors import BudgetError, MarginError
-from margin.noise import DiscreteGaussian, DiscreteLaplace
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
+from margin.privacy.account import Account, Parts
+from margin.privacy.budget import UNIT, ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_from_json, epsilon_of, rho_of
+from margin.privacy.conversion import _best_for_epsilon, _best_for_rho, _log_inverse, epsilon_above, rho_below
 
 BUDGETS: list[Budget] = [PureDP(1), PureDP("1/3"), ZCDP(0.5), ApproxDP(1, 1e-6), PureDP(1e-12), ZCDP(10**6)]
 every = pytest.mark.parametrize("budget", BUDGETS, ids=repr)

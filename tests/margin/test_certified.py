@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import noise
-from margin.entropy import SeededEntropy
-from margin.exact import magnitudes, selection
-from margin.exact.bernoulli import Coins, _reserve
-from margin.exact.certified import exponential, leading_bits, logistic, uniform_is_below
-from margin.exact.magnitudes import MagnitudeTable, cumulative_bounds
-from margin.noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.noise import magnitudes, selection
+from margin.noise.bernoulli import Coins, _reserve
+from margin.noise.certified import exponential, leading_bits, logistic, uniform_is_below
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.noise.magnitudes import MagnitudeTable, cumulative_bounds
 
 BITS = 600  # of the references
 

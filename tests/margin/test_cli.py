@@ -11,8 +11,8 @@ import pyarrow.parquet
 import pytest
 
 import margin
-from margin.cli import main
-from margin.progress import shown
+from margin.cli.main import main
+from margin.cli.progress import shown
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ import pyarrow.parquet
 import pytest
 
 import margin
-from margin.cli import _parser, main
-from margin.cli_common import painted
-from margin.progress import shown
+from margin.cli.common import painted
+from margin.cli.main import _parser, main
+from margin.cli.progress import shown
 
 
 def leaves(parser, name=""):
@@ -229,10 +229,10 @@ def test_options_that_do_not_exist_take_a_line(name, capsys):
 def test_an_interrupt_is_a_line_and_130(folder):
     """A real one, sent to a release that is at work."""
     code = (
-        "import sys, time, margin.cli\n"
+        "import sys, time, margin.cli.main\n"
         "def slow(*_, **__):\n    print('at work', flush=True)\n    time.sleep(60)\n"
         "margin.release = slow\n"
-        "sys.exit(margin.cli.main())"
+        "sys.exit(margin.cli.main.main())"
     )
     arguments = ["release", "people.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "x.margin"]
     # A terminal's Ctrl-C is not ignored, as it would be in a job in the background.
@@ -309,7 +309,7 @@ def test_progress_says_the_stage_and_on_a_terminal_the_time_left(terminal, monke
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
     for name in ("_PATIENCE", "_TERMINAL_PAUSE", "_FILE_PAUSE"):
-        monkeypatch.setattr(f"margin.progress.{name}", 0.01)
+        monkeypatch.setattr(f"margin.cli.progress.{name}", 0.01)
     log = logging.getLogger("margin")
 
     def until(text):

@@ -6,8 +6,8 @@ import pyarrow.parquet
 import pytest
 
 from margin import RecordSynopsis, load
-from margin.cli import main
-from margin.cli_mechanisms import MECHANISMS
+from margin.cli.main import main
+from margin.cli.mechanisms import MECHANISMS
 
 BUDGET = ["--epsilon", "20", "--replace-row"]
 RELEASE = ["release", "people.csv", "--domain", "domain.json", *BUDGET, "--mechanism", "dualquery"]

@@ -6,8 +6,8 @@ import pyarrow.csv
 import pytest
 
 import margin
-from margin.cli import main
-from margin.cli_written import written
+from margin.cli.main import main
+from margin.cli.written import written
 from margin.mechanisms import CountSketch, Dyadic, FilterPriority, HighPass, PriView, ThresholdSample
 
 RELEASE = ["release", "trips.csv", "--domain", "domain.json", "--epsilon", "5", "-o", "out.margin"]

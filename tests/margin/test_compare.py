@@ -7,10 +7,10 @@ import pytest
 
 import margin
 from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload
-from margin.cli import main
-from margin.cli_mechanisms import PLAIN
+from margin.cli.main import main
+from margin.cli.mechanisms import PLAIN
 from margin.compare import compare
-from margin.plot import plot_error, plot_marginal
+from margin.plots.results import plot_error, plot_marginal
 
 GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
 NARROW = PriView(views=[["age", "sex"]])

@@ -14,16 +14,16 @@ from scipy.special import ndtr
 import margin
 from margin import ZCDP, ApproxDP, BudgetError, Neighbours, Private, PureDP, Workload
 from margin.audit import audit
-from margin.budget import UNIT, CertifiedDP, epsilon_of
-from margin.composition import Moved, composed_epsilon, shifts, smooth_limits, smooth_rho
-from margin.domain import Domain
-from margin.exact import choices, loss
-from margin.exact.gaussian import gaussian_delta_above, gaussian_rho_below
-from margin.exact.loss import certified_epsilon
-from margin.exact.weights import Weights
-from margin.noise import DiscreteGaussian, DiscreteLaplace, SeededEntropy
-from margin.purchase import at_once
-from margin.source import CodesSource
+from margin.data.source import CodesSource
+from margin.domain.domain import Domain
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, SeededEntropy
+from margin.privacy import choices, loss
+from margin.privacy.budget import UNIT, CertifiedDP, epsilon_of
+from margin.privacy.composition import Moved, composed_epsilon, shifts, smooth_limits, smooth_rho
+from margin.privacy.gaussian import gaussian_delta_above, gaussian_rho_below
+from margin.privacy.loss import certified_epsilon
+from margin.privacy.purchase import at_once
+from margin.privacy.weights import Weights
 
 REPLACE = Neighbours.REPLACE_ROW
 

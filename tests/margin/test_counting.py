@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.counting import CountPlan, compiled, count, plan
-from margin.domain import Domain
+from margin.counting import CountPlan, compiled, plan
+from margin.data.count import count
+from margin.domain.domain import Domain
 from margin.errors import DataError, DomainError
 
 

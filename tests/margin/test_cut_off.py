@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 import margin
 from margin import ZCDP, Domain, PureDP, Strategy
-from margin.entropy import SeededEntropy
-from margin.exact.selection import ExponentialMechanism
+from margin.data.baskets import Baskets, SetSource
+from margin.data.source import CodesSource
+from margin.noise.entropy import SeededEntropy
+from margin.noise.selection import ExponentialMechanism
+from margin.privacy.rounds import Rounds
 from margin.private import Private, item_counts, queries
 from margin.private.counts import LARGEST_GAP, LARGEST_TRUE, cut_off, gaps, total
 from margin.private.item_counts import LARGEST_LOSS, lost, scaled_gaps, truncated, walsh
 from margin.queries import BitTable, Conjunctions, Parities
-from margin.rounds import Rounds
-from margin.sets import Baskets, SetSource
-from margin.source import CodesSource
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
 ITEMS = Domain({"item": {"size": 3}})
@@ -292,7 +292,7 @@ def test_a_source_with_bits_of_its_own_is_read_in_pieces_too(monkeypatch):
     domain = Domain(dict.fromkeys("abcd", 2))
     codes = np.random.default_rng(1).integers(0, 2, (300, 4))
     sparse = pytest.importorskip("scipy.sparse")
-    source = margin.source.open_source(sparse.csr_matrix(codes))
+    source = margin.data.source.open_source(sparse.csr_matrix(codes))
     asked = Parities(domain, [[0, 1], [2, 3]])
     whole = queries.counted(source, domain, asked)
     monkeypatch.setattr(queries, "MAX_WORDS", 8)

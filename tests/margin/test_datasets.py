@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from margin.counting import CountPlan
+from margin.data.opening import open_source
 from margin.datasets import people, people_domain
 from margin.errors import DomainError
-from margin.source import open_source
 
 
 def table_of(view, rows=20_000):

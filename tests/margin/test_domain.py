@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from margin.attribute import UNSEEN, Attribute
-from margin.domain import Domain
+from margin.domain.attribute import UNSEEN, Attribute
+from margin.domain.domain import Domain
 from margin.errors import DomainError, FileError
 
 INF = math.inf

@@ -26,14 +26,15 @@ from margin import (
     PureDP,
     SampledItems,
 )
-from margin.entropy import SeededEntropy
-from margin.mechanisms.dpsense import default_grid
+from margin.data.baskets import Baskets
+from margin.data.opening import open_source
+from margin.data.sets import Pairs, Transactions
+from margin.mechanisms.items.dpsense import default_grid
+from margin.noise.entropy import SeededEntropy
 from margin.private import Private
 from margin.private.item_counts import few_counts, scaled_gaps, truncated, walsh
-from margin.sets import Baskets, Pairs, Transactions
-from margin.source import open_source
+from margin.queries.walsh import sequency_order, transform
 from margin.testing import check_mechanism
-from margin.walsh import sequency_order, transform
 
 SETS = [[0, 1, 2, 3], [0], [0, 1], [], [4, 5], [0, 2, 4, 5, 6, 7]]
 ITEMS = Domain({"item": 8})

@@ -29,14 +29,14 @@ from margin import (
 )
 from margin._numbers import UNIT
 from margin.audit import audit
-from margin.budget import ZCDP, CertifiedDP
-from margin.entropy import SeededEntropy
-from margin.exact import selection
+from margin.data.opening import open_source
+from margin.noise import selection
+from margin.noise.entropy import SeededEntropy
+from margin.privacy.budget import ZCDP, CertifiedDP
+from margin.privacy.rounds import Rounds
 from margin.private.queries import scores_of
 from margin.queries import BitTable, Conjunctions, Parities
-from margin.rounds import Rounds
 from margin.solvers import Anneal, Greedy, Status
-from margin.source import open_source
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
@@ -418,7 +418,7 @@ def test_draws_follow_the_exponential_mechanism():
 def test_paper_mode_uses_the_published_accounting():
     budget = ApproxDP(1, "1e-3", **REPLACE)
     queries = Conjunctions.random(BINARY, 3, 60, 1)
-    from margin.mechanisms.dualquery import privacy
+    from margin.mechanisms.learning.dualquery import privacy
 
     gate = private(budget)
     synopsis = DualQuery.paper(queries=queries, samples=200).run(gate, None)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from margin import ApproxDP, BudgetError, Neighbours, PureDP
-from margin.budget import ZCDP, CertifiedDP, budget_from_json, certified, epsilon_of
-from margin.exact.loss import certified_epsilon, gaussian_epsilon
-from margin.mechanisms.dualquery import privacy
-from margin.rounds import Rounds
+from margin.mechanisms.learning.dualquery import privacy
+from margin.privacy.budget import ZCDP, CertifiedDP, budget_from_json, certified, epsilon_of
+from margin.privacy.loss import certified_epsilon, gaussian_epsilon
+from margin.privacy.rounds import Rounds
 
 KDD = {"n": 494_021, "step": 1.2, "rounds": 170, "samples": 1750, "delta": 1e-3}
 

@@ -28,14 +28,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kinds import BERLIN, DECLARED, KINDS, NOON, UTC
 
-from margin import encode, files, sets, source, sql, units
-from margin.attribute import UNSEEN, Attribute
-from margin.counting import count
-from margin.domain import Domain
+from margin.data import encode, files, sets, source, sql, units
+from margin.data.count import count
+from margin.data.opening import open_source
+from margin.data.sql import Sql
+from margin.domain.attribute import UNSEEN, Attribute
+from margin.domain.domain import Domain
+from margin.domain.values import identity, standard, telling, written
 from margin.errors import DataError, DomainError
-from margin.source import open_source
-from margin.sql import Sql
-from margin.values import identity, standard, telling, written
 
 ROWS = 900  # of a table: 120 tables of 900 rows are more than 10**5 cases
 KEY = bytes(range(16))

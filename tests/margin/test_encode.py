@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from margin import encode
-from margin.attribute import UNSEEN, Attribute
-from margin.domain import Domain
-from margin.encode import Encoder, check_type, code_type, encode_batches, locate, quietly
+from margin.data import encode
+from margin.data.encode import Encoder, check_type, code_type, encode_batches, locate, quietly
+from margin.domain.attribute import UNSEEN, Attribute
+from margin.domain.domain import Domain
 from margin.errors import DataError
 
 INF = math.inf

@@ -22,11 +22,11 @@ from kinds import DECLARED, KINDS
 
 import margin
 from margin import DataError, Domain, Sql
-from margin.cli import main
-from margin.counting import count
-from margin.source import open_source
-from margin.units import bound, identities
-from margin.values import identity
+from margin.cli.main import main
+from margin.data.count import count
+from margin.data.opening import open_source
+from margin.data.units import bound, identities
+from margin.domain.values import identity
 
 KEY = bytes(range(16))
 

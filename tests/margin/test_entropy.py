@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from margin import entropy
-from margin.entropy import Entropy, SeededEntropy, SystemEntropy
 from margin.errors import MarginError
+from margin.noise import entropy
+from margin.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 
 
 def test_only_the_system_is_private():
@@ -76,7 +76,9 @@ def test_global_seeds_change_nothing():
 
 
 def test_the_hash_seed_changes_nothing():
-    script = "from margin.entropy import *; print(SeededEntropy(3).take(16).hex(), SystemEntropy().take(16).hex())"
+    script = (
+        "from margin.noise.entropy import *; print(SeededEntropy(3).take(16).hex(), SystemEntropy().take(16).hex())"
+    )
     runs = [
         subprocess.run(
             [sys.executable, "-W", "ignore", "-c", script],

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from margin import Domain, PureDP, mechanisms
-from margin.describe import describe
-from margin.entropy import SeededEntropy
+from margin.data.source import CodesSource
 from margin.mechanisms import (
     MWEM,
     Adaptive,
@@ -57,14 +56,15 @@ from margin.mechanisms import (
     Wavelet,
     WeightedMarginals,
 )
+from margin.noise.entropy import SeededEntropy
+from margin.privacy.statement import Statement
 from margin.private import Private
 from margin.private.sparse_noise import Kept
 from margin.queries import Conjunctions
 from margin.solvers import Greedy, Newton
-from margin.source import CodesSource
-from margin.statement import Statement
 from margin.store import _KINDS
-from margin.synopsis import Provenance
+from margin.synopses.describe import describe
+from margin.synopses.synopsis import Provenance
 
 PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
 BITS = Domain(dict.fromkeys("abcdef", 2))

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import margin
 from margin import Domain, MarginError, PriView, PureDP
-from margin.account import Account
-from margin.budget import Neighbours, budget_from_json
-from margin.ledger import Ledger
+from margin.privacy.account import Account
+from margin.privacy.budget import Neighbours, budget_from_json
+from margin.privacy.ledger import Ledger
 
 MANY = int(os.environ.get("MARGIN_FUZZ", "1"))
 SECRET = "s3cr3t"

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 
 import margin
-from margin import PureDP, account, audit, budget, ledger, noise, private, testing
+from margin import PureDP, audit, noise, private, testing
 from margin.audit.grey import Recorder
-from margin.budget import ZCDP, Neighbours
-from margin.domain import Domain
-from margin.entropy import SeededEntropy
+from margin.data.opening import open_source
+from margin.domain.domain import Domain
+from margin.noise.entropy import SeededEntropy
+from margin.privacy import account, budget, ledger
+from margin.privacy.budget import ZCDP, Neighbours
+from margin.privacy.rounds import Rounds
 from margin.private.sparse_noise import Kept
 from margin.queries import Conjunctions
-from margin.rounds import Rounds
-from margin.source import open_source
 
 PACKAGE = Path(margin.__file__).parent
 TEXT = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()

@@ -17,14 +17,14 @@ import pytest
 
 import margin
 from margin import ZCDP, ApproxDP, BudgetError, Domain, DomainError, PureDP, Strategy
-from margin.axes import Leaves, Level, Tree
-from margin.budget import Neighbours
-from margin.entropy import SeededEntropy
+from margin.data.source import CodesSource
+from margin.noise.entropy import SeededEntropy
+from margin.privacy.budget import Neighbours
+from margin.privacy.rounds import Rounds
 from margin.private import Keep, Private
 from margin.private.strategy import Factor
 from margin.queries import Conjunctions, Parities
-from margin.rounds import Rounds
-from margin.source import CodesSource
+from margin.sparse.axes import Leaves, Level, Tree
 
 DOMAIN = Domain({"a": 2, "b": 2})
 ITEMS = Domain(dict.fromkeys("xyz", 2))

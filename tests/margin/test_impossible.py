@@ -38,7 +38,7 @@ from margin import (
     release,
     simulate,
 )
-from margin.cli import main
+from margin.cli.main import main
 from margin.errors import DomainError
 from margin.queries import Conjunctions
 from margin.solvers import (

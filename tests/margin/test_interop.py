@@ -11,8 +11,9 @@ import pytest
 
 import margin
 from margin import DataError, Domain, DomainError, FileError, Marginal, PriView, PureDP
-from margin.estimate import from_measurements
-from margin.interop import to_arrow, to_json, to_mbi_constraints, to_pandas, to_polars, to_xarray
+from margin.domain.exports import to_arrow, to_json, to_pandas, to_polars, to_xarray
+from margin.synopses.estimate import from_measurements
+from margin.synopses.exports import to_mbi_constraints
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
@@ -126,7 +127,7 @@ import sys
 import mbi
 import numpy as np
 import margin
-from margin.interop import to_mbi
+from margin.synopses.exports import to_mbi
 
 synopsis = margin.load(sys.argv[1])
 domain, measurements = to_mbi(synopsis)
@@ -146,7 +147,7 @@ MBI_RULES = """
 import mbi
 import numpy as np
 import margin
-from margin.interop import to_mbi, to_mbi_constraints
+from margin.synopses.exports import to_mbi, to_mbi_constraints
 
 rng = np.random.default_rng(0)
 age = rng.integers(0, 3, 5_000)

@@ -9,7 +9,7 @@ import pytest
 
 import margin
 from margin import FileError, Ledger, PureDP
-from margin.cli import main
+from margin.cli.main import main
 from margin.mechanisms import Flat
 
 FILES = {"release.py", "gate.py", "ledger.py", "_ledger_file.py"}

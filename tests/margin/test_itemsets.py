@@ -8,10 +8,10 @@ import scipy.sparse
 
 import margin
 from margin import ZCDP, CountSketch, DiffPart, Domain, DomainError, Neighbours, PrivBasis, PureDP
-from margin.entropy import SeededEntropy
-from margin.hashing import buckets
+from margin.data.opening import open_source
+from margin.noise.entropy import SeededEntropy
 from margin.private import Private
-from margin.source import open_source
+from margin.sparse.hashing import buckets
 from margin.testing import check_mechanism
 
 SIX = Domain(dict.fromkeys("abcdef", 2))

@@ -15,12 +15,13 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, ApproxDP, BudgetError, FileError, PriView, PureDP, Statement, _ledger_file
-from margin.budget import Neighbours
-from margin.entropy import SeededEntropy
-from margin.ledger import Ledger, Token
+from margin import ZCDP, ApproxDP, BudgetError, FileError, PriView, PureDP, Statement
+from margin.data.opening import open_source
+from margin.noise.entropy import SeededEntropy
+from margin.privacy import ledger_file as _ledger_file
+from margin.privacy.budget import Neighbours
+from margin.privacy.ledger import Ledger, Token
 from margin.private import Private
-from margin.source import open_source
 
 CODES = np.array([[0, 1], [1, 1], [1, 0]])
 DOMAIN = margin.Domain({"a": 2, "b": 2})
@@ -269,7 +270,7 @@ def test_a_read_only_connection_is_explained(ledger, monkeypatch):
 
 
 def test_a_locked_ledger_waits_and_then_refuses(ledger, monkeypatch):
-    monkeypatch.setattr("margin._ledger_file._WAIT", 0.05)
+    monkeypatch.setattr("margin.privacy.ledger_file._WAIT", 0.05)
     holder = sqlite3.connect(ledger.path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     with pytest.raises(FileError, match="locked"):
@@ -383,7 +384,7 @@ def test_eight_processes_never_overspend(tmp_path):
 
 
 def run(*arguments, code=0):
-    from margin.cli import main
+    from margin.cli.main import main
 
     assert main([str(argument) for argument in arguments]) == code
 

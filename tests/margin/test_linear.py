@@ -14,12 +14,12 @@ from margin import ZCDP, BudgetError, DomainError, Private, PureDP, Strategy
 from margin._numbers import UNIT
 from margin.audit import audit
 from margin.audit.law import cost
-from margin.budget import Neighbours
-from margin.domain import Domain
-from margin.entropy import SeededEntropy
-from margin.noise import DiscreteGaussian, DiscreteLaplace
+from margin.data.opening import open_source
+from margin.domain.domain import Domain
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
+from margin.privacy.budget import Neighbours
 from margin.private.strategy import Factor
-from margin.source import open_source
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})

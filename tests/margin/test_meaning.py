@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kinds import DECLARED, KINDS
 
-from margin.attribute import UNSEEN, Attribute
-from margin.domain import Domain
-from margin.source import open_source
-from margin.values import identity
+from margin.data.opening import open_source
+from margin.domain.attribute import UNSEEN, Attribute
+from margin.domain.domain import Domain
+from margin.domain.values import identity
 
 INFINITY = "infinite"
 NOTHING = "nothing"

@@ -26,19 +26,21 @@ from audit_checks import (
     check_pure_epsilon,
 )
 
-from margin import event, units
 from margin._numbers import UNIT
-from margin.account import Account
 from margin.audit import audit
 from margin.audit.grey import Player, Recorder, Violation, outcome
-from margin.axes import Tree
-from margin.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from margin.counting import CountPlan
-from margin.domain import Domain
-from margin.entropy import SeededEntropy
+from margin.data import units
+from margin.data.opening import open_source
+from margin.domain.domain import Domain
 from margin.errors import DataError
-from margin.exact.summaries import Entering
-from margin.noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.noise.entropy import SeededEntropy
+from margin.noise.kept_cells import Entering
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.privacy import event
+from margin.privacy.account import Account
+from margin.privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
+from margin.privacy.rounds import Rounds
 from margin.private import (
     Keep,
     Largest,
@@ -58,8 +60,7 @@ from margin.private import (
 )
 from margin.private.strategy import Factor
 from margin.queries import Conjunctions
-from margin.rounds import Rounds
-from margin.source import open_source
+from margin.sparse.axes import Tree
 from margin.testing import check_source
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})

@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from margin import noise
-from margin.entropy import SeededEntropy, SystemEntropy
 from margin.errors import MarginError
-from margin.exact.geometric import Geometric, quotient, tail
-from margin.exact.selection import peel
-from margin.noise import (
+from margin.noise.entropy import SeededEntropy, SystemEntropy
+from margin.noise.geometric import Geometric, quotient, tail
+from margin.noise.laws import (
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
@@ -31,6 +30,7 @@ from margin.noise import (
     discrete_laplace,
     noisy_sum,
 )
+from margin.noise.selection import peel
 
 ALARM = 5e-9
 Z = stats.norm.isf(ALARM / 2)

@@ -8,9 +8,9 @@ import pytest
 
 import margin
 from margin import ZCDP, ApproxDP, DomainError, MarginError, Neighbours, PriView, PureDP, Workload
-from margin.cli import main
-from margin.mechanisms.priview import BestViews
-from margin.plan_plot import errors_by_limit
+from margin.cli.main import main
+from margin.mechanisms.views.priview import BestViews
+from margin.plots.plan import errors_by_limit
 
 DOMAIN = margin.Domain({"age": 10, "sex": 2, "region": 5, "income": 6, "smokes": 2, "job": 8})
 BUDGETS = [PureDP(1), ZCDP("0.2"), ApproxDP(1, "1e-6"), PureDP("0.1", neighbours=Neighbours.REPLACE_ROW)]

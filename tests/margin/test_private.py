@@ -12,16 +12,16 @@ import margin
 from margin import ZCDP, BudgetError, DataError, Domain, DomainError, Private, PureDP
 from margin._numbers import UNIT
 from margin.audit.law import cost
-from margin.axes import Leaves, Tree
-from margin.budget import Neighbours
-from margin.entropy import SeededEntropy
-from margin.noise import DiscreteGaussian, DiscreteLaplace, noisy_sum
+from margin.data.baskets import Baskets
+from margin.data.opening import open_source
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, noisy_sum
+from margin.privacy.budget import Neighbours
+from margin.privacy.statement import Statement
 from margin.private import Keep, Largest
 from margin.private.item_counts import truncated
 from margin.report.words import in_words
-from margin.sets import Baskets
-from margin.source import open_source
-from margin.statement import Statement
+from margin.sparse.axes import Leaves, Tree
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2})
 CODES = np.array([[0, 0, 0], [0, 2, 1], [1, 1, 1], [1, 1, 0]])

@@ -8,7 +8,7 @@ import pytest
 import margin
 from margin import ZCDP, PriView, PureDP
 from margin.designs import covering_design
-from margin.mechanisms.priview import noise_error
+from margin.mechanisms.views.priview import noise_error
 from margin.solvers import JointProjection, Newton, ResidualConsistency, Tables
 
 

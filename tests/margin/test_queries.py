@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from margin import DataError, Domain, DomainError, PackedSource, SparseSource
+from margin.data.opening import open_source
 from margin.queries import BitTable, Conjunctions, Parities, counting
-from margin.source import open_source
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 5, "e": 2, "f": 1})
 BINARY = Domain(dict.fromkeys("abcdefg", 2))

@@ -22,7 +22,7 @@ from margin import (
     ViewSynopsis,
     Workload,
 )
-from margin.budget import certified
+from margin.privacy.budget import certified
 from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status
 
 VIEWS = [["age", "sex", "region"], ["sex", "children"], ["region", "children", "income"]]

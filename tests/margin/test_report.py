@@ -16,10 +16,10 @@ import scipy.sparse
 
 import margin
 from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
-from margin.cli import main
+from margin.cli.main import main
+from margin.privacy.statement import Statement
 from margin.report import explore, write_report
 from margin.report.words import in_words
-from margin.statement import Statement
 
 VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 

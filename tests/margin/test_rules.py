@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from margin.domain import Domain
+from margin.domain.domain import Domain
 from margin.errors import DomainError
 
 PEOPLE = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import margin
-from margin.files import quoted
-from margin.scratch import scratch
+from margin.data.files import quoted
+from margin.data.scratch import scratch
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals of POSIX")
 
@@ -62,7 +62,7 @@ def test_a_folder_of_the_users_own_is_left_alone(parent, name, lock):
 
 CHILD = """
 import os, signal, sys
-from margin.scratch import scratch
+from margin.data.scratch import scratch
 {before}
 with scratch() as folder:
     (folder / "rows").write_text("secret")
@@ -115,7 +115,7 @@ def test_who_ignores_sigterm_goes_on(parent):
 def test_what_is_left_open_is_removed_at_exit(parent):
     process, _ = child(parent, then="sys.exit(0)")
     assert ended(process, None) == 0 and not os.listdir(parent)
-    code = "from margin.scratch import scratch; open_ = scratch(); print(open_.__enter__(), flush=True)"
+    code = "from margin.data.scratch import scratch; open_ = scratch(); print(open_.__enter__(), flush=True)"
     subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(parent)}, check=True)
     assert not os.listdir(parent)
 

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 from margin import ZCDP, ApproxDP, Domain, PureDP, Strategy
-from margin.axes import Halves, Leaves, Tree
-from margin.budget import Neighbours
-from margin.entropy import SeededEntropy
-from margin.noise import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.data.source import CodesSource
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
+from margin.privacy.budget import Neighbours
+from margin.privacy.rounds import Rounds
 from margin.private import Keep, Private, items, queries
 from margin.private.choose import Choices
 from margin.private.gate import Gate
@@ -27,8 +28,7 @@ from margin.private.queries import Queries
 from margin.private.sets import Sets
 from margin.private.sketch import Sketches
 from margin.queries import Conjunctions, Parities
-from margin.rounds import Rounds
-from margin.source import CodesSource
+from margin.sparse.axes import Halves, Leaves, Tree
 
 TABLE = Domain({"a": 2, "b": 3, "c": 2})
 ITEMS = Domain(dict.fromkeys("vwxyz", 2))

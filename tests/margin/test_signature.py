@@ -13,7 +13,7 @@ import pytest
 
 import margin
 from margin import FileError, PureDP, signature, store
-from margin.cli import main
+from margin.cli.main import main
 
 DOMAIN = margin.Domain({"a": 2})
 TABLE = {"a": [0, 1, 1, 0] * 10}

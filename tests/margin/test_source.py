@@ -20,13 +20,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin import source as source_module
 from margin.counting import CountPlan
-from margin.domain import Domain
-from margin.encode import code_type
+from margin.data import source as source_module
+from margin.data.encode import code_type
+from margin.data.opening import open_source
+from margin.data.source import CodesSource, ColumnsSource, FileSource, FrameSource, Source
+from margin.data.sql import Sql
+from margin.domain.domain import Domain
 from margin.errors import DataError
-from margin.source import CodesSource, ColumnsSource, FileSource, FrameSource, Source, open_source
-from margin.sql import Sql
 
 SECRET = "s3cr3t"
 DOMAIN = Domain(
@@ -601,7 +602,7 @@ def test_batches_are_bounded(monkeypatch, tmp_path):
 
 def test_heavy_libraries_are_loaded_when_they_are_used():
     program = (
-        "import sys; import margin.source as s, margin.suggest; s.open_source('x.csv'); "
+        "import sys; import margin.data.source as s, margin.data.suggest; s.open_source('x.csv'); "
         "sys.exit(any(name in sys.modules for name in ('duckdb', 'pyarrow', 'polars')))"
     )
     alone = "import sys, types; sys.modules['margin'] = m = types.ModuleType('margin'); m.__path__ = [{!r}]; "
@@ -612,7 +613,7 @@ def test_heavy_libraries_are_loaded_when_they_are_used():
 PASS = """
 import resource, sys
 from margin.domain import Domain
-from margin.source import open_source
+from margin.data.source import open_source
 domain = Domain({f"x{i}": 2 for i in range(8)})
 print(sum(len(batch["x0"]) for batch in open_source(sys.argv[1]).batches(domain)))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

@@ -20,14 +20,16 @@ from engines import assert_equal, by_hand, example
 from kinds import DECLARED, KINDS
 
 import margin
-from margin import DataError, Domain, SparkSource, axes, grid, spark, spark_tasks
-from margin.axes import Halves, Leaves, Tree
-from margin.counting import count
-from margin.grid import Grid, ordered
+from margin import DataError, Domain, SparkSource
+from margin.data import spark, spark_tasks
+from margin.data.count import count
+from margin.data.opening import open_source
+from margin.data.units import bound
+from margin.domain.values import identity
 from margin.private.cell_counts import cells_in
-from margin.source import open_source
-from margin.units import bound
-from margin.values import identity
+from margin.sparse import axes, grid
+from margin.sparse.axes import Halves, Leaves, Tree
+from margin.sparse.grid import Grid, ordered
 
 KEY = bytes(range(16))
 

@@ -29,18 +29,18 @@ from margin import (
     PureDP,
     ThresholdSample,
 )
-from margin.axes import Halves, Leaves, Pick, Tree, nested
-from margin.entropy import SeededEntropy
-from margin.exact import summaries
-from margin.exact.binomial import binomial, cumulative
-from margin.exact.summaries import Entering, Keep, More
-from margin.exact.uniform import uniform, uniform_below
-from margin.grid import Grid, among, in_order, merged, ordered
-from margin.mechanisms.summaries import least_theta
-from margin.noise import DiscreteLaplace
+from margin.data.opening import open_source
+from margin.mechanisms.sparse.summaries import least_theta
+from margin.noise import kept_cells as summaries
+from margin.noise.binomial import binomial, cumulative
+from margin.noise.entropy import SeededEntropy
+from margin.noise.kept_cells import Entering, Keep, More
+from margin.noise.laws import DiscreteLaplace
+from margin.noise.uniform_integers import uniform, uniform_below
 from margin.private import cell_counts, sparse_noise
 from margin.private.sparse_noise import Largest, empty_cells, kept_cells, largest_cells
-from margin.source import open_source
+from margin.sparse.axes import Halves, Leaves, Pick, Tree, nested
+from margin.sparse.grid import Grid, among, in_order, merged, ordered
 from margin.testing import check_mechanism
 
 RUNS = int(os.environ.get("MARGIN_SUMMARIES", 2000))

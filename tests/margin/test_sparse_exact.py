@@ -21,17 +21,17 @@ from hypothesis import strategies as st
 
 import margin
 from margin import Domain, PureDP
-from margin.axes import Leaves, Tree, nested
-from margin.entropy import SeededEntropy
-from margin.exact import priorities as ranks
-from margin.exact import summaries
-from margin.exact.priorities import code_of, grid_point, priorities
-from margin.exact.summaries import Entering, Keep, More
-from margin.grid import Grid
+from margin.data.source import CodesSource
 from margin.mechanisms import FilterPriority, PrioritySample
+from margin.noise import kept_cells as summaries
+from margin.noise import priorities as ranks
+from margin.noise.entropy import SeededEntropy
+from margin.noise.kept_cells import Entering, Keep, More
+from margin.noise.priorities import code_of, grid_point, priorities
 from margin.private import Private, sparse_noise
 from margin.private.sparse_noise import Largest, kept_cells, largest_cells
-from margin.source import CodesSource
+from margin.sparse.axes import Leaves, Tree, nested
+from margin.sparse.grid import Grid
 
 RATIO = F(1, 3)  # exp(-epsilon): noise x has a probability proportional to RATIO**|x|
 

@@ -14,14 +14,14 @@ import pytest
 from held import Scattered
 from scipy import stats
 
-from margin.axes import Halves, Leaves, Tree, nested
-from margin.entropy import SeededEntropy
-from margin.exact.summaries import Keep
-from margin.grid import Grid
-from margin.noise import DiscreteLaplace
+from margin.noise.entropy import SeededEntropy
+from margin.noise.kept_cells import Keep
+from margin.noise.laws import DiscreteLaplace
 from margin.private import sparse_noise
 from margin.private.cell_counts import Counted
 from margin.private.sparse_noise import Largest, kept_cells, largest_cells
+from margin.sparse.axes import Halves, Leaves, Tree, nested
+from margin.sparse.grid import Grid
 
 RUNS = int(os.environ.get("MARGIN_REPETITIONS", 800))
 FAR = 7.0

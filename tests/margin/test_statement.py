@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import margin
 from margin import ApproxDP, Bound, BudgetError, Domain, DomainError, Neighbours, PureDP, Statement
-from margin.budget import CertifiedDP
-from margin.cli import main
+from margin.cli.main import main
 from margin.mechanisms import Flat
-from margin.statement import digest
+from margin.privacy.budget import CertifiedDP
+from margin.privacy.statement import digest
 
 TABLE = {"id": ["x", "x", "y", "z"], "a": [0, 1, 1, 0]}
 DOMAIN = Domain({"a": 2})

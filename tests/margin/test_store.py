@@ -12,7 +12,7 @@ import pytest
 
 import margin
 from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation, ViewSynopsis
-from margin.budget import certified
+from margin.privacy.budget import certified
 from margin.solvers import Newton, Solution, Status
 from margin.store import _CHECKSUMS, _MANIFEST, _SIGNATURE
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.domain import DRAFT, Domain
+from margin.data.opening import open_source
+from margin.data.suggest import _bins, suggest_domain
+from margin.domain.domain import DRAFT, Domain
 from margin.errors import DataError, DomainError
-from margin.source import open_source
-from margin.suggest import _bins, suggest_domain
 
 rng = np.random.default_rng(11)
 MANY = [f"w{number:03}" for number in range(300)]

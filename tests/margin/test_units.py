@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 import margin
 from margin import BudgetError, DataError, Domain, DomainError, Neighbours, PriView, PureDP
 from margin.audit.grey import Player, Recorder, Violation, outcome
-from margin.counting import count
-from margin.encode import ROWS
-from margin.entropy import SeededEntropy
-from margin.source import open_source
-from margin.units import BoundedSource, bound, order
+from margin.data.count import count
+from margin.data.encode import ROWS
+from margin.data.opening import open_source
+from margin.data.units import BoundedSource, bound, order
+from margin.noise.entropy import SeededEntropy
 
 DOMAIN = Domain({"a": 4, "b": 3})
 VIEWS = [("a", "b"), ("b",)]
@@ -55,7 +55,7 @@ def test_the_order_of_the_rows_does_not_matter(rows, random):
 
 def test_equal_hashes_do_not_let_other_rows_decide(monkeypatch):
     """All hashes are made equal: then the codes say which rows come first, wherever they stand and whoever else is."""
-    monkeypatch.setattr("margin.units.order", lambda units, codes, key: np.zeros(len(units), np.int64))
+    monkeypatch.setattr("margin.data.units.order", lambda units, codes, key: np.zeros(len(units), np.int64))
     mine = [(7, a, b) for a in (3, 1, 2) for b in (2, 0, 1)]
     rng = np.random.default_rng(1)
     for others in ([], [(9, 0, 0)] * 5, [(person, 3, 2) for person in range(5000) if person != 7]):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Tables, newton, sampling
-from margin.solvers import dual as dual_module
+from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Tables
 from margin.solvers.basis import transform
+from margin.solvers.reconstruct import dual as dual_module
+from margin.solvers.reconstruct import newton, sampling
 
 VIEWS = [(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5), (0, 5), (1, 4), (2, 3)]
 ASKED = list(itertools.combinations(range(6), 4))
@@ -56,7 +57,7 @@ def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkey
         monkeypatch.setattr(dual_module, "_MOST_SUMMED", 0)
         monkeypatch.setattr(sampling, "PROBES", 50_000)  # deviations are right to 0.3 %
     if way == "compiled":
-        loops = pytest.importorskip("margin.solvers.kernels")
+        loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")
         monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
         solution = Newton().solve(Batch.pack([problem]))[0]
     else:

@@ -21,7 +21,7 @@ def consistent(seed, **options) -> Tables:
 @pytest.fixture(scope="module")
 def kernels():
     pytest.importorskip("numba")
-    from margin.solvers import kernels
+    from margin.solvers.reconstruct import newton_loops as kernels
 
     return kernels
 
@@ -174,7 +174,7 @@ def test_exact_targets_that_contradict_each_other_are_told(kernels):
 
 
 def test_compiled_exponentials_are_right_to_rounding(kernels):
-    from margin.solvers.loops import exponentials
+    from margin.solvers.compiled import exponentials
 
     values = -np.linspace(0.0, 700.0, 20_001)
     result = values.copy()
@@ -183,10 +183,10 @@ def test_compiled_exponentials_are_right_to_rounding(kernels):
 
 
 def test_a_small_call_never_loads_the_compiler(monkeypatch):
-    monkeypatch.delitem(sys.modules, "margin.solvers.kernels", raising=False)
+    monkeypatch.delitem(sys.modules, "margin.solvers.reconstruct.newton_loops", raising=False)
     tables = consistent(1, sizes=(2,) * 6, count=6)
     Newton().solve(Batch.of(tables, list(itertools.combinations(range(6), 3))))
-    assert "margin.solvers.kernels" not in sys.modules
+    assert "margin.solvers.reconstruct.newton_loops" not in sys.modules
 
 
 def test_a_single_problem_uses_the_compiled_loops_that_are_there(kernels, monkeypatch):
@@ -199,7 +199,7 @@ def test_a_single_problem_uses_the_compiled_loops_that_are_there(kernels, monkey
 
 def test_without_numba_numpy_does_it_all(monkeypatch):
     monkeypatch.setattr(threads_module, "PATIENCE", 0.0)
-    monkeypatch.setitem(sys.modules, "margin.solvers.kernels", None)
+    monkeypatch.setitem(sys.modules, "margin.solvers.reconstruct.newton_loops", None)
     tables = consistent(1, sizes=(2,) * 6, count=6)
     assert len(Newton().solve(Batch.of(tables, [(0, 1, 2), (3, 4, 5)]))) == 2
 

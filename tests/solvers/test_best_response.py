@@ -23,8 +23,8 @@ from margin.solvers import (
     Response,
     Status,
 )
-from margin.solvers.presolve import compress, merge, presolve
-from margin.solvers.programme import Programme
+from margin.solvers.response.presolve import compress, merge, presolve
+from margin.solvers.response.programme import Programme
 
 EXACT = [Enumerate(), Milp(), ByComponents(), ByComponents(tiny=2, sparse=99.0), Pulp(), Highs(), Pulp(solver="HiGHS")]
 EXACT += [Pulp(solver="SCIP_PY")]
@@ -319,17 +319,17 @@ def test_a_missing_solver_of_pulp_is_a_status(name):
 @pytest.mark.parametrize(("solver", "module"), [(Highs(), "highspy"), (CpSat(), "ortools"), (MaxSat(), "pysat")])
 def test_a_missing_package_is_a_status(monkeypatch, solver, module):
     monkeypatch.setitem(__import__("sys").modules, module, None)
-    monkeypatch.setattr("margin.solvers.apart.available", lambda name: False)
+    monkeypatch.setattr("margin.solvers.response.apart.available", lambda name: False)
     response = solver.solve(dense())
     assert response.status is Status.MISSING and module in response.detail
 
 
 def test_a_process_that_crashes_is_a_failure(monkeypatch):
     pytest.importorskip("ortools")
-    monkeypatch.setattr("margin.solvers.apart.sys.executable", "/bin/false")
+    monkeypatch.setattr("margin.solvers.response.apart.sys.executable", "/bin/false")
     response = CpSat().solve(dense())
     assert response.status is Status.FAILED and "code 1" in response.detail and response.record is None
-    monkeypatch.setattr("margin.solvers.apart.sys.executable", "/no/such/python")
+    monkeypatch.setattr("margin.solvers.response.apart.sys.executable", "/no/such/python")
     assert CpSat().solve(dense()).status is Status.FAILED
 
 
@@ -499,7 +499,7 @@ def test_bad_parts_are_refused():
 
 
 def test_the_compiled_loops_are_the_written_ones():
-    from margin.solvers import response_kernels as kernels
+    from margin.solvers.response import loops as kernels
 
     rng = np.random.default_rng(9)
     small = compress(instance_of(rng, attributes=6, terms=15, constraints=2)).instance

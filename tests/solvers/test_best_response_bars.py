@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import Anneal, BestResponse, ByComponents, Greedy, Highs, Milp, Pulp, Status
-from margin.solvers.presolve import presolve
+from margin.solvers.response.presolve import presolve
 
 
 def random_instance(attributes, samples, *, queries=100_000, seed=0, sizes=2):

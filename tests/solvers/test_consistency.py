@@ -7,7 +7,7 @@ from cases import disagreement, random_tables, seeds, tables_of
 from hypothesis import given, settings
 
 from margin.solvers import LatticeConsistency, ResidualConsistency, Tables
-from margin.solvers.consistency import Components, intersections
+from margin.solvers.tables.consistency import Components, intersections
 
 METHODS = [LatticeConsistency(), ResidualConsistency()]
 

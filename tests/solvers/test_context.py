@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from cases import tables_of
 
-from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction, Zeros, sampling
-from margin.solvers import context as context_module
+from margin.solvers import IPF, Batch, Newton, Problem, Reconstruction, Zeros
+from margin.solvers.reconstruct import context as context_module
+from margin.solvers.reconstruct import sampling
 
 
 def chain(length=6, seed=0):

@@ -4,18 +4,10 @@ from cases import disagreement, random_tables, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.solvers import (
-    Clip,
-    JointProjection,
-    ProjectionQP,
-    ResidualConsistency,
-    Ripple,
-    Simplex,
-    Tables,
-    nonnegativity,
-)
+from margin.solvers import Clip, JointProjection, ProjectionQP, ResidualConsistency, Ripple, Simplex, Tables
 from margin.solvers.basis import transform
-from margin.solvers.consistency import Components
+from margin.solvers.tables import nonnegativity
+from margin.solvers.tables.consistency import Components
 
 METHODS = [Clip(), Simplex(), Ripple(), JointProjection()]
 
@@ -151,7 +143,7 @@ def test_a_decay_may_be_a_whole_number():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     """With views that share everything, something and nothing, and any division among threads."""
-    loops = pytest.importorskip("margin.solvers.projection_loops")
+    loops = pytest.importorskip("margin.solvers.tables.projection_loops")
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     found = []
     for module in (None, loops):

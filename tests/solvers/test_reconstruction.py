@@ -6,7 +6,7 @@ from cases import random_tables, seeds, tables_of
 from hypothesis import given, settings
 
 from margin.solvers import JointProjection, Ladder, Newton, Problem, ResidualConsistency, Status, Tables
-from margin.solvers import dual as dual_module
+from margin.solvers.reconstruct import dual as dual_module
 
 EXACT = 1e-12
 """A noise variance so small that the ridge is at its floor."""

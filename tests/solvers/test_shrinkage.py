@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from margin.solvers import JointProjection, Newton, Reconstruction, ResidualConsistency, Tables
-from margin.solvers.shrinkage import strength_around, strength_for
+from margin.solvers.reconstruct.shrinkage import strength_around, strength_for
 
 VIEWS = tuple(tuple(range(start, start + 6)) for start in range(0, 18, 3))
 

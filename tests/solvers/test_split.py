@@ -7,9 +7,9 @@ import pytest
 from cases import random_tables, tables_of
 
 from margin.solvers import JointProjection, Newton, Problem, ResidualConsistency, Status, TrustExact, Zeros
-from margin.solvers.dual import Dual
-from margin.solvers.split import SplitDual, dual_of
-from margin.solvers.starts import pairwise, tree
+from margin.solvers.reconstruct.dual import Dual
+from margin.solvers.reconstruct.split import SplitDual, dual_of
+from margin.solvers.reconstruct.starts import pairwise, tree
 
 
 def problem(sizes, seed, **options) -> Problem:

@@ -8,12 +8,12 @@ import pytest
 from cases import disagreement, random_tables
 
 from margin.solvers import AbsoluteConsistency, MaximumConsistency, Tables
-from margin.solvers.bounded_weights import bounded_weights
-from margin.solvers.low_rank import low_rank
-from margin.solvers.multiplicative import replayed
-from margin.solvers.nearest_table import nearest_table
-from margin.solvers.strategy_sdp import best_gram
-from margin.solvers.threshold_polynomial import threshold_polynomial
+from margin.solvers.strategy.bounded_weights import bounded_weights
+from margin.solvers.strategy.low_rank import low_rank
+from margin.solvers.strategy.semidefinite import best_gram
+from margin.solvers.strategy.threshold_polynomial import threshold_polynomial
+from margin.solvers.tables.multiplicative import replayed
+from margin.solvers.tables.nearest_table import nearest_table
 
 
 @pytest.mark.parametrize("power", [1.0, 0.5])

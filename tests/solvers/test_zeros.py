@@ -26,9 +26,9 @@ from margin.solvers import (
     Simplex,
     Tables,
     Zeros,
-    nonnegativity,
 )
 from margin.solvers.basis import transform
+from margin.solvers.tables import nonnegativity
 
 CONSISTENCIES = [ResidualConsistency(), LatticeConsistency(), AbsoluteConsistency(), MaximumConsistency()]
 
@@ -283,7 +283,7 @@ def test_no_cell_is_positive_that_must_be_zero_and_totals_stay(method, known, se
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
-    loops = pytest.importorskip("margin.solvers.projection_loops")
+    loops = pytest.importorskip("margin.solvers.tables.projection_loops")
     sizes = (2, 3, 4, 2, 5)
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     zeros = random_zeros(np.random.default_rng(3), sizes, count=3)
@@ -341,8 +341,8 @@ def test_answers_are_zero_where_they_must_be_and_sure_of_it(solver, seed):
 @pytest.mark.parametrize("sizes", [(2,) * 6, (3, 2, 4, 2, 3)], ids=str)
 def test_a_batch_with_zeros_is_answered_like_its_problems(sizes, monkeypatch):
     """Compiled loops against numpy, with marginals that have zeros and some that have none."""
-    loops = pytest.importorskip("margin.solvers.kernels")
-    from margin.solvers import newton
+    loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")
+    from margin.solvers.reconstruct import newton
 
     monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
     zeros = random_zeros(np.random.default_rng(5), sizes, count=2)

@@ -1,0 +1,1 @@
+"""Covering designs of equal points: bounds, constructions, search, and the shipped table."""

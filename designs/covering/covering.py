@@ -1,0 +1,171 @@
+"""covering_design: the best that the constructions and searches of this folder find."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from ..bounds import schonheim_bound
+from ..checks import check_int, check_parameters
+from ..design import Design
+from ..geometry.bases import near_designs
+from ..geometry.transversal import transversal_cover
+from ..gf import prime_power
+from ..subsets import Block
+from .annealing import smaller_by_annealing
+from .greedy import LARGEST_TABLE, greedy_cover, wanted_subsets
+from .induced import induce
+from .pairs import pairs
+from .recipes import MOST_POINTS, STRONGEST, WIDEST
+from .reduction import drop_redundant, fill
+from .table import table
+
+LARGEST_LIST = 2 * 10**5  # t-subsets that are listed one by one when t > 4
+GREEDY_ABOVE = 1.1  # times the Schonheim bound: below that, a greedy cover never wins
+MOST_BLOCKS = 4 * 10**5  # of a design that is built
+MOST_FINISHED = 25_000  # blocks of a design that is relieved of redundant ones
+FINISHED = 3  # how many of the smallest candidates are relieved of redundant blocks
+
+Candidate = tuple[list[Block], str]
+
+
+def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -> Design:
+    """Few blocks of k points out of v that hold every t points together somewhere.
+
+    For k <= 12, t <= 4 and v <= 99 (any v when t = 2) takes the best of a table that is closed under the rules of
+    `table`: finite geometries, designs induced by them, transversal designs, shipped finds of long searches, joins and
+    deletions. Otherwise, and with more effort, induces designs from geometries, covers greedily and anneals under
+    cyclic groups. The result is checked by enumeration of every t-subset.
+
+    Parameters
+    ----------
+    v, k, t : int
+        Points, points a block, points that must meet; 1 <= t <= min(v, k).
+    seed : int
+        Same arguments and seed, same design.
+    effort : int
+        At least 1: no annealing. Each more is annealing of about a second, counted in moves.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the design would have too many t-subsets to enumerate, or too many blocks.
+
+    Examples
+    --------
+    >>> covering_design(9, 6, 2).size, covering_design(64, 8, 2).size
+    (3, 72)
+    >>> design = covering_design(32, 8, 2)
+    >>> design.size, schonheim_bound(32, 8, 2), design.verify()
+    (20, 20, True)
+    """
+    check_parameters(v, k, t)
+    check_int("seed", seed, 0)
+    check_int("effort", effort, 1)
+    if t > 1 and k < v and too_many(v, t):
+        raise ValueError(
+            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate: lower v or t; any such design has "
+            f"{schonheim_bound(v, k, t)} blocks or more"
+        )
+    if 1 < t < k < v and schonheim_bound(v, k, t) > MOST_BLOCKS:
+        raise ValueError(
+            f"a ({v}, {k}, {t}) covering design has {schonheim_bound(v, k, t)} blocks or more, too many to build: "
+            "lower v or t, or raise k"
+        )
+    return _covering(v, k, t, seed, effort)
+
+
+def too_many(v: int, t: int) -> bool:
+    """Whether v points have too many t-subsets to enumerate."""
+    return v**t > LARGEST_TABLE if t <= 4 else comb(v, t) > LARGEST_LIST
+
+
+@cache
+def _covering(v: int, k: int, t: int, seed: int, effort: int) -> Design:
+    blocks, provenance = _trivial(v, k, t) or _best(v, k, t, seed, effort)
+    design = Design(v=v, k=k, t=t, blocks=tuple(sorted(blocks)), provenance=provenance)
+    if not design.verify():
+        raise RuntimeError(f"{provenance} left {len(design.uncovered())} subsets uncovered: please report this")
+    return design
+
+
+def _trivial(v: int, k: int, t: int) -> Candidate | None:
+    if k >= v:
+        return [tuple(range(v))], "a single block"
+    if t == 1:
+        return [tuple(range(i, min(i + k, v))) for i in range(0, v, k)], "a partition"
+    if t == k:
+        return list(combinations(range(v), t)), f"all {t}-subsets"
+    return None
+
+
+def _best(v: int, k: int, t: int, seed: int, effort: int) -> Candidate:
+    bound = schonheim_bound(v, k, t)
+    candidates = [_tabled(v, k, t)] if k <= WIDEST and _in_a_table(v, t) else []
+    if not candidates or (effort > 1 and len(candidates[0][0]) > bound):
+        for candidate in _constructed(v, k, t, seed):
+            candidates.append(candidate)
+            if len(candidate[0]) <= bound:
+                break
+        candidates.sort(key=lambda c: len(c[0]))
+        if not candidates or len(candidates[0][0]) > GREEDY_ABOVE * bound:
+            candidates.insert(0, (_greedy(v, k, t, seed), "a greedy cover"))
+    ready = [(finished(blocks, v, k, t), words) for blocks, words in candidates[:FINISHED]]
+    best = min(ready, key=lambda c: len(c[0]))
+    annealed = smaller_by_annealing(v, k, t, above=bound, below=len(best[0]), effort=effort - 1, seed=seed)
+    if annealed is None:
+        return best
+    return annealed[0], f"simulated annealing under a cyclic group of order {annealed[1]}"
+
+
+def _in_a_table(v: int, t: int) -> bool:
+    return t == 2 or (t <= STRONGEST and v <= MOST_POINTS)
+
+
+def _tabled(v: int, k: int, t: int) -> Candidate:
+    if v > MOST_POINTS:
+        large = pairs(v, k)
+        return large.build(v), large.words[v]
+    return table().build(v, k, t), table().recipes[v, k, t][0]
+
+
+def _constructed(v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
+    def cover(n: int) -> Sequence[Block]:
+        return _covering(n, k, min(t, n), seed, 1).blocks
+
+    rng = np.random.default_rng(seed)
+    for base in near_designs(v, k, t):
+        blocks = induce(base, v, k, cover, rng)
+        if blocks is not None:
+            yield blocks, f"a design induced by the {base.provenance}"
+    if t == 2:
+        for shared in (0, 1):
+            q = max(k - 1, -(-(v - shared) // k))
+            while prime_power(q) is None:
+                q += 1
+            if q * q <= 2 * schonheim_bound(v, k, t):
+                blocks = transversal_cover(v, k, q, cover, shared=shared)
+                yield blocks, f"a transversal design of order {q}, groups covered"
+
+
+def _greedy(v: int, k: int, t: int, seed: int) -> list[Block]:
+    return greedy_cover(
+        wanted_subsets(v, t),
+        lambda block: np.full(v, len(block) < k),
+        np.ones(v),
+        np.random.default_rng(seed),
+    )
+
+
+def finished(blocks: list[Block], v: int, k: int, t: int) -> list[Block]:
+    """The blocks, filled up, less those that are redundant; very many are left as they are."""
+    if len(blocks) > MOST_FINISHED:
+        return blocks
+    needed = drop_redundant(blocks, v, t)
+    return drop_redundant(fill(needed, v, k, t), v, t)

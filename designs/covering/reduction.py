@@ -1,0 +1,75 @@
+"""Making covers smaller: dropping blocks, and filling blocks so that others can be dropped."""
+
+from collections.abc import Sequence
+from math import comb
+
+import numpy as np
+
+from ..subsets import Block, IntArray, block_ranks, coverage, ranks, subsets
+
+
+def needed(held: Sequence[IntArray], total: int) -> list[int]:
+    """Which blocks to keep so that everything held stays held, dropping the least useful first.
+
+    Parameters
+    ----------
+    held : sequence of arrays
+        The numbers, of ``range(total)``, of what each block holds.
+
+    Returns
+    -------
+    list of int
+        Positions in `held`, ascending.
+    """
+    counts = np.zeros(total, np.int64)
+    for numbers in held:
+        counts[numbers] += 1
+    alone = [int((counts[numbers] == 1).sum()) for numbers in held]
+    kept = set(range(len(held)))
+    for i in sorted(kept, key=alone.__getitem__):
+        if (counts[held[i]] > 1).all():
+            counts[held[i]] -= 1
+            kept.remove(i)
+    return sorted(kept)
+
+
+def drop_redundant(blocks: Sequence[Block], v: int, t: int) -> list[Block]:
+    """The blocks less those that the others make unnecessary for holding t-subsets."""
+    held = [block_ranks(block, v, t) for block in blocks]
+    return [blocks[i] for i in needed(held, comb(v, t))]
+
+
+def fill(blocks: Sequence[Block], v: int, k: int, t: int) -> list[Block]:
+    """The blocks with points added up to k, so that other blocks may become redundant.
+
+    A short block takes in turn the point with which it holds the most t-subsets that only one
+    other block holds.
+    """
+    counts = coverage(blocks, v, t)
+    filled = []
+    for block in blocks:
+        points = list(block)
+        while t - 1 <= len(points) < k:
+            others = np.setdiff1d(np.arange(v), points)
+            numbers = _ranks_with(points, others, v, t)
+            gain = (counts[numbers] == 1).sum(axis=1)
+            if not gain.any():
+                break
+            best = int(np.argmax(gain))
+            counts[numbers[best]] += 1
+            points.append(int(others[best]))
+        filled.append(tuple(sorted(points)))
+    return filled
+
+
+def _ranks_with(block: Sequence[int], others: IntArray, v: int, t: int) -> IntArray:
+    """The ranks of the t-subsets that each other point forms with t - 1 points of the block.
+
+    Shape (len(others), comb(len(block), t - 1)).
+    """
+    rest = np.array(block, np.int64)[subsets(len(block), t - 1)]
+    shape = (len(others), len(rest))
+    rows = np.empty((*shape, t), np.int64)
+    rows[:, :, :-1] = rest
+    rows[:, :, -1] = others[:, None]
+    return ranks(np.sort(rows, axis=2).reshape(-1, t), v).reshape(shape)

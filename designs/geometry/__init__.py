@@ -1,0 +1,1 @@
+"""Designs from finite geometry and algebra."""

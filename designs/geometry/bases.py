@@ -1,0 +1,73 @@
+"""The designs from which `covering_design` induces others, near given parameters."""
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from itertools import combinations, count
+from math import comb
+
+from ..bounds import schonheim_bound
+from ..design import Design
+from ..gf import prime_power
+from .geometry import affine_geometry, inversive_plane, projective_geometry
+from .linear import linear_cover
+
+LARGEST_INCIDENCE = 4_000_000  # points times blocks
+LINEAR_TRIES = {3: 30, 4: 30, 5: 30, 6: 30, 7: 3}  # random maps to try, by dimension
+
+Base = tuple[int, int, int, Callable[[], Design]]
+
+
+def near_designs(v: int, k: int, t: int) -> Iterator[Design]:
+    """Designs whose blocks would hold about k points if their points were shared out over v."""
+    limit = 2 * schonheim_bound(v, k, t) + 3
+    for points, width, blocks, build in _all_bases(2 * v, k, t):
+        fits = 0.5 * k <= v * width / points <= 1.35 * k
+        if fits and blocks <= limit and points * blocks <= LARGEST_INCIDENCE:
+            yield build()
+
+
+def _all_bases(most: int, k: int, t: int) -> Iterator[Base]:
+    """Points, block size, bound on the number of blocks and builder, of up to `most` points."""
+    for n in range(t + 1, min(most, 12) + 1):
+        yield n, t, comb(n, t), partial(_complete, n, t)
+    for q in filter(prime_power, range(2, most + 1)):
+        for m in count(t):
+            points, width = (q ** (m + 1) - 1) // (q - 1), (q**t - 1) // (q - 1)
+            if q**m > most:
+                break
+            flats = q ** (m - t + 1) * subspace_count(m, t - 1, q)
+            yield q**m, q ** (t - 1), flats, partial(_affine, m, q, t - 1)
+            if points <= most:
+                yield points, width, subspace_count(m + 1, t, q), partial(_projective, m, q, t - 1)
+        if t == 3 and q * q + 1 <= most:
+            yield q * q + 1, q + 1, q * (q * q + 1), partial(_inversive, q)
+    for m, tries in LINEAR_TRIES.items():
+        s = min(k.bit_length() - 1, m)
+        if t <= s and 2**m <= most:
+            least = schonheim_bound(2**m, 2**s, t)
+            yield 2**m, 2**s, least, partial(_linear, m, s, t, tries)
+
+
+@cache
+def _complete(n: int, t: int) -> Design:
+    blocks = tuple(combinations(range(n), t))
+    return Design(v=n, k=t, t=t, blocks=blocks, provenance=f"{t}-subsets of {n} points")
+
+
+@cache
+def _linear(m: int, s: int, t: int, tries: int) -> Design:
+    return linear_cover(m, s, t, tries=tries)
+
+
+_affine = cache(affine_geometry)
+_projective = cache(projective_geometry)
+_inversive = cache(inversive_plane)
+
+
+def subspace_count(n: int, r: int, q: int) -> int:
+    """The number of r-subspaces of GF(q)**n, a Gaussian binomial coefficient."""
+    above = below = 1
+    for i in range(r):
+        above *= q ** (n - i) - 1
+        below *= q ** (i + 1) - 1
+    return above // below

@@ -1,0 +1,203 @@
+"""Designs from finite geometry: flats of affine and projective spaces, inversive planes."""
+
+from collections.abc import Iterator
+from itertools import combinations, product
+
+import numpy as np
+
+from ..checks import check_int
+from ..design import Design
+from ..gf import Field, field
+from ..subsets import Block, IntArray
+
+
+def affine_geometry(m: int, q: int, s: int) -> Design:
+    """All s-flats of the m-dimensional affine space over the field of q elements.
+
+    Any s + 1 points lie on an s-flat, so this is a (q**m, q**s, s + 1) covering design.
+
+    Parameters
+    ----------
+    m : int
+        Dimension of the space, at least 1.
+    q : int
+        A prime power.
+    s : int
+        Dimension of the flats, 0 <= s <= m.
+
+    Returns
+    -------
+    Design
+        Of size q**(m - s) * [m, s]_q, with [m, s]_q the number of s-subspaces of GF(q)**m.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> affine_geometry(2, 8, 1).size, affine_geometry(5, 2, 3).size
+    (72, 620)
+    """
+    _check_dimensions(m, s)
+    f = field(q)
+    places = q ** np.arange(m)
+    blocks: list[Block] = []
+    for basis in subspaces(f, m, s):
+        pivots = np.argmax(basis > 0, axis=1)
+        free = np.setdiff1d(np.arange(m), pivots)
+        shifts = np.zeros((q ** len(free), m), np.int64)
+        shifts[:, free] = vectors(q, len(free))
+        flats = f.add[shifts[:, None], combine(f, vectors(q, s), basis)] @ places
+        blocks += _ascending(flats)
+    return Design(v=q**m, k=q**s, t=s + 1, blocks=tuple(blocks), provenance=f"{s}-flats of AG({m}, {q})")
+
+
+def projective_geometry(m: int, q: int, s: int) -> Design:
+    """All s-flats of the m-dimensional projective space over the field of q elements.
+
+    Any s + 1 points lie on an s-flat, so this is a covering design with t = s + 1,
+    v = (q**(m + 1) - 1) / (q - 1) and k = (q**(s + 1) - 1) / (q - 1).
+
+    Parameters
+    ----------
+    m : int
+        Dimension of the space, at least 1.
+    q : int
+        A prime power.
+    s : int
+        Dimension of the flats, 0 <= s <= m.
+
+    Returns
+    -------
+    Design
+        Of size [m + 1, s + 1]_q, the number of (s + 1)-subspaces of GF(q)**(m + 1).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> plane = projective_geometry(2, 7, 1)
+    >>> plane.v, plane.k, plane.size
+    (57, 8, 57)
+    """
+    _check_dimensions(m, s)
+    f = field(q)
+    places = q ** np.arange(m + 1)
+    index = np.full(q ** (m + 1), -1)
+    points = normalised(q, m + 1)
+    index[points @ places] = np.arange(len(points))
+    inside = normalised(q, s + 1)
+    flats = [index[combine(f, inside, b) @ places] for b in subspaces(f, m + 1, s + 1)]
+    blocks = tuple(_ascending(np.array(flats)))
+    provenance = f"{s}-flats of PG({m}, {q})"
+    return Design(v=len(points), k=len(inside), t=s + 1, blocks=blocks, provenance=provenance)
+
+
+def inversive_plane(q: int) -> Design:
+    """The Miquelian inversive plane of order q: any 3 points lie on exactly one circle.
+
+    The points are GF(q**2) and infinity; the circles are the images of GF(q) and infinity under
+    the fractional linear maps of GF(q**2): a (q**2 + 1, q + 1, 3) covering design.
+
+    Parameters
+    ----------
+    q : int
+        A prime power.
+
+    Returns
+    -------
+    Design
+        Of size q * (q**2 + 1), equal to the Schonheim bound.
+
+    Raises
+    ------
+    ValueError
+        If q is not a prime power.
+
+    References
+    ----------
+    P. Dembowski, Finite Geometries, Springer 1968, chapter 6.
+
+    Examples
+    --------
+    >>> inversive_plane(7).size
+    350
+    """
+    field(q)  # raises unless q is a prime power
+    f = field(q * q)
+    norm, conjugate = _power(f, q + 1), _power(f, q)
+    negative = np.argmin(f.add, axis=1)
+    circles: set[Block] = set()
+    for centre in range(f.q):
+        circles |= _level_sets(norm[f.add[:, negative[centre]]], at_least=2)
+    for slope in range(1, f.q):
+        scaled = f.multiply[slope]
+        lines = _level_sets(f.add[scaled, conjugate[scaled]], at_least=q)
+        circles |= {(*line, f.q) for line in lines}
+    blocks = tuple(sorted(circles))
+    return Design(v=f.q + 1, k=q + 1, t=3, blocks=blocks, provenance=f"circles of order {q}")
+
+
+def _check_dimensions(m: int, s: int) -> None:
+    check_int("m", m, 1)
+    check_int("s", s, 0)
+    if s > m:
+        raise ValueError(f"s ({s}) must be <= m ({m}): a flat lies within the space")
+
+
+def vectors(q: int, n: int) -> IntArray:
+    """All vectors over ``range(q)``, shape (q**n, n), row i holding the base-q digits of i."""
+    return np.arange(q**n)[:, None] // q ** np.arange(n) % q
+
+
+def normalised(q: int, n: int) -> IntArray:
+    """The vectors whose first nonzero entry is 1: a representative of each line through 0."""
+    every = vectors(q, n)[1:]
+    first = np.take_along_axis(every, np.argmax(every > 0, axis=1)[:, None], axis=1)
+    return np.compress(first[:, 0] == 1, every, axis=0)
+
+
+def subspaces(f: Field, n: int, dimension: int) -> Iterator[IntArray]:
+    """A basis in reduced row echelon form, shape (dimension, n), of each subspace of GF(q)**n."""
+    rows = np.arange(dimension)
+    for pivots in combinations(range(n), dimension):
+        free = [(i, j) for i in rows for j in range(pivots[i] + 1, n) if j not in pivots]
+        for values in product(range(f.q), repeat=len(free)):
+            basis = np.zeros((dimension, n), np.int64)
+            basis[rows, pivots] = 1
+            for place, value in zip(free, values, strict=True):
+                basis[place] = value
+            yield basis
+
+
+def combine(f: Field, coefficients: IntArray, basis: IntArray) -> IntArray:
+    """The linear combinations, shape (r, n), of the rows of `basis`; coefficients (r, len(basis)).
+
+    A normalised coefficient vector gives a normalised combination of an echelon basis.
+    """
+    total = np.zeros((len(coefficients), basis.shape[1]), np.int64)
+    for column, row in zip(coefficients.T, basis, strict=True):
+        total = f.add[total, f.multiply[column[:, None], row]]
+    return total
+
+
+def _ascending(rows: IntArray) -> list[Block]:
+    return [tuple(row) for row in np.sort(rows, axis=1).tolist()]
+
+
+def _power(f: Field, exponent: int) -> IntArray:
+    """The table of x**exponent over the elements of the field, shape (q,)."""
+    table = np.zeros(f.q, np.int64)
+    table[f.powers] = f.powers[np.arange(f.q - 1) * exponent % (f.q - 1)]
+    return table
+
+
+def _level_sets(values: IntArray, at_least: int) -> set[Block]:
+    """The sets of positions that share a value, those of `at_least` positions."""
+    levels = (np.flatnonzero(values == value) for value in np.unique(values))
+    return {tuple(level.tolist()) for level in levels if len(level) >= at_least}

@@ -1,0 +1,22 @@
+"""Blocks as text: a character a point."""
+
+from collections.abc import Sequence
+
+from ..subsets import Block
+
+LETTERS = "".join(map(chr, (*range(33, 127), *range(161, 166))))  # of points 0, 1, ...
+PLACES = {letter: point for point, letter in enumerate(LETTERS)}
+
+
+def as_text(block: Block) -> str:
+    """The characters of a block.
+
+    >>> as_text((0, 1, 5)), from_text(["!&", "$"])
+    ('!"&', ((0, 5), (3,)))
+    """
+    return "".join(LETTERS[point] for point in block)
+
+
+def from_text(words: Sequence[str]) -> tuple[Block, ...]:
+    """The blocks that words tell."""
+    return tuple(tuple(map(PLACES.__getitem__, word)) for word in words)

@@ -1,0 +1,71 @@
+"""Attributes by number or by name: what a function may be told of them, and its answers in the same words."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar, runtime_checkable
+
+from ..checks import check_ints
+from ..subsets import Block
+
+Member = TypeVar("Member", int, str)
+
+
+@runtime_checkable
+class Attributes(Protocol):
+    """Attributes with names, such as a `margin.Domain`."""
+
+    @property
+    def attributes(self) -> Sequence[str]:
+        """The names, in order."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The number of values of each, in order."""
+
+
+Domain = Attributes | Sequence[int]
+Sets = Sequence[Sequence[int]] | Sequence[Sequence[str]]
+Named = tuple[int, ...] | tuple[str, ...]
+
+
+def checked_sizes(domain: Domain) -> list[int]:
+    """The number of values of each attribute; ValueError unless there are some and each is an int >= 1."""
+    sizes = list(domain.sizes if isinstance(domain, Attributes) else domain)
+    check_ints("sizes", sizes, 1)
+    if not sizes:
+        raise ValueError("sizes is empty: give the size of at least one attribute")
+    return sizes
+
+
+def numbered(name: str, sets: Sets, domain: Domain) -> list[Block]:
+    """The sets as ascending tuples of places; ValueError unless they hold distinct attributes of the domain."""
+    if not isinstance(domain, Attributes):
+        return checked_sets(name, sets, len(domain))
+    places = {attribute: place for place, attribute in enumerate(domain.attributes)}
+    numbers: list[list[int]] = []
+    for i, members in enumerate(sets):
+        for member in members:
+            if member not in places:
+                raise ValueError(f"{name}[{i}] names {member!r}, which is no attribute of the domain")
+        numbers.append([places[str(member)] for member in members])
+    return checked_sets(name, numbers, len(places))
+
+
+def worded(views: Sequence[Block], domain: Domain) -> tuple[Named, ...]:
+    """The views in the words of the domain: names where it has them."""
+    if not isinstance(domain, Attributes):
+        return tuple(views)
+    return tuple(tuple(domain.attributes[place] for place in view) for view in views)
+
+
+def checked_sets(name: str, sets: Sets, d: int) -> list[Block]:
+    """The sets as ascending tuples; ValueError unless they hold distinct ints of ``range(d)``."""
+    checked: list[Block] = []
+    for i, members in enumerate(sets):
+        check_ints(f"{name}[{i}]", members, 0)
+        places = tuple(sorted(member for member in members if isinstance(member, int)))
+        if any(j >= d for j in places):
+            raise ValueError(f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only")
+        if len(set(places)) < len(places):
+            raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")
+        checked.append(places)
+    return checked

@@ -1,0 +1,165 @@
+"""The error of answering marginals from measured views, in closed form."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from math import inf, prod
+from numbers import Real
+
+from ..subsets import Block, members_within
+from .attributes import Domain, Sets, checked_sizes, numbered
+
+Weights = Mapping[Block, float]
+
+
+def expected_error(
+    domain: Domain,
+    views: Sets,
+    shares: Sequence[float],
+    *,
+    workload: Sets,
+    weights: Sequence[float] | None = None,
+    power: int,
+) -> float:
+    """The summed expected squared error of all cells of all marginals of a workload.
+
+    Each view is a table of counts, measured with independent errors of mean 0 and, in every
+    cell, of variance ``share ** -power``, where the shares of all views add to 1. The marginals
+    are answered by generalised least squares: the best linear unbiased estimate from all views
+    together. No other use of the views, such as making counts non-negative, is accounted for.
+
+    With c_i cells and cell variance s_i**2 in view i, the error is::
+
+        sum over A of  kappa_A / sum over views i that hold A of 1 / (c_i s_i**2)
+        kappa_A = prod over j in A of (n_j - 1) * sum over B in the workload that hold A
+                  of w_B / prod over j in B of n_j
+
+    where A runs over all subsets of the marginals, the empty set included. It holds because the
+    contrasts of order A, an orthogonal part of each table, are measured by every view that holds
+    A with the variance c_i s_i**2, up to one factor, and independently of all other contrasts.
+
+    Parameters
+    ----------
+    domain : sequence of int, length d, or an object with `attributes` and `sizes`
+        Number of values n_j of each attribute. Where it has names, sets are given by name.
+    views : sequence of sets
+        Attributes of each view.
+    shares : sequence of float, one for each view
+        More than 0; they are divided by their sum.
+    workload : sequence of sets
+        Attributes of each marginal to be answered.
+    weights : sequence of float, one for each marginal, optional
+        What its squared error counts; when not given, the `weights` of the workload, if it has
+        some, or 1.
+    power : int
+        1 or 2: how fast the variance falls as the share grows.
+
+    Returns
+    -------
+    float
+        In squared counts; ``inf`` when the views do not determine every marginal.
+
+    Raises
+    ------
+    ValueError
+        If an attribute is unknown or repeated, a share or weight is not a finite number > 0, or
+        power is not 1 or 2.
+
+    Examples
+    --------
+    One attribute of three values, measured directly: three cells of variance 1.
+
+    >>> expected_error([3], [(0,)], [1.0], workload=[(0,)], power=2)
+    3.0
+
+    Two views of half a share each determine the total twice over.
+
+    >>> expected_error([2, 2], [(0,), (1,)], [0.5, 0.5], workload=[(0,)], power=1)
+    3.0
+    """
+    check_power(power)
+    checked_numbers("shares", shares, len(views), "view")
+    total = sum(shares)
+    variances = [(share / total) ** -power for share in shares]
+    return least_squares_error(domain, views, variances, workload=workload, weights=weights)
+
+
+def least_squares_error(
+    domain: Domain,
+    views: Sets,
+    variances: Sequence[float],
+    *,
+    workload: Sets,
+    weights: Sequence[float] | None = None,
+) -> float:
+    """`expected_error` for views whose cells have these variances, one for each view.
+
+    >>> least_squares_error([3], [(0,)], [4.0], workload=[(0,)])
+    12.0
+    """
+    sizes = checked_sizes(domain)
+    checked_views = numbered("views", views, domain)
+    marginals = numbered("workload", workload, domain)
+    checked_numbers("variances", variances, len(views), "view")
+    precisions = [1 / (_cells(sizes, view) * s) for view, s in zip(checked_views, variances, strict=True)]
+    kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
+    return weighted_error(kappa, checked_views, precisions)
+
+
+def marginal_weights(workload: Sets, weights: Sequence[float] | None) -> list[float]:
+    """The weight of each marginal: those given, or those of the workload itself, or 1."""
+    given = getattr(workload, "weights", None) if weights is None else weights
+    if given is None:
+        return [1.0] * len(workload)
+    checked_numbers("weights", given, len(workload), "marginal")
+    return [float(weight) for weight in given]
+
+
+def contrast_weights(sizes: Sequence[int], workload: Iterable[Block], weights: Iterable[float]) -> dict[Block, float]:
+    """kappa_A for every subset A of every marginal of the workload."""
+    kappa: dict[Block, float] = {}
+    for marginal, weight in zip(workload, weights, strict=True):
+        share = weight / _cells(sizes, marginal)
+        for order in range(len(marginal) + 1):
+            for subset in combinations(marginal, order):
+                kappa[subset] = kappa.get(subset, 0.0) + share
+    return {a: w * prod(sizes[j] - 1 for j in a) for a, w in kappa.items()}
+
+
+def weighted_error(kappa: Weights, views: Sequence[Block], precisions: Sequence[float]) -> float:
+    """The sum over A of kappa_A / theta_A, theta_A summing the precisions of the views that hold A.
+
+    Parameters
+    ----------
+    kappa : mapping
+        kappa_A by ascending A.
+    views : sequence of ascending tuples
+    precisions : sequence of float
+        1 / (c_i s_i**2) of each view.
+    """
+    theta = dict.fromkeys(kappa, 0.0)
+    orders = range(max(map(len, kappa), default=0) + 1)
+    for view, precision in zip(views, precisions, strict=True):
+        for a in members_within(view, theta, orders):
+            theta[a] += precision
+    if any(w > 0 and not theta[a] for a, w in kappa.items()):
+        return inf
+    return sum(w / theta[a] for a, w in kappa.items() if w > 0)
+
+
+def check_power(power: int) -> None:
+    """Raise ValueError unless power is 1 or 2."""
+    if power not in (1, 2) or type(power) is not int:
+        raise ValueError(f"power ({power!r}) must be 1 or 2")
+
+
+def checked_numbers(name: str, numbers: Sequence[float], count: int, what: str) -> None:
+    """Raise ValueError unless there are `count` finite numbers > 0."""
+    if len(numbers) != count:
+        raise ValueError(f"{name} has length {len(numbers)}: give one for each of {count} {what}s")
+    for i, number in enumerate(numbers):
+        if isinstance(number, bool) or not isinstance(number, Real) or not 0 < float(number) < inf:
+            raise ValueError(f"{name}[{i}] ({number!r}) must be a finite number > 0: drop the {what}")
+
+
+def _cells(sizes: Sequence[int], view: Block) -> int:
+    return prod(sizes[j] for j in view)

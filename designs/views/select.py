@@ -1,0 +1,222 @@
+"""select_views: the views, and their shares, that answer a workload with the least expected error."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import inf, prod
+
+import numpy as np
+
+from ..checks import check_int
+from ..subsets import Block
+from .attributes import Domain, Sets, checked_sizes, numbered, worded
+from .error import check_power, contrast_weights, marginal_weights
+from .local import Candidate, LocalSearch
+from .shares import Contrasts, Shares, ViewPlan, best_shares
+from .views import covers
+from .worth import WorthCover
+
+CELLS = 4096  # of the largest view, unless a marginal has more
+STARTS = 30  # covers made by worth
+START_WORK = 6_000  # wanted sets in all of them together
+MOST_SETS = 6_000  # beyond that only covers of a limited number of cells are compared
+WORK = 11_000_000  # contrasts that the local search may touch for a unit of effort
+ENOUGH = 150_000  # the same for each wanted set: where there are few, more would hardly find more
+POOL_SETS = 1_500  # wanted sets, beyond which no covers made by worth begin a pool
+POOL = 2_000  # views that are priced together
+ENTRIES = 400_000  # of the holdings of such a pool
+ROUNDS = 30  # of pricing
+USELESS = 1e-5  # share of the pool's views that are dropped at the end, all together
+ROUGH = 30  # steps of the shares in a first comparison
+
+
+def select_views(
+    domain: Domain,
+    workload: Sets,
+    *,
+    power: int,
+    weights: Sequence[float] | None = None,
+    max_cells: int | None = None,
+    seed: int = 0,
+    effort: int = 10,
+) -> ViewPlan:
+    """Views and shares that answer a workload with little expected error.
+
+    For power 2 no method is known that is sure to find the best; the best of covers of several limits of cells and of
+    covers made by their worth is improved by local search on the exact error. For power 1 the problem is convex over
+    any pool of views: the best shares of a pool are found, then views that would improve on them join it, until there
+    are none among the neighbours of those in use. The bound then holds for all views that were looked at.
+
+    Parameters
+    ----------
+    domain : sequence of int, or an object with `attributes` and `sizes`
+        Number of values of each attribute. Where it has names, sets are given, and views answered, by name.
+    workload : sequence of sets
+        The marginals to be answered.
+    power : int
+        1 or 2: how fast the variance falls as the share of a view grows.
+    weights : sequence of float, optional
+        See `expected_error`.
+    max_cells : int, optional
+        Largest number of cells of a view; 4096, or that of the largest marginal, when not given.
+    seed : int
+        Same arguments and seed, same views.
+    effort : int
+        Length of the searches, counted in work; 1 is about a third of a second.
+
+    Returns
+    -------
+    ViewPlan
+
+    Raises
+    ------
+    ValueError
+        If an attribute is unknown or repeated, a weight is not a finite number > 0, there is no marginal, or max_cells
+        is less than the largest marginal needs.
+
+    Examples
+    --------
+    >>> plan = select_views([2, 2, 2, 3], [(0, 1), (1, 2), (2, 3)], power=2)
+    >>> all(any(set(pair) <= set(view) for view in plan.views) for pair in [(0, 1), (1, 2), (2, 3)])
+    True
+    """
+    sizes = checked_sizes(domain)
+    check_power(power)
+    check_int("seed", seed, 0)
+    check_int("effort", effort, 1)
+    marginals = numbered("workload", workload, domain)
+    if not marginals:
+        raise ValueError("workload is empty: name at least one marginal")
+    limit = _limit(sizes, marginals, max_cells)
+    kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
+    contrasts = Contrasts(sizes, kappa)
+    wanted = _largest(contrasts)
+    if not any(wanted):
+        found: Candidate = [()], best_shares(contrasts.holdings([()]), power)
+    elif power == 1:
+        found = _priced(contrasts, wanted, limit, seed, effort)
+    else:
+        found = _searched(contrasts, wanted, limit, power, seed, effort)
+    single = {j for marginal in marginals for j in marginal if sizes[j] == 1}
+    views, shares = [tuple(sorted({*view, *single})) for view in found[0]], found[1]
+    order = sorted(range(len(views)), key=views.__getitem__)
+    return ViewPlan(
+        views=worded([views[i] for i in order], domain),
+        shares=tuple(float(shares.shares[i]) for i in order),
+        expected_error=shares.error,
+        bound=shares.bound,
+    )
+
+
+def _limit(sizes: Sequence[int], marginals: Sequence[Block], max_cells: int | None) -> int:
+    largest = max(marginals, key=lambda marginal: prod(sizes[j] for j in marginal))
+    needed = prod(sizes[j] for j in largest)
+    if max_cells is None:
+        return max(CELLS, needed)
+    check_int("max_cells", max_cells, 1)
+    if max_cells < needed:
+        raise ValueError(
+            f"max_cells ({max_cells}) is less than the marginal over {len(largest)} attributes with {needed} cells "
+            "needs: raise it, or leave that marginal out"
+        )
+    return max_cells
+
+
+def _largest(contrasts: Contrasts) -> list[Block]:
+    """The contrasts that lie in no other: to hold them is to hold all."""
+    inside: set[Block] = set()
+    for a in filter(None, contrasts.weights):
+        inside.update(part for part in combinations(a, len(a) - 1) if part in contrasts.weights)
+    return [a for a in contrasts.weights if a not in inside]
+
+
+def _searched(contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int, effort: int) -> Candidate:
+    rng = np.random.default_rng(seed)
+    candidates = [_rough(contrasts, views, power) for views in _limited(contrasts, wanted, limit, power, seed)]
+    if len(wanted) <= MOST_SETS:
+        cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
+        starts = max(1, min(STARTS, START_WORK // len(wanted)))
+        candidates += [_rough(contrasts, cover.run(noise, rng), power) for noise in np.geomspace(0.01, 0.8, starts)]
+        work = effort * min(WORK, ENOUGH * len(wanted))
+        candidates.append(LocalSearch(contrasts, cover, power, rng).run(min(candidates, key=_error), work))
+    views, shares = min(candidates, key=_error)
+    return views, best_shares(contrasts.holdings(views), power, start=shares.shares)
+
+
+def _limited(contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int) -> list[list[Block]]:
+    """Covers by views of ever more, then ever fewer, cells, while the error falls."""
+    made: dict[int, tuple[float, list[Block]]] = {}
+
+    def error(cells: int) -> float:
+        if cells not in made:
+            views = list(covers(contrasts.sizes, cells, wanted, seed=seed))
+            made[cells] = _rough(contrasts, views, power)[1].error, views
+        return made[cells][0]
+
+    start = min(limit, 256)
+    for factor in (2, 0.5):
+        cells = start
+        while 4 <= (after := int(cells * factor)) <= limit and error(after) < error(cells):
+            cells = after
+    return [views for _, views in made.values()] or [list(covers(contrasts.sizes, start, wanted, seed=seed))]
+
+
+def _priced(contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, effort: int) -> Candidate:
+    """Column generation: the best shares of a pool, then the views that would help most, and again."""
+    pool = dict.fromkeys(wanted)
+    for views in _limited(contrasts, wanted, limit, 1, seed):
+        pool.update(dict.fromkeys(views))
+    if len(wanted) <= POOL_SETS:
+        cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, 1)
+        rng = np.random.default_rng(seed)
+        for noise in (0.01, 0.1, 0.3):
+            pool.update(dict.fromkeys(cover.run(noise, rng)))
+    views = list(pool)
+    found = best_shares(contrasts.holdings(views), 1, tolerance=1e-3, steps=300)
+    useful = sorted({j for a in wanted for j in a})
+    for _ in range(ROUNDS * effort):
+        joining = _helpful(contrasts, views, found, useful, limit)
+        if not joining:
+            break
+        start = np.concatenate([found.shares, np.full(len(joining), 0.1 / len(views))])
+        views += joining
+        found = best_shares(contrasts.holdings(views), 1, start=start, tolerance=1e-3, steps=300)
+    final = best_shares(contrasts.holdings(views), 1, start=found.shares)
+    used = [i for i, share in enumerate(final.shares) if share * len(views) > USELESS]
+    kept = [views[i] for i in used]
+    last = best_shares(contrasts.holdings(kept), 1, start=final.shares[used])
+    return kept, Shares(shares=last.shares, error=last.error, bound=final.bound)
+
+
+def _helpful(contrasts: Contrasts, views: list[Block], found: Shares, useful: Sequence[int], limit: int) -> list[Block]:
+    """Neighbours of the views in use that would lower the error, the best first, as many as the pool has room for."""
+    holdings = contrasts.holdings(views)
+    theta = holdings.precision(found.shares, 1)
+    worth = (holdings.kappa / theta**2).tolist()
+    known = set(views)
+    prices: dict[Block, float] = {}
+    room = min(POOL - len(views), 60)
+    if room <= 0 or holdings.view.size > ENTRIES:
+        return []
+    for view, share in zip(views, found.shares, strict=True):
+        if share * len(views) < 0.01:
+            continue
+        for near in _neighbours(view, useful):
+            if near in known or near in prices or contrasts.cells(near) > limit:
+                continue
+            prices[near] = sum(worth[place] for place in contrasts.held(near)) / contrasts.cells(near)
+    good = sorted((near for near, price in prices.items() if price > found.error * 1.0005), key=lambda n: -prices[n])
+    return good[:room]
+
+
+def _neighbours(view: Block, useful: Sequence[int]) -> list[Block]:
+    """The views of one attribute more, and of one less."""
+    more = [tuple(sorted((*view, j))) for j in useful if j not in view]
+    return more + [part for part in combinations(view, len(view) - 1) if part]
+
+
+def _rough(contrasts: Contrasts, views: list[Block], power: int) -> Candidate:
+    return views, best_shares(contrasts.holdings(views), power, steps=ROUGH, bounded=False)
+
+
+def _error(candidate: Candidate) -> float:
+    return candidate[1].error if candidate[0] else inf

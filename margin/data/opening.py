@@ -1,0 +1,67 @@
+"""`open_source`: a source of the rows of a file, a data frame, an array, or whatever else holds a table."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..errors import DataError
+from .files import SUFFIXES
+from .folders import open_path
+from .packed import SparseSource
+from .source import CodesSource, ColumnsSource, FrameSource, Source
+from .spark import SparkSource
+
+__all__ = ["open_source"]
+
+_ACCEPTED = (
+    f"the path of a file ending in {', '.join(SUFFIXES)}, or of a folder of such; a data frame (pandas, polars, "
+    f"pyarrow, DuckDB relation, Spark); a dict of columns; a two-dimensional numpy array of integer codes; or a Source"
+)
+
+
+def open_source(data: object) -> Source:
+    """A source of the rows of `data`; a source is returned as it is.
+
+    Parameters
+    ----------
+    data
+        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .json, .jsonl or .ndjson, a
+        pattern of such paths (`"visits/*.parquet"`), or a folder of such files, in which folders
+        called `name=value` give a column; any data frame that speaks Arrow (pandas, polars,
+        pyarrow, a DuckDB relation); a Spark data frame; a dict from names to columns of equal
+        length; an integer array of codes, shape (rows, attributes), with the columns in the order
+        of the domain; or a `Source`, such as `Sql`.
+
+    Raises
+    ------
+    DataError
+        When it is none of these.
+
+    Examples
+    --------
+    >>> source = open_source({"sex": ["F", "M", "F"], "children": [0, 2, 1]})
+    >>> [batch["sex"].tolist() for batch in source.batches(Domain({"sex": ["M", "F"], "children": 4}))]
+    [[1, 0, 1]]
+    """
+    if isinstance(data, str | os.PathLike):
+        return open_path(data)
+    if isinstance(data, np.ndarray):
+        return CodesSource(data)
+    if isinstance(data, Mapping):
+        return ColumnsSource(data)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return ColumnsSource(data)
+    if type(data).__module__.startswith("pyspark.sql."):
+        return SparkSource(data)
+    if hasattr(data, "__arrow_c_stream__"):
+        return FrameSource(data)
+    if callable(getattr(data, "tocsr", None)):
+        return SparseSource(data)
+    if isinstance(data, Source):
+        return data
+    if callable(getattr(data, "collect", None)):
+        raise DataError(f"a {type(data).__name__} has no rows yet: collect it first")
+    raise DataError(f"data of type {type(data).__name__} is not accepted; accepted are {_ACCEPTED}")

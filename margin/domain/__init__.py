@@ -1,0 +1,1 @@
+"""What is declared before any row is read: attributes, domains, views, workloads; and marginals, tables over views."""

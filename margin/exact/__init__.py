@@ -1,1 +1,0 @@
-"""Samplers of exact distributions: integers and certified intervals, no float that decides anything."""

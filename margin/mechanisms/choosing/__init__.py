@@ -1,0 +1,1 @@
+"""Mechanisms that choose what to measure by its expected error."""

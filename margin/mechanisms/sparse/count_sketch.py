@@ -1,0 +1,49 @@
+"""`CountSketch`: a noisy count sketch of a table of any size."""
+
+from dataclasses import dataclass
+
+from ..._numbers import positive_integer
+from ...domain.workload import Workload
+from ...noise.laws import ExponentialMechanism
+from ...private import Private
+from ...synopses.sketch import SketchSynopsis
+
+__all__ = ["CountSketch"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSketch:
+    """Sums of counts with random signs, in buckets (Charikar, Chen and Farach-Colton 2002; Cormode et al. 2012).
+
+    In each row each cell falls into one bucket, with a sign; a cell's bucket times its sign is an unbiased estimate of
+    its count. More rows lower the error of the sketch, and raise the noise, for a row of the data is in all of them.
+
+    Parameters
+    ----------
+    width
+        How many buckets a row has.
+    rows
+        How many rows.
+    median
+        Whether the median of the rows answers, else their mean.
+    key
+        From which the hash functions follow; public.
+    """
+
+    width: int
+    rows: int = 5
+    median: bool = True
+    key: int = 0
+
+    def __post_init__(self) -> None:
+        positive_integer("width", self.width)
+        positive_integer("rows", self.rows)
+
+    def run(self, private: Private, workload: Workload | None) -> SketchSynopsis:
+        """Sketch the table of all attributes. The workload has no say."""
+        sums = private.sketch_counts(private.domain.attributes, rows=self.rows, width=self.width, key=self.key)
+        noise = private.events[-1].sampler
+        assert not isinstance(noise, ExponentialMechanism)
+        return SketchSynopsis(
+            domain=private.domain, sums=sums, key=self.key, median=self.median, variance=noise.variance
+        )

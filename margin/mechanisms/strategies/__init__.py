@@ -1,0 +1,1 @@
+"""Strategies of linear queries, and the mechanisms that measure them."""

@@ -1,0 +1,47 @@
+"""`Direct`: noise on every marginal of the workload."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...domain.domain import Domain
+from ...domain.workload import Workload
+from ...privacy.budget import Budget
+from ...private import Private
+from ...solvers import NonNegativity, Simplex
+from ...synopses import MarginalSynopsis
+from ..asked import asked
+
+__all__ = ["Direct"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Direct:
+    """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section 3.2).
+
+    They share the budget evenly. Without a workload all pairs of attributes are released.
+
+    Parameters
+    ----------
+    nonnegativity
+        Removes negative counts from each marginal. `Simplex()` takes the difference evenly from the others, as the
+        comparison of that paper does (section 5.2); None leaves them.
+    """
+
+    nonnegativity: NonNegativity | None = Simplex()
+
+    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+        """Measure the marginals."""
+        measured = private.measure(asked(private.domain, workload))
+        return MarginalSynopsis.of(private.domain, measured, self.nonnegativity)
+
+    def expected_error(
+        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+    ) -> float:
+        """The expected squared error over all cells of all marginals of the workload, times their weights, before
+        negative counts are removed: equation (4) for each marginal."""
+        views = asked(domain, workload)
+        noises = budget.counts_at_once(len(views))
+        return sum(
+            weight * domain.cells(view) * noise.variance
+            for view, weight, noise in zip(views, views.weights, noises, strict=True)
+        )

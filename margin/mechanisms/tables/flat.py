@@ -1,0 +1,59 @@
+"""`Flat`: noise on every cell of the full table."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...domain.domain import Domain
+from ...domain.workload import Workload
+from ...privacy.budget import Budget
+from ...private import Private
+from ...solvers import NonNegativity
+from ...synopses import TableSynopsis
+from ...synopses.noisy_tables import tables_of
+from ..asked import asked, check_reach
+
+__all__ = ["Flat"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flat:
+    """Release the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
+
+    Any marginal is a sum of its cells: hard to beat on small domains, and useless on large ones, since the error of
+    every marginal is the number of cells of the full table times the variance of the noise (their equation 3).
+
+    Parameters
+    ----------
+    nonnegativity
+        Removes negative counts from the full table. None, the default, leaves them: sums of many cells are then
+        unbiased, as published.
+    max_cells
+        The most cells that are accepted.
+    """
+
+    nonnegativity: NonNegativity | None = None
+    max_cells: int = 1 << 24
+
+    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+        """Measure the table of all attributes with the whole budget."""
+        self._check(private.domain)
+        (measured,) = private.measure([private.domain.attributes])
+        table, variance = measured.counts, float(measured.variance.flat[0])
+        if self.nonnegativity is not None:
+            tables = tables_of(private.domain, [private.domain.attributes], [table], [variance])
+            (table,) = self.nonnegativity(tables).values
+        return TableSynopsis(domain=private.domain, table=table, variance=variance, covariances={})
+
+    def expected_error(
+        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+    ) -> float:
+        """The expected squared error over all cells of all marginals of the workload, times their weights, before
+        negative counts are removed: equation (3) for each marginal."""
+        self._check(domain)
+        (noise,) = budget.counts_at_once(1)
+        return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * noise.variance
+
+    def _check(self, domain: Domain) -> None:
+        instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
+        check_reach("Flat", math.prod(domain.sizes), self.max_cells, instead=instead)

@@ -1,0 +1,58 @@
+"""Uniform integers, exactly."""
+
+import numpy as np
+import numpy.typing as npt
+
+from .entropy import Entropy
+
+__all__ = ["uniform", "uniform_below"]
+
+Integers = npt.NDArray[np.int64]
+
+
+def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
+    """For each bound b, from 1 to 2**62, an independent u with P(u) = 1 / b for 0 <= u < b: array (bounds,).
+
+    As many random bits as b - 1 has are taken, and anew while they make b or more. Hence `uniform_below(b) < a` is a
+    coin of probability min(1, a / b), exactly.
+    """
+    limits = np.atleast_1d(np.asarray(bounds, np.int64))
+    masks = (limits - 1).view(np.uint64).copy()
+    for shift in (1, 2, 4, 8, 16, 32):
+        masks |= masks >> np.uint64(shift)
+    drawn = _words(limits.size, entropy)
+    drawn &= masks
+    left = np.flatnonzero(drawn >= limits.view(np.uint64))
+    while left.size:
+        drawn[left] = _words(left.size, entropy) & masks[left]
+        left = left[drawn[left] >= limits[left].view(np.uint64)]
+    return drawn.view(np.int64)
+
+
+def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
+    """Independent uniform integers below one bound, from 1 to 2**63: array (count,). See `uniform_below`."""
+    if bound == 1:
+        return np.zeros(count, np.int64)
+    digits = (bound - 1).bit_length()
+    drawn = _digits(digits, count, entropy)
+    if bound & (bound - 1) == 0:
+        return drawn
+    left = np.flatnonzero(drawn >= bound)
+    while left.size:
+        drawn[left] = _digits(digits, left.size, entropy)
+        left = left[drawn[left] >= bound]
+    return drawn
+
+
+def _digits(number: int, count: int, entropy: Entropy) -> Integers:
+    """Integers of so many random binary digits, at most 63: array (count,)."""
+    if number > 32:
+        words = _words(count, entropy)
+        words >>= np.uint64(64 - number)
+        return words.view(np.int64)
+    halves = np.frombuffer(entropy.take(4 * count), "<u4", count)
+    return (halves >> np.uint32(32 - number)).astype(np.int64)
+
+
+def _words(count: int, entropy: Entropy) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(entropy.take(8 * count), "<u8", count).astype(np.uint64)

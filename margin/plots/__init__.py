@@ -1,0 +1,5 @@
+"""Pictures by matplotlib: marginals, expected errors, comparisons and plans."""
+
+from .results import plot_comparison, plot_error, plot_marginal
+
+__all__ = ["plot_comparison", "plot_error", "plot_marginal"]

@@ -1,0 +1,107 @@
+"""Between zero-concentrated and approximate differential privacy, never in favour of the releaser.
+
+rho-zCDP implies (epsilon, delta)-DP for every alpha > 1 with
+
+    epsilon = alpha rho + h(alpha),    h(alpha) = ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) / (alpha - 1)
+
+(C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential Privacy", 2020, arXiv:2004.00010,
+Section 2.3). As every alpha gives a valid bound, a good one is searched in floats, and then only this one is
+evaluated with care.
+"""
+
+import math
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+
+from .._numbers import Number, amount, probability
+
+__all__ = ["epsilon_above", "epsilon_of", "rho_below", "rho_of"]
+
+# Ten roundings at 60 digits, each relative to a term of a sum, are less than _ERROR times the sum of the terms'
+# sizes.
+_CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_ERROR = Decimal("1e-55")
+_SMALLEST = 1e-30  # of alpha - 1, so that alpha is exact at 60 digits
+
+
+def epsilon_of(rho: Number, delta: Number) -> float:
+    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section 2.3, rounded up."""
+    epsilon = epsilon_above(amount("rho", rho), probability("delta", delta))
+    nearest = float(epsilon)
+    return nearest if nearest >= epsilon else math.nextafter(nearest, math.inf)
+
+
+def rho_of(epsilon: Number, delta: Number) -> float:
+    """A rho such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section 2.3, rounded down."""
+    rho = rho_below(amount("epsilon", epsilon), probability("delta", delta))
+    nearest = float(rho)
+    return nearest if nearest <= rho else math.nextafter(nearest, -math.inf)
+
+
+def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
+    """An epsilon >= 0 such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the least by the formula."""
+    m = _best_for_rho(float(rho), _log_inverse(delta))
+    with localcontext(_CONTEXT):
+        h, error = _h(m, delta)
+        concentrated = (1 + m) * _decimal(rho)
+        return max(Fraction(0), Fraction(concentrated + h + error + _ERROR * concentrated))
+
+
+def rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A rho such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the largest by the formula."""
+    m = _best_for_epsilon(float(epsilon), _log_inverse(delta))
+    with localcontext(_CONTEXT):
+        h, error = _h(m, delta)
+        allowed = _decimal(epsilon)
+        return Fraction((allowed - h - error - _ERROR * allowed) / (1 + m))
+
+
+def _h(m: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
+    """h(1 + m) in the current context, and a bound on its error."""
+    ln_m, ln_alpha = m.ln(), (1 + m).ln()
+    ln_numerator, ln_denominator = Decimal(delta.numerator).ln(), Decimal(delta.denominator).ln()
+    h = ln_m - ln_alpha + (ln_denominator - ln_numerator - ln_alpha) / m
+    return h, _ERROR * (1 + abs(ln_m) + ln_alpha + (1 + ln_denominator + ln_numerator + ln_alpha) / m)
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)
+
+
+def _log_inverse(delta: Fraction) -> float:
+    """About ln(1 / delta)."""
+    if delta > Fraction(1, 2):
+        return -math.log1p(-float(1 - delta))
+    return math.log(delta.denominator) - math.log(delta.numerator)
+
+
+def _best_for_rho(rho: float, log_inverse: float) -> Decimal:
+    """About the best alpha - 1 for a given rho, where rho - (ln(1/delta) - ln alpha) / (alpha - 1)**2 is zero."""
+    return _crossing(lambda m: log_inverse - math.log1p(m) - rho * m * m, math.sqrt(log_inverse / rho))
+
+
+def _best_for_epsilon(epsilon: float, log_inverse: float) -> Decimal:
+    """About the best alpha - 1 for a given epsilon, that maximises (epsilon - h(alpha)) / alpha.
+
+    The derivative of alpha rho + h(alpha) changes sign once, so that for every rho the alphas that keep it below
+    epsilon are an interval. Hence the quotient has one maximum: where h(alpha) - epsilon - alpha h'(alpha) turns
+    from positive to negative.
+    """
+
+    def slope(m: float) -> float:
+        return (log_inverse - math.log1p(m)) * (2 + 1 / m) / m + math.log(m) - math.log1p(m) - epsilon
+
+    return _crossing(slope, math.expm1(min(log_inverse, 700.0)))
+
+
+def _crossing(function: Callable[[float], float], above: float) -> Decimal:
+    """About where a function goes from positive to negative below `above`, by bisection of the logarithm."""
+    low, high = math.log(_SMALLEST), math.log(max(above, 2 * _SMALLEST))
+    for _ in range(100):
+        middle = (low + high) / 2
+        if function(math.exp(middle)) > 0:
+            low = middle
+        else:
+            high = middle
+    return Decimal(repr(math.exp(high)))

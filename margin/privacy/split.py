@@ -1,0 +1,45 @@
+"""Dividing an integer number of units by shares, exactly."""
+
+import math
+from fractions import Fraction
+from numbers import Integral
+
+from .._numbers import exact, shown, text
+from ..errors import BudgetError
+
+__all__ = ["split_units"]
+
+
+def split_units(total: int, shares: object) -> tuple[int, ...]:
+    """Charges in proportion to `shares`, each within one unit of its exact share, that sum to `total`."""
+    pieces = _rounded_down(total, shares)
+    if not pieces:
+        raise BudgetError(f"shares ({shown(shares)}) must ask for one piece or more")
+    for i in range(total - sum(pieces)):  # fewer than there are pieces
+        pieces[i] += 1
+    if min(pieces) < 1:
+        raise BudgetError(
+            f"a piece of the {total} units to split would be below one unit: use fewer or more even shares"
+        )
+    return tuple(pieces)
+
+
+def _rounded_down(total: int, shares: object) -> list[int]:
+    if isinstance(shares, Integral) and not isinstance(shares, bool):
+        count = int(shares)
+        if count > total:
+            raise BudgetError(f"{total} units cannot be split into {count} pieces: use fewer")
+        return [total // count] * count if count > 0 else []
+    weights = _weights(shares)
+    whole = sum(weights)
+    return [math.floor(total * weight / whole) for weight in weights]
+
+
+def _weights(shares: object) -> list[Fraction]:
+    if isinstance(shares, str | bytes | bool) or not hasattr(shares, "__iter__"):
+        raise BudgetError(f"shares ({shown(shares)}) must be a sequence of positive numbers, or how many equal pieces")
+    weights = [exact(f"share {i}", share) for i, share in enumerate(shares)]
+    for i, weight in enumerate(weights):
+        if weight <= 0:
+            raise BudgetError(f"share {i} ({text(weight)}) must be > 0: leave out what gets nothing")
+    return weights

@@ -1,0 +1,1 @@
+"""Reconstruction of marginals that no view covers."""

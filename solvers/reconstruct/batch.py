@@ -1,0 +1,238 @@
+"""`Batch`: many problems of one shape, packed in arrays, and their `Solutions`."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..basis import Floats, Integers, transform
+from ..status import Status
+from ..tables.moments import known_moments, require_small
+from ..tables.tables import Axes, Tables
+from .problem import Problem, Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Problems of one shape; see `Problem`, of which each array is a concatenation.
+
+    Parameters
+    ----------
+    shape
+        The sizes of the axes of every table.
+    offsets
+        Problem i owns the entries from ``offsets[i]`` up to ``offsets[i + 1]`` of the next three, shape (n + 1,).
+    index, target, variance
+        The known coefficients, their moments and error variances.
+    total, total_variance
+        The sums of the tables' cells and their error variances, shape (n,).
+    zeros
+        Which cells must be zero, shape (n, cells); None for no such cell.
+
+    Raises
+    ------
+    ValueError
+        When the arrays do not fit each other or the shape, or a number is not finite or out of range.
+    """
+
+    shape: tuple[int, ...]
+    offsets: Integers
+    index: Integers
+    target: Floats
+    variance: Floats
+    total: Floats
+    total_variance: Floats
+    zeros: NDArray[np.bool_] | None = None
+
+    def __post_init__(self) -> None:
+        require_small(self.shape)
+        entries, count = len(self.index), len(self.total)
+        if not (len(self.target) == len(self.variance) == entries and len(self.total_variance) == count):
+            raise ValueError("index, target and variance must be equally long, and total and total_variance")
+        if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
+            raise ValueError("offsets must lead from 0 to the number of entries, one more than there are problems")
+        if (np.diff(self.offsets) < 0).any():
+            raise ValueError("offsets must not fall")
+        if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
+            raise ValueError(f"index must lie between 1 and the number of cells ({self.cells})")
+        starts = np.zeros(entries + 1, dtype=np.bool_)
+        starts[self.offsets] = True
+        if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
+            raise ValueError("the index of each problem must be ascending")
+        if not (np.isfinite(self.target).all() and np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+            raise ValueError("target must be finite, and variance finite and >= 0")
+        if not (np.isfinite(self.total).all() and (self.total > 0).all()):
+            raise ValueError("total must be positive and finite")
+        if not (np.isfinite(self.total_variance).all() and (self.total_variance >= 0).all()):
+            raise ValueError("total_variance must be finite and >= 0")
+        if self.zeros is not None:
+            if self.zeros.shape != (count, self.cells) or self.zeros.dtype != np.bool_:
+                raise ValueError(f"zeros must hold a truth value for each of the {self.cells} cells of each table")
+            if self.zeros.all(axis=1).any():
+                raise ValueError("some cell of each table must be allowed not to be zero")
+
+    @classmethod
+    def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
+        """What consistent tables of positive total say about many marginals, each on ascending axes; shape (n, k)."""
+        known = known_moments(tables, axes)
+        return cls(
+            shape=known.shape,
+            offsets=np.concatenate([[0], np.cumsum(known.counts)]),
+            index=known.index,
+            target=known.target,
+            variance=known.variance,
+            total=np.full(len(known.counts), tables.total),
+            total_variance=known.total_variance,
+            zeros=known.zeros,
+        )
+
+    @classmethod
+    def pack(cls, problems: Sequence[Problem]) -> "Batch":
+        """Problems of one shape as a batch."""
+        if len({problem.shape for problem in problems}) != 1:
+            raise ValueError("a batch needs problems, all of the same shape")
+        return cls(
+            shape=problems[0].shape,
+            offsets=np.concatenate([[0], np.cumsum([len(problem.index) for problem in problems])]),
+            index=np.concatenate([problem.index for problem in problems]),
+            target=np.concatenate([problem.target for problem in problems]),
+            variance=np.concatenate([problem.variance for problem in problems]),
+            total=np.array([problem.total for problem in problems]),
+            total_variance=np.array([problem.total_variance for problem in problems]),
+            zeros=_stacked(problems),
+        )
+
+    def __len__(self) -> int:
+        return len(self.total)
+
+    def __getitem__(self, row: int) -> Problem:
+        if not 0 <= row < len(self):
+            raise IndexError(f"a batch of {len(self)} problems has no problem {row}")
+        own = slice(self.offsets[row], self.offsets[row + 1])
+        return Problem(
+            shape=self.shape,
+            index=self.index[own],
+            target=self.target[own],
+            variance=self.variance[own],
+            total=float(self.total[row]),
+            total_variance=float(self.total_variance[row]),
+            zeros=None if self.zeros is None or not self.zeros[row].any() else self.zeros[row],
+        )
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (self[row] for row in range(len(self)))
+
+    @cached_property
+    def order(self) -> Integers:
+        """The number of axes of each known coefficient."""
+        return transform(self.shape).order[self.index]
+
+    @cached_property
+    def cells(self) -> int:
+        """The number of cells of each table."""
+        return math.prod(self.shape)
+
+    @property
+    def possible(self) -> Integers:
+        """How many cells of each table need not be zero, shape (n,)."""
+        count = np.full(len(self), self.cells)
+        return count if self.zeros is None else count - self.zeros.sum(axis=1)
+
+
+def _stacked(problems: Sequence[Problem]) -> NDArray[np.bool_] | None:
+    """The zeros of problems of one shape."""
+    if all(problem.zeros is None for problem in problems):
+        return None
+    return np.stack([np.zeros(p.cells, np.bool_) if p.zeros is None else p.zeros for p in problems])
+
+
+_GOOD = np.array([status.ok for status in Status])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solutions:
+    """The solutions of a batch, each attribute as in `Solution` with a first axis of length n.
+
+    Attributes
+    ----------
+    statuses
+        How each solve ended, shape (n,), as positions in ``list(Status)``.
+    seconds
+        Process time of the whole batch.
+    """
+
+    table: Floats
+    statuses: NDArray[np.int8]
+    objective: Floats
+    residual: Floats
+    iterations: Integers
+    seconds: float
+    relaxation: Floats
+    variance: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, row: int) -> Solution:
+        return Solution(
+            table=self.table[row],
+            status=list(Status)[self.statuses[row]],
+            objective=float(self.objective[row]),
+            residual=float(self.residual[row]),
+            iterations=int(self.iterations[row]),
+            seconds=self.seconds / len(self),
+            relaxation=float(self.relaxation[row]),
+            variance=None if self.variance is None else self.variance[row],
+        )
+
+    def __iter__(self) -> Iterator[Solution]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def status(self) -> Status:
+        """The worst status."""
+        return list(Status)[int(self.statuses.max())]
+
+    @property
+    def failures(self) -> list[int]:
+        """The positions of the problems that were not solved."""
+        return np.flatnonzero(~_GOOD[self.statuses]).tolist()
+
+    @classmethod
+    def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
+        """Solutions of one shape as one record."""
+        variances = [solution.variance for solution in solutions if solution.variance is not None]
+        order = list(Status)
+        return cls(
+            table=np.stack([solution.table for solution in solutions]),
+            statuses=np.array([order.index(solution.status) for solution in solutions], dtype=np.int8),
+            objective=np.array([solution.objective for solution in solutions]),
+            residual=np.array([solution.residual for solution in solutions]),
+            iterations=np.array([solution.iterations for solution in solutions]),
+            seconds=sum(solution.seconds for solution in solutions),
+            relaxation=np.array([solution.relaxation for solution in solutions]),
+            variance=np.stack(variances) if len(variances) == len(solutions) else None,
+        )
+
+
+class OneByOne(ABC):
+    """For solvers that know how to answer one `Problem`: `solve` also takes a `Batch`, problem by problem."""
+
+    @abstractmethod
+    def answer(self, problem: Problem) -> Solution:
+        """The solution of one problem."""
+
+    @overload
+    def solve(self, problem: Problem) -> Solution: ...
+    @overload
+    def solve(self, problem: Batch) -> Solutions: ...
+    def solve(self, problem: Problem | Batch) -> Solution | Solutions:
+        """The table of a problem, or the tables of a batch."""
+        if isinstance(problem, Batch):
+            return Solutions.stack([self.answer(one) for one in problem])
+        return self.answer(problem)

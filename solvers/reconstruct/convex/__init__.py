@@ -1,0 +1,1 @@
+"""Reconstruction by general convex programmes: the problem is handed to a library."""

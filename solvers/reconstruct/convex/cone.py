@@ -1,0 +1,53 @@
+"""`Cone`: maximum entropy under noisy moments as an exponential-cone programme, through cvxpy."""
+
+import importlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...backends import run
+from ..batch import OneByOne
+from ..dual import Penalised
+from ..problem import Problem, Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cone(Penalised, OneByOne):
+    """The programme of `Newton` by any exponential-cone solver that cvxpy finds installed.
+
+    Parameters
+    ----------
+    solver
+        Its name in cvxpy: CLARABEL, SCS, ...
+    strength
+        As for `Newton`; the back-end's own tolerances replace the other two.
+    time_limit
+        Seconds, or None.
+    """
+
+    solver: str = "CLARABEL"
+    time_limit: float | None = None
+
+    def answer(self, problem: Problem) -> Solution:
+        started = time.process_time()
+        cvxpy: Any = importlib.import_module("cvxpy")
+        ridge = self.ridge(problem)
+        cells = cvxpy.Variable(len(problem.possible))
+        objective = -cvxpy.sum(cvxpy.entr(cells))
+        if len(ridge):
+            functions = problem.functions(np.eye(len(ridge)))[:, problem.possible]
+            # Misses in units of their ridge: the programme is then well scaled.
+            misses = (functions / np.sqrt(ridge)[:, None]) @ cells - problem.target / np.sqrt(ridge)
+            objective += 0.5 * cvxpy.sum_squares(misses)
+        programme = cvxpy.Problem(cvxpy.Minimize(objective), [cvxpy.sum(cells) == 1])
+        status, iterations = run(programme, self.solver, self.time_limit)
+        return problem.solution(
+            None if cells.value is None else problem.spread(cells.value),
+            status=status,
+            objective=self.objective,
+            iterations=iterations,
+            seconds=time.process_time() - started,
+            relaxation=self.strength_on(problem.shape),
+        )

@@ -1,0 +1,97 @@
+"""`Ladder`: maximum entropy as published, through cvxpy, relaxing the constraints step by step."""
+
+import importlib
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...backends import run
+from ...basis import Floats
+from ...projection import projection
+from ...status import Status
+from ..batch import OneByOne
+from ..dual import divergence
+from ..problem import Problem, Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder(OneByOne):
+    """Maximum entropy under exact marginals, relaxed by rising tolerances until an answer exists.
+
+    Qardaji, Yang and Li, SIGMOD 2014, section 4.3: maximise the entropy of T >= 0 such that each known marginal equals
+    that of T; when the solver finds no such table, replace each equality by a pair of inequalities with an increasing
+    tolerance, up to that at which the uniform table is the answer.
+
+    `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises;
+    `Solution.relaxation` the tolerance that was needed.
+
+    Parameters
+    ----------
+    solver
+        The name of an installed cvxpy solver for exponential cones.
+    first
+        The first tolerance after the equalities, as a share of the total.
+    factor
+        By how much each tolerance exceeds the one before, > 1.
+    """
+
+    solver: str = "CLARABEL"
+    first: float = 1e-6
+    factor: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not self.first > 0 or not self.factor > 1:
+            raise ValueError(f"first ({self.first}) must be > 0 and factor ({self.factor}) > 1")
+
+    def answer(self, problem: Problem) -> Solution:
+        """The table of the first rung that has one."""
+        started = time.process_time()
+        margins = problem.margins()
+        tolerance, iterations = 0.0, 0
+        table: Floats | None = None
+        status = Status.OPTIMAL
+        # From here on the uniform table meets the constraints, and no table has more entropy.
+        gaps = (
+            np.abs(marginal.ravel() - projection(problem.shape, places) @ problem.uniform)
+            for places, marginal in margins
+        )
+        last = max((float(gap.max()) for gap in gaps), default=0.0)
+        while table is None and tolerance < last and status is not Status.MISSING:
+            status, table, iterations = self._attempt(problem, margins, tolerance)
+            if table is None:
+                tolerance = max(self.first, tolerance * self.factor)
+        if table is None and status is not Status.MISSING:
+            tolerance, table = min(tolerance, last), problem.uniform
+        if table is not None:
+            status = Status.RELAXED if tolerance else Status.OPTIMAL
+        return problem.solution(
+            table,
+            status=status,
+            objective=divergence,
+            iterations=iterations,
+            seconds=time.process_time() - started,
+            relaxation=tolerance,
+        )
+
+    def _attempt(
+        self, problem: Problem, margins: list[tuple[tuple[int, ...], Floats]], tolerance: float
+    ) -> tuple[Status, Floats | None, int]:
+        cvxpy: Any = importlib.import_module("cvxpy")  # heavy, and without types
+
+        table = cvxpy.Variable(len(problem.possible), nonneg=True)
+        constraints: list[Any] = [cvxpy.sum(table) == 1]
+        for places, marginal in margins:
+            projected = projection(problem.shape, places)[:, problem.possible] @ table
+            if tolerance:
+                constraints.append(cvxpy.abs(projected - marginal.ravel()) <= tolerance)
+            else:
+                constraints.append(projected == marginal.ravel())
+        programme = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.entr(table))), constraints)
+        status, iterations = run(programme, self.solver, None, accurate=False)
+        return (
+            status,
+            problem.spread(table.value) if status is Status.OPTIMAL and table.value is not None else None,
+            iterations,
+        )

@@ -1,0 +1,124 @@
+"""`MinimaxLP`: the table whose largest error on the known marginals is least, a linear programme."""
+
+import importlib
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...backends import available, run
+from ...basis import Floats
+from ...projection import projection
+from ...status import Status
+from ..batch import OneByOne
+from ..problem import Problem, Solution
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinimaxLP(OneByOne):
+    """Minimises over distributions p the largest absolute difference between a known marginal's cell and that of p.
+
+    The methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy: the first on marginals
+    as they were observed (`Problem.observed`), the second on consistent ones (`Problem.of`). There can be many minima,
+    and back-ends return different ones.
+
+    `Solution.objective` is that difference, as a share of the total; `Solution.relaxation` is zero.
+
+    Parameters
+    ----------
+    solver
+        HIGHS for the highspy package, SCIPY for `scipy.optimize.linprog`, or the name of a solver in cvxpy.
+    time_limit
+        Seconds, or None.
+    """
+
+    solver: str = "SCIPY"
+    time_limit: float | None = None
+
+    def objective(self, problem: Problem, distribution: Floats) -> float:
+        """The largest difference at a distribution."""
+        rows, right = _constraints(problem)
+        return float(np.abs(rows @ distribution - right).max(initial=0.0))
+
+    def answer(self, problem: Problem) -> Solution:
+        started = time.process_time()
+        solve = {"SCIPY": self._scipy, "HIGHS": self._highs}.get(self.solver.upper(), self._cvxpy)
+        rows, right = _constraints(problem)
+        status, iterations, found = solve(rows[:, problem.possible], right, len(problem.possible))
+        return problem.solution(
+            None if found is None else problem.spread(found),
+            status=status,
+            objective=lambda _, table: float(np.abs(rows @ table - right).max(initial=0.0)),
+            iterations=iterations,
+            seconds=time.process_time() - started,
+            relaxation=0.0,
+        )
+
+    def _scipy(self, rows: Any, right: Floats, cells: int) -> tuple[Status, int, Floats | None]:
+        matrix, bound, cost, total = _programme(rows, right, cells)
+        options = {} if self.time_limit is None else {"time_limit": self.time_limit}
+        import scipy.optimize
+
+        optimize: Any = scipy.optimize  # its types do not know sparse matrices
+        found = optimize.linprog(cost, A_ub=matrix, b_ub=bound, A_eq=total, b_eq=[1.0], method="highs", options=options)
+        status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(found.status, Status.FAILED)
+        return status, int(found.nit), None if found.x is None else np.asarray(found.x[:cells])
+
+    def _highs(self, rows: Any, right: Floats, cells: int) -> tuple[Status, int, Floats | None]:
+        if not available("highspy"):
+            return Status.MISSING, 0, None
+        highspy: Any = importlib.import_module("highspy")  # optional, and without types
+        matrix, bound, cost, total = _programme(rows, right, cells)
+        whole = sparse.vstack([matrix, total]).tocsc()
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = whole.shape[1], whole.shape[0]
+        model.col_cost_, model.col_lower_ = cost, np.zeros(len(cost))
+        model.col_upper_ = np.full(len(cost), math.inf)
+        model.row_lower_ = np.append(np.full(len(bound), -math.inf), 1.0)
+        model.row_upper_ = np.append(bound, 1.0)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = whole.indptr, whole.indices, whole.data
+        solver = highspy.Highs()
+        solver.setOptionValue("output_flag", False)
+        if self.time_limit is not None:
+            solver.setOptionValue("time_limit", self.time_limit)
+        solver.passModel(model)
+        solver.run()
+        ended, kinds = solver.getModelStatus(), highspy.HighsModelStatus
+        status = {
+            kinds.kOptimal: Status.OPTIMAL,
+            kinds.kTimeLimit: Status.TIME_LIMIT,
+            kinds.kIterationLimit: Status.ITERATION_LIMIT,
+            kinds.kInfeasible: Status.INFEASIBLE,
+        }.get(ended, Status.FAILED)
+        iterations = int(solver.getInfo().simplex_iteration_count)
+        return status, iterations, np.array(solver.getSolution().col_value[:cells]) if status.ok else None
+
+    def _cvxpy(self, rows: Any, right: Floats, cells: int) -> tuple[Status, int, Floats | None]:
+        cvxpy: Any = importlib.import_module("cvxpy")
+        table, worst = cvxpy.Variable(cells, nonneg=True), cvxpy.Variable()
+        constraints = [cvxpy.sum(table) == 1, worst >= 0]
+        if len(right):
+            constraints += [rows @ table - right <= worst, right - rows @ table <= worst]
+        status, iterations = run(cvxpy.Problem(cvxpy.Minimize(worst), constraints), self.solver, self.time_limit)
+        return status, iterations, table.value
+
+
+def _constraints(problem: Problem) -> tuple[Any, Floats]:
+    """The matrix from cells to the cells of all known marginals, one marginal after the other, and these."""
+    margins = problem.margins()
+    if not margins:
+        return sparse.csr_array((0, problem.cells)), np.empty(0)
+    rows = sparse.vstack([projection(problem.shape, places) for places, _ in margins]).tocsr()
+    return rows, np.concatenate([marginal.ravel() for _, marginal in margins])
+
+
+def _programme(rows: Any, right: Floats, cells: int) -> tuple[Any, Floats, Floats, Any]:
+    """Minimise cost . (p, worst) with matrix (p, worst) <= bound, total (p, worst) = 1 and both >= 0."""
+    column = sparse.csr_array(-np.ones((len(right), 1)))
+    matrix = sparse.block_array([[rows, column], [-rows, column]]).tocsr()
+    total = sparse.csr_array(np.append(np.ones(cells), 0.0)[None, :])
+    return matrix, np.concatenate([right, -right]), np.append(np.zeros(cells), 1.0), total

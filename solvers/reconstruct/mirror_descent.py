@@ -1,0 +1,77 @@
+"""`MirrorDescent`: noisy moments fitted by entropic mirror descent, without a penalty."""
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..basis import Floats
+from ..status import Status
+from .batch import OneByOne
+from .problem import Problem, Solution
+
+_LEAST_VARIANCE = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorDescent(OneByOne):
+    """Weighted least squares over distributions: the method of Private-PGM (McKenna, Sheldon and Miklau, ICML 2019).
+
+    Minimises over distributions p: sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), from the uniform distribution by
+    multiplicative steps p <- p exp(-step x gradient). There can be many minima; the steps lead near one of large
+    entropy. It stops when the objective is proved to lie within `tolerance` of the minimum: the objective is convex, so
+    it exceeds the minimum by at most max_q gradient . (p - q).
+
+    `Solution.objective` is the sum above; `Solution.relaxation` is zero.
+
+    Parameters
+    ----------
+    tolerance
+        The gap above; one is half the square of one standard deviation of one moment.
+    iterations
+        How many steps are made at most.
+    """
+
+    tolerance: float = 0.01
+    iterations: int = 5000
+
+    def __post_init__(self) -> None:
+        if not self.tolerance > 0 or not self.iterations >= 0:
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0")
+
+    def objective(self, problem: Problem, distribution: Floats) -> float:
+        """The weighted sum of squares at a distribution."""
+        misses = problem.moments(distribution) - problem.target
+        return float(0.5 * (misses**2 / np.maximum(problem.variance, _LEAST_VARIANCE)).sum())
+
+    def answer(self, problem: Problem) -> Solution:
+        started = time.process_time()
+        weight = 1 / np.maximum(problem.variance, _LEAST_VARIANCE)
+        logits = np.where(problem.uniform > 0, 0.0, -math.inf)
+        distribution = problem.uniform
+        value = self.objective(problem, distribution)
+        step = 1 / max(float(weight.max(initial=1.0)), 1.0)
+        status, steps = Status.ITERATION_LIMIT, self.iterations
+        for iteration in range(self.iterations + 1):
+            gradient = problem.functions(weight * (problem.moments(distribution) - problem.target))
+            if gradient @ distribution - gradient[problem.possible].min() <= self.tolerance:
+                status, steps = Status.OPTIMAL, iteration
+                break
+            while True:
+                trial = logits - step * gradient
+                cells = np.exp(trial - trial.max())
+                cells /= cells.sum()
+                new = self.objective(problem, cells)
+                if new <= value - 0.5 * float(gradient @ (distribution - cells)) or step < 1e-300:
+                    break
+                step /= 2
+            logits, distribution, value, step = trial, cells, new, 1.5 * step
+        return problem.solution(
+            distribution,
+            status=status,
+            objective=value,
+            iterations=steps,
+            seconds=time.process_time() - started,
+            relaxation=0.0,
+        )

@@ -1,0 +1,1 @@
+"""The integer programme of DualQuery's best response."""

@@ -1,0 +1,88 @@
+"""`Highs`: a `BestResponse` by HiGHS through its own Python package."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..status import Status
+from .integer import BestResponse, Response, Seed
+from .milp import conclude, settled
+from .programme import Programme
+
+
+@dataclass(frozen=True, kw_only=True)
+class Highs:
+    """highspy on the arrays of `Programme`, on one thread. It cannot be in one process with ortools: see `CpSat`.
+
+    `Response.work` is the number of nodes. `seed` is HiGHS's random seed, too.
+
+    Parameters
+    ----------
+    nodes
+        Of branch and bound at most, or None; the same everywhere.
+    time_limit
+        Seconds, or None.
+    """
+
+    nodes: int | None = None
+    time_limit: float | None = None
+
+    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+        """See `Responder`."""
+        try:
+            highspy: Any = importlib.import_module("highspy")  # optional, and without types
+        except ImportError as error:
+            return instance.respond(None, status=Status.MISSING, detail=f"highspy: {error}")
+        programme = Programme.of(instance)
+        if programme.columns == 0:
+            return settled(instance, seed=seed)
+        solver = highspy.Highs()
+        options = {
+            "output_flag": False,
+            "threads": 1,
+            "mip_rel_gap": 0.0,
+            "random_seed": int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1),
+            "mip_max_nodes": self.nodes,
+            "time_limit": self.time_limit,
+        }
+        for name, value in options.items():
+            if value is not None:
+                solver.setOptionValue(name, value)
+        solver.passModel(_model(highspy, programme))
+        solver.run()
+        ended, kinds, info = solver.getModelStatus(), highspy.HighsModelStatus, solver.getInfo()
+        status = {
+            kinds.kOptimal: Status.OPTIMAL,
+            kinds.kInfeasible: Status.INFEASIBLE,
+            kinds.kUnboundedOrInfeasible: Status.INFEASIBLE,
+            kinds.kTimeLimit: Status.TIME_LIMIT,
+            kinds.kIterationLimit: Status.ITERATION_LIMIT,
+            kinds.kSolutionLimit: Status.ITERATION_LIMIT,  # its word for the limit of nodes
+        }.get(ended, Status.FAILED)
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        return conclude(
+            instance,
+            programme,
+            np.array(solver.getSolution().col_value) if found else None,
+            status=status,
+            bound=programme.offset + info.mip_dual_bound if programme.whole.any() else None,
+            work=max(int(info.mip_node_count), 0),
+            seed=seed,
+            detail="" if status.ok else f"HiGHS: {solver.modelStatusToString(ended)}",
+        )
+
+
+def _model(highspy: Any, programme: Programme) -> Any:
+    model = highspy.HighsLp()
+    model.num_row_, model.num_col_ = programme.matrix.shape
+    model.sense_ = highspy.ObjSense.kMaximize
+    model.col_cost_, model.col_lower_, model.col_upper_ = programme.cost, np.zeros(programme.columns), programme.top
+    model.row_lower_, model.row_upper_ = programme.lower, programme.upper
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    matrix = programme.matrix
+    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    kinds = highspy.HighsVarType
+    model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in programme.whole]
+    return model

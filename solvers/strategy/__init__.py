@@ -1,0 +1,1 @@
+"""Strategies of linear queries: weights, low rank, semidefinite programmes."""

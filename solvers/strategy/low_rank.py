@@ -1,0 +1,85 @@
+"""A matrix as a product of two, with short columns on the right and little on the left: a bi-convex problem."""
+
+import numpy as np
+
+from ..basis import Floats
+
+
+def low_rank(
+    matrix: Floats, rank: int, *, order: int, iterations: int = 100, tolerance: float = 1e-6
+) -> tuple[Floats, Floats]:
+    """Minimise the sum of the squares of B over B L = matrix, where each column of L has norm at most one.
+
+    Yuan et al., VLDB 2012, Algorithm 1: an augmented Lagrangian in which B has a closed form and L is found by
+    Nesterov's projected gradients. The problem is convex in each, not in both: the result is a good product, not the
+    best. Multipliers and penalty start small and grow slowly, else L freezes where it happens to be.
+
+    Parameters
+    ----------
+    matrix
+        Shape (m, n).
+    rank
+        The number of columns of B, at least the rank of the matrix.
+    order
+        Of the norm: 1 or 2.
+    iterations
+        Of the outer loop, at most.
+    tolerance
+        The relative size of matrix - B L at which to stop.
+
+    Returns
+    -------
+    B, L
+        Shapes (m, rank) and (rank, n).
+    """
+    left, right = _start(matrix, rank, order)
+    scale = float(np.linalg.norm(left))
+    target: Floats = matrix / scale
+    size = float(np.linalg.norm(target))
+    multiplier, penalty = np.zeros_like(target), 1 / size**2
+    for _ in range(iterations):
+        for _ in range(10):
+            left = (penalty * target + multiplier) @ right.T
+            left = np.asarray(np.linalg.solve(penalty * right @ right.T + np.eye(rank), left.T).T, np.float64)
+            right = _columns(left, target + multiplier / penalty, right, order)
+        gap = target - left @ right
+        if np.linalg.norm(gap) < tolerance * size:
+            break
+        multiplier = multiplier + penalty * gap
+        penalty *= 1.2
+    return scale * left, right
+
+
+def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
+    """The singular vectors, scaled so that the longest column has norm one; the rows beyond them are small copies."""
+    _, values, right = np.linalg.svd(target, full_matrices=False)
+    rows = np.sqrt(values)[:, None] * right
+    rows = np.resize(rows, (rank, target.shape[1])) * np.where(np.arange(rank) < len(rows), 1.0, 0.1)[:, None]
+    rows /= np.linalg.norm(rows, ord=order, axis=0).max()
+    return target @ np.linalg.pinv(rows), rows
+
+
+def _columns(left: Floats, target: Floats, right: Floats, order: int, steps: int = 20) -> Floats:
+    """Nesterov steps on |target - left right|**2 over columns of norm at most one."""
+    gram, pull = left.T @ left, left.T @ target
+    rate = 1 / max(float(np.linalg.norm(gram, 2)), 1e-300)
+    ahead, momentum = right, 1.0
+    for _ in range(steps):
+        moved = _project(ahead - rate * (gram @ ahead - pull), order)
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = moved + (momentum - 1) / following * (moved - right)
+        right, momentum = moved, following
+    return right
+
+
+def _project(columns: Floats, order: int) -> Floats:
+    """Each column's nearest point of norm at most one."""
+    if order == 2:
+        return np.asarray(columns / np.maximum(np.linalg.norm(columns, axis=0), 1.0))
+    sizes = np.abs(columns)
+    falling = -np.sort(-sizes, axis=0)
+    excess = (np.cumsum(falling, axis=0) - 1) / np.arange(1, len(columns) + 1)[:, None]
+    kept = (falling > excess).sum(axis=0) - 1
+    level = np.maximum(np.take_along_axis(excess, np.maximum(kept, 0)[None], axis=0), 0.0)
+    inside = sizes.sum(axis=0) <= 1
+    return np.asarray(np.where(inside, columns, np.sign(columns) * np.maximum(sizes - level, 0.0)))

@@ -1,0 +1,1 @@
+"""Tables of views: consistency, non-negativity, and integer records."""

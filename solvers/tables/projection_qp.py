@@ -1,0 +1,63 @@
+"""`ProjectionQP`: the programme of `JointProjection` given to a quadratic solver, for comparison."""
+
+import importlib
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from ..backends import run
+from ..status import Status
+from .consistency import Components
+from .nonnegativity import importance
+from .tables import Tables
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectionQP:
+    """The nearest consistent non-negative tables by a general solver; see `JointProjection` for the programme.
+
+    Parameters
+    ----------
+    solver
+        A quadratic solver that cvxpy finds installed.
+    decay
+        The exponent of the weights, as for `JointProjection`.
+    time_limit
+        Seconds, or None.
+
+    Raises
+    ------
+    RuntimeError
+        On use, when the solver ends without an answer; the text is that of the `Status`.
+    """
+
+    solver: str = "OSQP"
+    decay: float = 1.0
+    time_limit: float | None = None
+    keeps_consistency: ClassVar[bool] = True
+
+    def __call__(self, tables: Tables) -> Tables:
+        components = Components(tables)
+        observed = components.estimate(tables.values)
+        if observed[components.order == 0].item() <= 0:
+            return tables.with_values([np.zeros_like(value) for value in tables.values])
+        cvxpy: Any = importlib.import_module("cvxpy")
+        free = components.order > 0
+        # Unknowns are changes of coefficients, and cells are measured, in standard deviations: a well-scaled programme.
+        change, scale = cvxpy.Variable(int(free.sum())), np.sqrt(components.precision[free])
+        weight = importance(components, self.decay)[free]
+        deviation = sparse.diags_array(1 / components.deviation)
+        synthesis = deviation @ components.matrix()[:, free] @ sparse.diags_array(1 / scale)
+        cells = synthesis @ change + components.synthesise(observed) / components.deviation
+        distance = cvxpy.sum(cvxpy.multiply(weight, cvxpy.square(change)))
+        signs = [cells >= 0]
+        if components.empty is not None:
+            signs.append(cells[components.empty] == 0)
+        status, _ = run(cvxpy.Problem(cvxpy.Minimize(distance), signs), self.solver, self.time_limit)
+        if status is not Status.OPTIMAL or change.value is None:
+            raise RuntimeError(f"{self.solver}: {status.value}")
+        shared = observed.copy()
+        shared[free] += change.value / scale
+        return components.with_cells(np.maximum(components.synthesise(shared), 0.0))
