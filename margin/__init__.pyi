@@ -1,10 +1,23 @@
 # The one list of public names and where they live: add new ones here. Type checkers read it as it stands, and
 # `__init__.py` loads what it names on first use. `__all__` says it once more, for type checkers.
 
-from . import audit, counting, datasets, designs, errors, mechanisms, noise, queries, report, solvers, synopses, testing
+from . import (
+    audit,
+    counting,
+    data,
+    datasets,
+    designs,
+    errors,
+    mechanisms,
+    noise,
+    queries,
+    report,
+    solvers,
+    synopses,
+    testing,
+)
 from ._version import __version__
 from .compare import Comparison, compare
-from .data import sets
 from .data.packed import PackedSource, SparseSource
 from .data.source import Source
 from .data.spark import SparkSource
@@ -156,6 +169,7 @@ __all__ = [
     "audit",
     "compare",
     "counting",
+    "data",
     "datasets",
     "designs",
     "errors",
@@ -168,7 +182,6 @@ __all__ = [
     "queries",
     "release",
     "report",
-    "sets",
     "sign",
     "simulate",
     "solvers",

@@ -8,7 +8,7 @@ partition, on a type that a library inferred, or on the kind of the source.
 
 *Proof.* `written` takes one value and reads nothing else. `Attribute.code` and `identity` call it
 and look only at its result and at the declaration. `encode.Encoder` has faster paths for columns of
-one type; each gives the code of every value by itself, which `tests/margin/test_each_row.py` checks
+one type; each gives the code of every value by itself, which `tests/margin/data/test_each_row.py` checks
 for every source and kind of value.
 
 The text of a value is:

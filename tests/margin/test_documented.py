@@ -15,6 +15,7 @@ MODULES = [
     *(f"margin.{name}" for name in margin.__all__ if inspect.ismodule(getattr(margin, name))),
     *(
         "margin.plots.results",
+        "margin.domain.exports",
         "margin.synopses.exports",
         "margin.private",
         "margin.privacy.budget",

@@ -21,7 +21,7 @@ from margin.private.sparse_noise import Kept
 from margin.queries import Conjunctions
 
 PACKAGE = Path(margin.__file__).parent
-TEXT = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()
+TEXT = (Path(__file__).parents[3] / "docs" / "guarantees.md").read_text()
 
 
 def test_every_method_of_private_is_in_the_table():

@@ -66,7 +66,7 @@ from margin.store import _KINDS
 from margin.synopses.describe import describe
 from margin.synopses.synopsis import Provenance
 
-PAGE = Path(__file__).parents[2] / "docs" / "noise.md"
+PAGE = Path(__file__).parents[3] / "docs" / "noise.md"
 BITS = Domain(dict.fromkeys("abcdef", 2))
 FEW = Domain({"a": 2, "b": 3, "c": 2})
 LINE = Domain({"x": 40, "y": {"bins": [0.0, 0.5, 2.25, 7.0]}})

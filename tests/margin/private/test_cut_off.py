@@ -292,7 +292,7 @@ def test_a_source_with_bits_of_its_own_is_read_in_pieces_too(monkeypatch):
     domain = Domain(dict.fromkeys("abcd", 2))
     codes = np.random.default_rng(1).integers(0, 2, (300, 4))
     sparse = pytest.importorskip("scipy.sparse")
-    source = margin.data.source.open_source(sparse.csr_matrix(codes))
+    source = margin.data.opening.open_source(sparse.csr_matrix(codes))
     asked = Parities(domain, [[0, 1], [2, 3]])
     whole = queries.counted(source, domain, asked)
     monkeypatch.setattr(queries, "MAX_WORDS", 8)

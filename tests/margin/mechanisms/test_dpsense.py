@@ -306,7 +306,7 @@ def test_the_truth_of_sets_is_how_many_rows_hold_each_item(tmp_path):
     path.write_text("0 3 3\n\n3 7\n")
     for data, expected in (
         (matrix(), matrix().toarray().sum(axis=0)),
-        (margin.sets.Transactions(path), [1, 0, 0, 2, 0, 0, 0, 1]),
+        (margin.data.Transactions(path), [1, 0, 0, 2, 0, 0, 0, 1]),
     ):
         made = margin.simulate(data, domain={"item": 8}, budget=PureDP(1), mechanism=margin.PlainItems(), seed=1)
         assert made.truth("item").counts.tolist() == list(expected)

@@ -65,7 +65,7 @@ from margin.testing import check_source
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 VIEWS = [["a", "b"], ["b", "c"]]
-GUARANTEES = Path(__file__).parents[2] / "docs" / "guarantees.md"
+GUARANTEES = Path(__file__).parents[3] / "docs" / "guarantees.md"
 
 
 def truth(gate, view=("a", "b", "c")):
