@@ -47,12 +47,13 @@ def schonheim_bound(v: int, k: int, t: int) -> int:
 def de_caen_bound(v: int, k: int, t: int) -> int:
     """Another least number of blocks of a (v, k, t) covering design, sometimes above Schonheim's.
 
-    The ceiling of ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``: the bound on Turan numbers, for
-    the complements of the blocks. See `schonheim_bound` for the parameters.
+    The ceiling of ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``: the bound on
+    Turan numbers, for the complements of the blocks. See `schonheim_bound` for the parameters.
 
     References
     ----------
-    D. de Caen, Extension of a theorem of Moon and Moser on complete subgraphs, Ars Combin. 16 (1983), 5-10.
+    D. de Caen, Extension of a theorem of Moon and Moser on complete subgraphs, Ars Combin. 16
+    (1983), 5-10.
 
     Examples
     --------

@@ -7,7 +7,8 @@ from math import comb
 import numpy as np
 
 from .checks import check_parameters
-from .subsets import Block, BoolArray, IntArray, coverage, unranked
+from .subsets import Block, coverage, unranked
+from .types import Flags, Integers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +60,17 @@ class Design:
         if not isinstance(block, tuple) or any(type(point) is not int for point in block):
             raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: convert its points")
         if any(a >= b for a, b in pairwise(block)):
-            raise ValueError(f"blocks[{i}] {block} must be ascending: pass tuple(sorted(set(block)))")
+            raise ValueError(
+                f"blocks[{i}] {block} must be ascending: pass tuple(sorted(set(block)))"
+            )
         if block and not 0 <= block[0] <= block[-1] < self.v:
-            raise ValueError(f"blocks[{i}] {block} must hold points of 0..{self.v - 1} only: raise v")
+            raise ValueError(
+                f"blocks[{i}] {block} must hold points of 0..{self.v - 1} only: raise v"
+            )
         if len(block) > self.k:
-            raise ValueError(f"blocks[{i}] has {len(block)} points, more than k ({self.k}): raise k")
+            raise ValueError(
+                f"blocks[{i}] has {len(block)} points, more than k ({self.k}): raise k"
+            )
 
     @property
     def size(self) -> int:
@@ -74,7 +81,7 @@ class Design:
         """Whether every t points lie together in some block, by enumeration of all comb(v, t)."""
         return bool(self._covered().all())
 
-    def uncovered(self) -> IntArray:
+    def uncovered(self) -> Integers:
         """The t-subsets that lie in no block, shape (number, t), rows ascending.
 
         >>> Design(v=3, k=2, t=2, blocks=((0, 1),), provenance="half done").uncovered().tolist()
@@ -82,7 +89,7 @@ class Design:
         """
         return unranked(np.flatnonzero(~self._covered()), self.t, self.v)
 
-    def _covered(self) -> BoolArray:
+    def _covered(self) -> Flags:
         if any(len(block) == self.v for block in self.blocks):
             return np.ones(comb(self.v, self.t), np.bool_)
         return coverage(self.blocks, self.v, self.t) > 0

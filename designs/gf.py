@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from .checks import check_int
-from .subsets import IntArray
+from .types import Integers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,9 +31,9 @@ class Field:
     q: int
     p: int
     degree: int
-    add: IntArray
-    multiply: IntArray
-    powers: IntArray
+    add: Integers
+    multiply: Integers
+    powers: Integers
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
@@ -85,7 +85,7 @@ def field(q: int) -> Field:
     return Field(q=q, p=p, degree=degree, add=add, multiply=multiply, powers=powers)
 
 
-def _powers_of_x(p: int, degree: int) -> IntArray:
+def _powers_of_x(p: int, degree: int) -> Integers:
     """1, x, x**2, ... modulo the first polynomial that makes x primitive, shape (q - 1,)."""
     order = p**degree - 1
     for low in product(range(p), repeat=degree):

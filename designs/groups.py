@@ -1,6 +1,8 @@
-"""Groups that act on the points of a design: a cyclic group, with a multiplier or without; any group of permutations.
+"""Groups that act on the points of a design: a cyclic group, with a multiplier or without; any
+group of permutations.
 
-A design that such a group maps to itself is told by a few starter blocks, of which the group makes all the others.
+A design that such a group maps to itself is told by a few starter blocks, of which the group makes
+all the others.
 """
 
 from dataclasses import dataclass
@@ -10,12 +12,14 @@ from math import comb
 
 import numpy as np
 
-from .subsets import Block, IntArray, ranks, subsets
+from .subsets import Block, ranks, subsets
+from .types import Integers
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """The maps x -> multiplier**i * x + j of the integers modulo `order`, within each cycle of `order` points.
+    """The maps x -> multiplier**i * x + j of the integers modulo `order`, within each cycle of
+    `order` points.
 
     The last ``v % order`` points stay fixed. Order 1 is no symmetry at all.
 
@@ -42,7 +46,7 @@ class Group:
         maps = len(self.factors()) * self.order
         return "" if maps == 1 else f"under a group of {maps} maps"
 
-    def images(self, points: IntArray) -> IntArray:
+    def images(self, points: Integers) -> Integers:
         """The points, shape (...), under each map of the group, shape (maps, ...)."""
         shifts = np.arange(self.order).reshape(-1, *[1] * points.ndim)
         moving = points < self.v - self.fixed
@@ -110,7 +114,7 @@ class Permutations:
 
 
 @lru_cache(maxsize=24)
-def orbits(group: Group, t: int) -> tuple[IntArray, IntArray]:
+def orbits(group: Group, t: int) -> tuple[Integers, Integers]:
     """The orbits of a group on t-subsets.
 
     Returns

@@ -6,16 +6,14 @@ from itertools import chain, combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-FloatArray = NDArray[np.float64]
+from .types import Integers
+
 Block = tuple[int, ...]
 
 
 @cache
-def subsets(n: int, t: int) -> IntArray:
+def subsets(n: int, t: int) -> Integers:
     """The t-subsets of ``range(n)``, shape (comb(n, t), t), rows ascending; read-only.
 
     >>> subsets(3, 2).tolist()
@@ -27,7 +25,7 @@ def subsets(n: int, t: int) -> IntArray:
     return array
 
 
-def ranks(rows: IntArray, v: int) -> IntArray:
+def ranks(rows: Integers, v: int) -> Integers:
     """The place of each t-subset in colexicographic order, shape (n,).
 
     A row p_1 < ... < p_t has the rank sum_i comb(p_i, i): the combinatorial number system. The
@@ -50,7 +48,7 @@ def ranks(rows: IntArray, v: int) -> IntArray:
     return total
 
 
-def unranked(numbers: IntArray, t: int, v: int) -> IntArray:
+def unranked(numbers: Integers, t: int, v: int) -> Integers:
     """The t-subsets of ``range(v)`` that have these ranks, shape (n, t): the inverse of `ranks`.
 
     >>> unranked(np.array([2, 0]), 2, 3).tolist()
@@ -65,12 +63,12 @@ def unranked(numbers: IntArray, t: int, v: int) -> IntArray:
     return rows
 
 
-def block_ranks(block: Block, v: int, t: int) -> IntArray:
+def block_ranks(block: Block, v: int, t: int) -> Integers:
     """The ranks of the t-subsets of one block, shape (comb(len(block), t),)."""
     return ranks(np.array(block, np.int64)[subsets(len(block), t)], v)
 
 
-def coverage(blocks: Iterable[Block], v: int, t: int) -> IntArray:
+def coverage(blocks: Iterable[Block], v: int, t: int) -> Integers:
     """How many blocks hold each t-subset of ``range(v)``, by rank, shape (comb(v, t),).
 
     >>> coverage([(0, 1, 2), (1, 2, 3)], 4, 2).tolist()
@@ -105,7 +103,7 @@ def members_within(block: Block, family: Collection[Block], orders: Iterable[int
 
 
 @cache
-def _binomials(v: int, t: int) -> list[IntArray]:
+def _binomials(v: int, t: int) -> list[Integers]:
     """For i = 1..t the values comb(p, i) of p = 0..v-1, each of shape (v,)."""
     tables = [np.arange(v, dtype=np.int64)]
     for _ in range(t - 1):

@@ -9,27 +9,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._study import Row
-from margin import ApproxDP, DataError, Domain, DualQuery, FileError, Neighbours, PackedSource, datasets, simulate
+from margin import (
+    ApproxDP,
+    DataError,
+    Domain,
+    DualQuery,
+    FileError,
+    Neighbours,
+    PackedSource,
+    datasets,
+    simulate,
+)
 from margin.queries import BitTable, Conjunctions
 
 DELTA = "1e-3"
 PAPER, OURS, BITS = "paper", "ours", 64
 
 NUMERIC = {
-    "adult": {"age": 24, "fnlwgt": 24, "capital-gain": 24, "capital-loss": 24, "hours-per-week": 23},
+    "adult": {
+        "age": 24,
+        "fnlwgt": 24,
+        "capital-gain": 24,
+        "capital-loss": 24,
+        "hours-per-week": 23,
+    },
     "kdd99": {"src_bytes": 10, "dst_bytes": 10},
 }
-SYMBOLIC = ("protocol_type", "service", "flag", "land", "logged_in", "is_host_login", "is_guest_login")
+SYMBOLIC = (
+    "protocol_type",
+    "service",
+    "flag",
+    "land",
+    "logged_in",
+    "is_host_login",
+    "is_guest_login",
+)
 SIZES = {"adult": (235, 30_162), "kdd99": (396, 494_021)}
 
 
 @lru_cache(maxsize=1)
 def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTable]:
-    """A binary table: "adult", "kdd99", or "biased"; where the files are not at hand, biased bits of the same size."""
+    """A binary table: "adult", "kdd99", or "biased"; where the files are not at hand, biased bits
+    of the same size."""
     columns = None if name == "biased" else _columns(name)
     if columns is None:
         attributes, rows = SIZES.get(name, (attributes, rows))
-        return Domain({f"x{place}": 2 for place in range(attributes)}), biased(attributes, rows, seed=attributes)
+        return Domain({f"x{place}": 2 for place in range(attributes)}), biased(
+            attributes, rows, seed=attributes
+        )
     domain = Domain(dict.fromkeys(columns, 2))
     return domain, BitTable.of_codes(domain, np.stack(list(columns.values()), axis=1))
 
@@ -40,7 +67,8 @@ def at_hand(name: str) -> bool:
 
 
 def biased(attributes: int, rows: int, seed: int) -> BitTable:
-    """Bits of which those of an attribute are one with a probability of its own, uniform in [0, 1] (section 6.3)."""
+    """Bits of which those of an attribute are one with a probability of its own, uniform in [0, 1]
+    (section 6.3)."""
     rng = np.random.default_rng(seed)
     words = np.empty((attributes, (rows + BITS - 1) // BITS), np.uint64)
     for line in words:
@@ -65,7 +93,8 @@ def measure(
 ) -> dict[str, Any]:
     """One run: mean and largest error over random 3-way conjunctions, and process seconds.
 
-    `method` is PAPER, with `step` and `samples` and the published accounting, or OURS, by its own rule.
+    `method` is PAPER, with `step` and `samples` and the published accounting, or OURS, by its own
+    rule.
     """
     domain, bits = table(data, attributes, rows)
     asked = Conjunctions.random(domain, 3, queries, seed)
@@ -77,7 +106,9 @@ def measure(
         mechanism = DualQuery(queries=asked)
     budget = ApproxDP(epsilon, DELTA, neighbours=Neighbours.REPLACE_ROW)
     source = PackedSource(bits.words, rows=bits.rows)
-    synopsis = simulate(source, domain=domain, budget=budget, mechanism=mechanism, seed=seed).synopsis
+    synopsis = simulate(
+        source, domain=domain, budget=budget, mechanism=mechanism, seed=seed
+    ).synopsis
     error = np.abs(synopsis.answer(asked) - truth)
     return {
         "mean": float(error.mean()),
@@ -89,7 +120,8 @@ def measure(
 
 
 def curve(rows: list[Row], by: str, column: str, **where: str) -> dict[float, float]:
-    """The mean of a column over the seeds, for each value of another; of the rows that have these values."""
+    """The mean of a column over the seeds, for each value of another; of the rows that have these
+    values."""
     points: dict[float, list[float]] = {}
     for row in rows:
         if all(row[name] == value for name, value in where.items()):
@@ -97,14 +129,17 @@ def curve(rows: list[Row], by: str, column: str, **where: str) -> dict[float, fl
     return {point: float(np.mean(values)) for point, values in sorted(points.items())}
 
 
-def panel(rows: list[Row], by: str, column: str, **where: str) -> dict[str, tuple[list[float], list[float]]]:
+def panel(
+    rows: list[Row], by: str, column: str, **where: str
+) -> dict[str, tuple[list[float], list[float]]]:
     """The curves of both methods, for a plot."""
     curves = {method: curve(rows, by, column, method=method, **where) for method in (PAPER, OURS)}
     return {method: (list(points), list(points.values())) for method, points in curves.items()}
 
 
 def _fill(line: NDArray[np.uint64], ones: int, rng: np.random.Generator) -> None:
-    """Words whose bits are one with probability ones / 256: from the last binary digit to the first, and or or."""
+    """Words whose bits are one with probability ones / 256: from the last binary digit to the
+    first, and or or."""
     line[:] = 0
     for digit in range(8):
         drawn = rng.integers(0, 2**64, line.size, np.uint64)
@@ -115,9 +150,11 @@ def _fill(line: NDArray[np.uint64], ones: int, rng: np.random.Generator) -> None
 
 
 def _columns(name: str) -> dict[str, NDArray[np.uint8]] | None:
-    """A column of bits for each category and each bin: 235 for Adult, 396 for KDD99, as many as the authors had.
+    """A column of bits for each category and each bin: 235 for Adult, 396 for KDD99, as many as the
+    authors had.
 
-    Their bins are not published. Ours are of equal width, or of equal width of the logarithm where values exceed 1000.
+    Their bins are not published. Ours are of equal width, or of equal width of the logarithm where
+    values exceed 1000.
     """
     frame = _read(name)
     if frame is None:
@@ -126,7 +163,9 @@ def _columns(name: str) -> dict[str, NDArray[np.uint8]] | None:
 
 
 def _bits(name: str, column: str, values: Any) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    bins = NUMERIC[name].get(column, 9 if name == "kdd99" and column not in SYMBOLIC and column != "label" else 0)
+    bins = NUMERIC[name].get(
+        column, 9 if name == "kdd99" and column not in SYMBOLIC and column != "label" else 0
+    )
     if bins:
         numbers = values.to_numpy(np.float64)
         numbers = np.log1p(numbers) if numbers.max() > 1000 else numbers - numbers.min()

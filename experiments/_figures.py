@@ -1,7 +1,9 @@
-"""What the six figures of Qardaji, Yang and Li, SIGMOD 2014, have in common: cells, errors, candlesticks, claims.
+"""What the six figures of Qardaji, Yang and Li, SIGMOD 2014, have in common: cells, errors,
+candlesticks, claims.
 
-A figure is a table of methods, each a function from a `Cell` (a table, a budget, k, a run, the queries) to answers.
-The error of a query is averaged over the runs; the figure shows the distribution over the queries (their section 5).
+A figure is a table of methods, each a function from a `Cell` (a table, a budget, k, a run, the
+queries) to answers. The error of a query is averaged over the runs; the figure shows the
+distribution over the queries (their section 5).
 """
 
 import functools
@@ -39,7 +41,8 @@ _KOSARAK_ROWS = 912_627
 
 @functools.cache
 def table(name: str) -> Dataset:
-    """A table by its name in the keys of a study: kosarak, msnbc, aol (a stand-in), mchain-3, clicks-12 (for smoke)."""
+    """A table by its name in the keys of a study: kosarak, msnbc, aol (a stand-in), mchain-3,
+    clicks-12 (for smoke)."""
     kind, _, number = name.partition("-")
     if kind == "kosarak":
         return _tables.kosarak()
@@ -69,7 +72,9 @@ def described(name: str) -> str:
 def share(name: str, epsilon: str) -> Fraction:
     """The epsilon that is spent where the paper's is `epsilon`: see `described`."""
     rows = table(name).rows
-    return Fraction(epsilon) * (Fraction(_KOSARAK_ROWS, rows) if name == "kosarak" and rows < _KOSARAK_ROWS else 1)
+    return Fraction(epsilon) * (
+        Fraction(_KOSARAK_ROWS, rows) if name == "kosarak" and rows < _KOSARAK_ROWS else 1
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +95,8 @@ class Cell:
 
     @property
     def asked(self) -> tuple[View, ...]:
-        """The queries: random sets of k attributes, all of them where there are no more, or windows of the sequence."""
+        """The queries: random sets of k attributes, all of them where there are no more, or windows
+        of the sequence."""
         return asked(self.table.domain, self.k, self.queries, self.consecutive)
 
     @property
@@ -104,10 +110,20 @@ class Cell:
         return seed_of(self.name, self.epsilon, self.run)
 
     def simulate(
-        self, mechanism: Any, *, share_of_budget: Fraction | int = 1, workload: tuple[View, ...] | None = None
+        self,
+        mechanism: Any,
+        *,
+        share_of_budget: Fraction | int = 1,
+        workload: tuple[View, ...] | None = None,
     ) -> Simulation[Any]:
         """The mechanism's synopsis, with (a share of) the budget of the cell."""
-        return _simulated(self.name, share(self.name, self.epsilon) * share_of_budget, mechanism, workload, self.seed)
+        return _simulated(
+            self.name,
+            share(self.name, self.epsilon) * share_of_budget,
+            mechanism,
+            workload,
+            self.seed,
+        )
 
     def answers(self, mechanism: Any, **options: Any) -> list[Table]:
         """The mechanism's answers to the queries."""
@@ -118,12 +134,17 @@ Method = Callable[[Cell], Sequence[Table]]
 
 
 def measure(methods: Mapping[str, Method], method: str, cell: Cell) -> list[dict[str, Any]]:
-    """A row for each query: its place, L2 / N and the Jensen-Shannon divergence in nats, to nine digits."""
+    """A row for each query: its place, L2 / N and the Jensen-Shannon divergence in nats, to nine
+    digits."""
     rows = []
     for place, (answer, truth) in enumerate(zip(methods[method](cell), cell.truths, strict=False)):
         l2 = np.linalg.norm(answer - truth) / truth.sum()
         rows.append(
-            {"query": place, "l2": f"{l2:.8e}", "js": f"{_tables.jensen_shannon(answer, truth):.8e}"},
+            {
+                "query": place,
+                "l2": f"{l2:.8e}",
+                "js": f"{_tables.jensen_shannon(answer, truth):.8e}",
+            },
         )
     return rows
 
@@ -135,7 +156,8 @@ def tables(marginals: Sequence[Marginal]) -> list[Table]:
 
 @functools.cache
 def asked(domain: Domain, k: int, count: int, consecutive: bool = False) -> tuple[View, ...]:
-    """Queries of k attributes; the same for the same arguments, and the first of `count` those of a smaller count."""
+    """Queries of k attributes; the same for the same arguments, and the first of `count` those of a
+    smaller count."""
     names = domain.attributes
     if consecutive:
         return tuple(names[start : start + k] for start in range(len(names) - k + 1))
@@ -144,13 +166,17 @@ def asked(domain: Domain, k: int, count: int, consecutive: bool = False) -> tupl
     return tuple(_tables.queries(domain, k, count))
 
 
-@functools.lru_cache(maxsize=1)  # the sizes of a run are asked for one after the other, of the same synopsis
+@functools.lru_cache(
+    maxsize=1
+)  # the sizes of a run are asked for one after the other, of the same synopsis
 def _simulated(
     name: str, epsilon: Fraction, mechanism: Any, workload: tuple[View, ...] | None, seed: int
 ) -> Simulation[Any]:
     data, domain = table(name).data, table(name).domain
     budget = PureDP(epsilon)
-    return margin.simulate(data, domain=domain, budget=budget, mechanism=mechanism, workload=workload, seed=seed)
+    return margin.simulate(
+        data, domain=domain, budget=budget, mechanism=mechanism, workload=workload, seed=seed
+    )
 
 
 @functools.cache
@@ -158,7 +184,9 @@ def _truths(name: str, k: int, queries: int, consecutive: bool) -> list[Table]:
     data, domain = table(name).data, table(name).domain
     views = asked(domain, k, queries, consecutive)
     one = PriView(views=[domain.attributes[:1]])
-    return tables(margin.simulate(data, domain=domain, budget=PureDP(1), mechanism=one, seed=0).truths(views))
+    return tables(
+        margin.simulate(data, domain=domain, budget=PureDP(1), mechanism=one, seed=0).truths(views)
+    )
 
 
 @functools.cache
@@ -180,12 +208,19 @@ def uniform(cell: Cell) -> list[Table]:
 
 def exact(cell: Cell, mechanism: Any, workload: tuple[View, ...] | None = None) -> list[Table]:
     """The answers without noise: with an epsilon beyond any noise."""
-    return tables(_simulated(cell.name, Fraction(10**6), mechanism, workload, 0).marginals(cell.asked))
+    return tables(
+        _simulated(cell.name, Fraction(10**6), mechanism, workload, 0).marginals(cell.asked)
+    )
 
 
 def lattice(views: Sequence[View], **options: Any) -> PriView:
-    """The published consistency and ripple, answering by Newton: the published synopsis without the slow solver."""
-    steps = {"consistency": LatticeConsistency(), "nonnegativity": Ripple(), "reconstruction": Newton(bars=False)}
+    """The published consistency and ripple, answering by Newton: the published synopsis without the
+    slow solver."""
+    steps = {
+        "consistency": LatticeConsistency(),
+        "nonnegativity": Ripple(),
+        "reconstruction": Newton(bars=False),
+    }
     return PriView(views=views, **steps | options)
 
 
@@ -195,7 +230,8 @@ def ours(views: Sequence[View], **options: Any) -> PriView:
 
 
 def averages(rows: Sequence[Row], measure: str = "l2", **chosen: Any) -> NDArray[np.float64]:
-    """For each query the error averaged over the runs, of the rows with the chosen values; shape (queries,)."""
+    """For each query the error averaged over the runs, of the rows with the chosen values; shape
+    (queries,)."""
     wanted = {name: str(value) for name, value in chosen.items()}
     errors: dict[str, list[float]] = {}
     for row in good(rows):
@@ -210,7 +246,8 @@ def panels(
     methods: Sequence[str],
     measure: str = "l2",
 ) -> Shown:
-    """Candlesticks by panel and method, those with rows: groups name the panels and choose their rows."""
+    """Candlesticks by panel and method, those with rows: groups name the panels and choose their
+    rows."""
     found = {
         heading: {method: averages(rows, measure, method=method, **chosen) for method in methods}
         for heading, chosen in groups.items()
@@ -226,11 +263,19 @@ def keys(
     sizes: Sequence[int] = SIZES,
     effort: Callable[[str, int], tuple[int, int]] = lambda method, k: (RUNS, QUERIES),
 ) -> list[Key]:
-    """The keys of a study, one for each method, budget, size and run; `effort` says how many runs and queries of k
-    attributes a method gets. Fewer queries are the first of those that the others get."""
+    """The keys of a study, one for each method, budget, size and run; `effort` says how many runs
+    and queries of k attributes a method gets. Fewer queries are the first of those that the others
+    get."""
     most = max(effort(method, k)[0] for method in methods for k in sizes)
     return [
-        {"table": name, "method": method, "epsilon": epsilon, "k": k, "run": run, "queries": effort(method, k)[1]}
+        {
+            "table": name,
+            "method": method,
+            "epsilon": epsilon,
+            "k": k,
+            "run": run,
+            "queries": effort(method, k)[1],
+        }
         for name in names
         for method in methods
         for epsilon in epsilons
@@ -242,11 +287,17 @@ def keys(
 
 def ratios(shown: Shown, worse: str, better: str) -> list[float]:
     """The mean of one method over that of another, panel by panel, where both are shown."""
-    pairs = [(some[worse].mean(), some[better].mean()) for some in shown.values() if worse in some and better in some]
+    pairs = [
+        (some[worse].mean(), some[better].mean())
+        for some in shown.values()
+        if worse in some and better in some
+    ]
     return [float(left / right) if right else math.inf for left, right in pairs]
 
 
-def compared(claim: str, shown: Shown, worse: str, better: str, *, least: float = 1.0, why: str = "") -> Claim:
+def compared(
+    claim: str, shown: Shown, worse: str, better: str, *, least: float = 1.0, why: str = ""
+) -> Claim:
     """The claim that a method has at least `least` times the mean error of another in every panel.
 
     `why` is said where it does not hold.
@@ -255,27 +306,41 @@ def compared(claim: str, shown: Shown, worse: str, better: str, *, least: float 
     holds = all(ratio >= least for ratio in found) if found else None
     return Claim(
         claim=claim,
-        measured=f"error of {worse} / {better}: " + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
+        measured=f"error of {worse} / {better}: "
+        + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
         holds=holds,
         why="" if holds else why,
     )
 
 
 def paired(
-    rows: Sequence[Row], groups: Mapping[str, Mapping[str, Any]], left: str, right: str, measure: str = "l2"
+    rows: Sequence[Row],
+    groups: Mapping[str, Mapping[str, Any]],
+    left: str,
+    right: str,
+    measure: str = "l2",
 ) -> Shown:
-    """The errors of two methods by panel, on the queries and runs that both have: the same noise on the same views."""
+    """The errors of two methods by panel, on the queries and runs that both have: the same noise on
+    the same views."""
     shown = {}
     for heading, chosen in groups.items():
         wanted = {name: str(value) for name, value in chosen.items()}
-        some = [row for row in good(rows) if all(row[name] == value for name, value in wanted.items())]
+        some = [
+            row for row in good(rows) if all(row[name] == value for name, value in wanted.items())
+        ]
         errors = {
-            method: {(row["query"], row["run"]): float(row[measure]) for row in some if row["method"] == method}
+            method: {
+                (row["query"], row["run"]): float(row[measure])
+                for row in some
+                if row["method"] == method
+            }
             for method in (left, right)
         }
         common = sorted(errors[left].keys() & errors[right].keys())
         if common:
-            shown[heading] = {method: np.array([errors[method][place] for place in common]) for method in errors}
+            shown[heading] = {
+                method: np.array([errors[method][place] for place in common]) for method in errors
+            }
     return shown
 
 
@@ -283,7 +348,13 @@ def numbers(shown: Shown) -> list[dict[str, Any]]:
     """The candlesticks as rows: percentiles and mean."""
     return [
         {"panel": heading, "method": method, "queries": len(values), "mean": values.mean()}
-        | dict(zip(("25 %", "50 %", "75 %", "95 %"), np.percentile(values, [25, 50, 75, 95]), strict=True))
+        | dict(
+            zip(
+                ("25 %", "50 %", "75 %", "95 %"),
+                np.percentile(values, [25, 50, 75, 95]),
+                strict=True,
+            )
+        )
         for heading, some in shown.items()
         for method, values in some.items()
     ]
@@ -300,5 +371,9 @@ def draw(
 ) -> list[Path]:
     """The candlesticks, and the same numbers as out/name.csv."""
     listed = numbers(shown)
-    (out / f"{name}.csv").write_text(as_csv(list(listed[0]), listed, heading=True) if listed else "")
-    return _plots.candlesticks(out / name, shown, ylabel=ylabel, title=title, **{"floor": 1e-6} | options)
+    (out / f"{name}.csv").write_text(
+        as_csv(list(listed[0]), listed, heading=True) if listed else ""
+    )
+    return _plots.candlesticks(
+        out / name, shown, ylabel=ylabel, title=title, **{"floor": 1e-6} | options
+    )

@@ -80,12 +80,16 @@ def page(
 
 
 def markdown(rows: Sequence[dict[str, Any]], *, digits: int = 4) -> str:
-    """Rows of the same columns as a Markdown table; numbers, also as texts, to some significant digits."""
+    """Rows of the same columns as a Markdown table; numbers, also as texts, to some significant
+    digits."""
     if not rows:
         return "no rows"
     names = list(rows[0])
     lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(_short(row.get(name, ""), digits) for name in names) + " |" for row in rows]
+    lines += [
+        "| " + " | ".join(_short(row.get(name, ""), digits) for name in names) + " |"
+        for row in rows
+    ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,5 @@
-"""Environments of pinned packages, one for each set that goes together, and scripts that run in them."""
+"""Environments of pinned packages, one for each set that goes together, and scripts that run in
+them."""
 
 import importlib.metadata
 import json
@@ -38,7 +39,8 @@ _BUILD_LIMIT = 1800.0
 
 
 def prepare() -> dict[str, str]:
-    """Build the environments that are not there yet; by name, why one could not be had. The others go on."""
+    """Build the environments that are not there yet; by name, why one could not be had. The others
+    go on."""
     failed = {}
     for name in PINS:
         try:
@@ -50,7 +52,8 @@ def prepare() -> dict[str, str]:
 
 
 def interpreter(name: str, *, build: bool) -> str | None:
-    """The Python of an environment, built if need be; without building, this one if it has what is pinned, or None.
+    """The Python of an environment, built if need be; without building, this one if it has what is
+    pinned, or None.
 
     Environments are kept in the folder that MARGIN_PEERS names, else in the user's cache.
 
@@ -62,9 +65,15 @@ def interpreter(name: str, *, build: bool) -> str | None:
     if not build:
         return sys.executable if all(map(_is_here, PINS[name])) else None
     base = os.environ.get("MARGIN_PEERS")
-    home = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "margin-peers"
+    home = (
+        Path(base)
+        if base
+        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "margin-peers"
+    )
     if not _is_built(home / name, PINS[name]):
-        print(f"building the environment {name} in {home}: {', '.join(PINS[name])}", file=sys.stderr)
+        print(
+            f"building the environment {name} in {home}: {', '.join(PINS[name])}", file=sys.stderr
+        )
         try:
             _build(home / name, PINS[name])
         except (OSError, subprocess.SubprocessError) as error:
@@ -79,13 +88,18 @@ def _python(environment: Path) -> Path:
 def _is_built(environment: Path, pins: tuple[str, ...]) -> bool:
     """Whether it holds these packages, and its Python is still there."""
     listed = environment / "pins.txt"
-    return listed.exists() and listed.read_text() == "\n".join(pins) and _python(environment).exists()
+    return (
+        listed.exists() and listed.read_text() == "\n".join(pins) and _python(environment).exists()
+    )
 
 
 def _build(environment: Path, pins: tuple[str, ...]) -> None:
-    """Beside its place, where it goes when it is whole: one broken off, or made twice at a time, does no harm."""
+    """Beside its place, where it goes when it is whole: one broken off, or made twice at a time,
+    does no harm."""
     environment.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=environment.parent, prefix=f".{environment.name}-") as folder:
+    with tempfile.TemporaryDirectory(
+        dir=environment.parent, prefix=f".{environment.name}-"
+    ) as folder:
         fresh = Path(folder) / "new"
         venv.create(fresh, with_pip=True)
         subprocess.run(
@@ -106,19 +120,28 @@ def _cause(error: Exception) -> str:
     """What pip says was wrong, or the error itself, in one line."""
     output = getattr(error, "stderr", None) or getattr(error, "output", None) or ""
     text = output.decode(errors="replace") if isinstance(output, bytes) else output
-    said = [line for line in text.splitlines() if line.startswith("ERROR: ")] or text.split("\n")[-2:]
+    said = [line for line in text.splitlines() if line.startswith("ERROR: ")] or text.split("\n")[
+        -2:
+    ]
     return " ".join(" ".join(said).split())[:300] or str(error)
 
 
 def _outside() -> dict[str, str]:
-    """This process's variables, but for those that would bring its own packages into another environment."""
-    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    """This process's variables, but for those that would bring its own packages into another
+    environment."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYTHONHOME")
+    }
 
 
 def ask(python: str, script: str, folder: Path, *, limit: float | None) -> dict[str, Any]:
-    """What a script says of the task in a folder; with a note if it was stopped, or ended early, with part of it.
+    """What a script says of the task in a folder; with a note if it was stopped, or ended early,
+    with part of it.
 
-    The script stops itself after `limit` seconds of the processor; one that hangs is stopped by the clock.
+    The script stops itself after `limit` seconds of the processor; one that hangs is stopped by the
+    clock.
 
     Raises
     ------
@@ -150,7 +173,9 @@ def ask(python: str, script: str, folder: Path, *, limit: float | None) -> dict[
 def _reason(errors: str) -> str:
     """The exception of a traceback, also one of many lines."""
     said = errors.strip().splitlines()
-    starts = [place for place, line in enumerate(said) if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    starts = [
+        place for place, line in enumerate(said) if re.match(r"[\w.]*(Error|Exception)\b", line)
+    ]
     return " ".join(" ".join(said[starts[-1] if starts else -1 :]).split())[:200]
 
 

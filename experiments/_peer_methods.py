@@ -1,4 +1,5 @@
-"""The systems that `peers` compares: ours and simple ones in this process, others in environments of their own."""
+"""The systems that `peers` compares: ours and simple ones in this process, others in environments
+of their own."""
 
 import functools
 import json
@@ -14,7 +15,16 @@ from typing import Any
 import numpy as np
 
 import margin
-from margin import Domain, Flat, Marginal, MatrixMechanism, OptimisedMarginals, PriView, PureDP, Workload
+from margin import (
+    Domain,
+    Flat,
+    Marginal,
+    MatrixMechanism,
+    OptimisedMarginals,
+    PriView,
+    PureDP,
+    Workload,
+)
 from margin.solvers import Newton
 from margin.synopses import ViewSynopsis
 
@@ -39,7 +49,8 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A table, a budget, sizes and number of queries, a seed, and how many CPU seconds a script may take."""
+    """A table, a budget, sizes and number of queries, a seed, and how many CPU seconds a script may
+    take."""
 
     name: str
     budget: str
@@ -69,12 +80,15 @@ class Cell:
         return queries(self.table.domain.sizes, k, self.queries)
 
     def workload(self, k: int) -> Workload:
-        """All sets of k attributes; some thousand random ones, not those asked, where there are too many to list."""
+        """All sets of k attributes; some thousand random ones, not those asked, where there are too
+        many to list."""
         names, domain = self.table.domain.attributes, self.table.domain
         if math.comb(len(names), k) <= _MOST_VIEWS:
             return Workload.all_kway(domain, k)
         rng = np.random.default_rng(k)
-        drawn = {tuple(sorted(rng.choice(len(names), k, replace=False).tolist())) for _ in range(5_000)}
+        drawn = {
+            tuple(sorted(rng.choice(len(names), k, replace=False).tolist())) for _ in range(5_000)
+        }
         return Workload.of(domain, [[names[axis] for axis in axes] for axes in sorted(drawn)])
 
     def public(self, **options: Any) -> dict[str, Any]:
@@ -97,7 +111,8 @@ class Cell:
 
 
 Row = dict[str, Any]
-"""k, error (mean L2 / N), release and answers (CPU seconds), note; without an error where there is none to be had."""
+"""k, error (mean L2 / N), release and answers (CPU seconds), note; without an error where there is
+none to be had."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +139,9 @@ class Mechanism:
                 continue
             workload = cell.workload(k) if self.knows else None
             made = _simulated(cell, mechanism, workload)
-            yield {"k": k, "release": time.process_time() - started} | _scored(cell, k, made.marginals)
+            yield {"k": k, "release": time.process_time() - started} | _scored(
+                cell, k, made.marginals
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,10 +185,15 @@ class Script:
                 if fitted is not None:
                     yield row | _scored(cell, k, fitted.marginals)
                 else:
-                    yield row | {"error": said.get(f"error {k}", ""), "answers": said.get(f"answers {k}", "")}
+                    yield row | {
+                        "error": said.get(f"error {k}", ""),
+                        "answers": said.get(f"answers {k}", ""),
+                    }
 
 
-def _simulated(cell: Cell, mechanism: Any, workload: Workload | None, share: Fraction | int = 1) -> Any:
+def _simulated(
+    cell: Cell, mechanism: Any, workload: Workload | None, share: Fraction | int = 1
+) -> Any:
     made = margin.simulate(
         cell.table.data,
         domain=cell.table.domain,
@@ -181,7 +203,9 @@ def _simulated(cell: Cell, mechanism: Any, workload: Workload | None, share: Fra
         seed=cell.seed,
     ).synopsis
     if isinstance(made, ViewSynopsis) and isinstance(made.reconstruction, Newton):
-        return made.with_reconstruction(replace(made.reconstruction, bars=False))  # the peers give no error bars
+        return made.with_reconstruction(
+            replace(made.reconstruction, bars=False)
+        )  # the peers give no error bars
     return made
 
 
@@ -214,7 +238,9 @@ def _fitted(cell: Cell, views: list[Axes], held: Path) -> ViewSynopsis:
         _marginal(domain, table, float(deviation) ** 2, [names[axis] for axis in view])
         for view, table, deviation in zip(views, tables, deviations, strict=True)
     ]
-    patient = Newton(bars=False, tolerance=1e-6, iterations=1_000)  # a millionth of the rows, whatever tables are like
+    patient = Newton(
+        bars=False, tolerance=1e-6, iterations=1_000
+    )  # a millionth of the rows, whatever tables are like
     return ViewSynopsis.of(domain, measured, reconstruction=patient)
 
 
@@ -262,12 +288,15 @@ def _independent(cell: Cell, k: int) -> Any:
 
 
 def _residual_planner(cell: Cell, k: int) -> Any:
-    """ResidualPlanner, derived anew from the paper (its code is under the GPL): its raw answers to one workload."""
+    """ResidualPlanner, derived anew from the paper (its code is under the GPL): its raw answers to
+    one workload."""
     domain = cell.table.domain
     if cell.pure:
         return "not under pure differential privacy"
     views = math.comb(len(domain), k)
-    mean = float(np.mean([math.prod(domain.sizes[axis] for axis in axes) for axes in cell.asked(k)]))
+    mean = float(
+        np.mean([math.prod(domain.sizes[axis] for axis in axes) for axes in cell.asked(k)])
+    )
     if views > _MOST_VIEWS or views * mean > _MOST_CELLS:
         return f"left out: {views:,} tables of {mean:.3g} cells"
     return MatrixMechanism(strategy=OptimisedMarginals(), nonnegativity=None)
@@ -288,8 +317,12 @@ SIMPLE: dict[str, Callable[[Cell], Iterable[Row]]] = {
     "ResidualPlanner": Mechanism(make=_residual_planner),
 }
 PEERS: dict[str, Callable[[Cell], Iterable[Row]]] = {
-    "AIM": Script(script="aim", environment="mbi", options={"ways": 3, "rounds": 16, "megabytes": 80}),
-    "AIM (2d)": Script(script="aim", environment="mbi", options={"ways": 3, "rounds": 2, "megabytes": 80}),
+    "AIM": Script(
+        script="aim", environment="mbi", options={"ways": 3, "rounds": 16, "megabytes": 80}
+    ),
+    "AIM (2d)": Script(
+        script="aim", environment="mbi", options={"ways": 3, "rounds": 2, "megabytes": 80}
+    ),
     "MST": Script(script="mst", environment="mbi"),
     "MWEM+PGM": Script(script="mwem_pgm", environment="mbi", options={"megabytes": 25}, pure=True),
     "mbi exact": Script(
@@ -307,7 +340,10 @@ PEERS: dict[str, Callable[[Cell], Iterable[Row]]] = {
         pure=True,
     ),
     "OpenDP AIM": Script(
-        script="opendp_tables", environment="opendp", options={"algorithm": "AIM", "oneway": 1 / 16}, pure=True
+        script="opendp_tables",
+        environment="opendp",
+        options={"algorithm": "AIM", "oneway": 1 / 16},
+        pure=True,
     ),
     "OpenDP AIM (2d)": Script(
         script="opendp_tables",
@@ -315,8 +351,12 @@ PEERS: dict[str, Callable[[Cell], Iterable[Row]]] = {
         options={"algorithm": "AIM", "oneway": 1 / 16, "rounds": 2},
         pure=True,
     ),
-    "OpenDP MST": Script(script="opendp_tables", environment="opendp", options={"algorithm": "MST"}, pure=True),
-    "OpenDP Fixed": Script(script="opendp_tables", environment="opendp", options={"algorithm": "Fixed"}, pure=True),
+    "OpenDP MST": Script(
+        script="opendp_tables", environment="opendp", options={"algorithm": "MST"}, pure=True
+    ),
+    "OpenDP Fixed": Script(
+        script="opendp_tables", environment="opendp", options={"algorithm": "Fixed"}, pure=True
+    ),
 }
 METHODS = OURS | SIMPLE | PEERS
 """By name, a function from a cell to its rows."""

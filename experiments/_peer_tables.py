@@ -1,4 +1,5 @@
-"""The tables and queries on which systems are compared, as integer codes: what every one of them can read."""
+"""The tables and queries on which systems are compared, as integer codes: what every one of them
+can read."""
 
 import functools
 import math
@@ -48,10 +49,11 @@ def table(name: str) -> Coded | None:
 
 
 def queries(sizes: Sequence[int], k: int, count: int) -> list[Axes]:
-    """Random sets of k attributes, in rising order: the same for the same arguments, and the first of more.
+    """Random sets of k attributes, in rising order: the same for the same arguments, and the first
+    of more.
 
-    Those after the first are left out where the tables of all before have MOST_CELLS together: with six of Adult's
-    attributes, a table has 700,000 cells on average.
+    Those after the first are left out where the tables of all before have MOST_CELLS together: with
+    six of Adult's attributes, a table has 700,000 cells on average.
     """
     rng = np.random.default_rng(2026)
     drawn = [tuple(sorted(rng.choice(len(sizes), k, replace=False).tolist())) for _ in range(count)]
@@ -71,8 +73,9 @@ def _first(made: Dataset, rows: int) -> Coded:
 
 
 def _adult() -> Coded:
-    """Adult as 13 columns: age and hours in 10 equal bins, gain and loss in zero and 9 bins on a logarithmic scale;
-    without the sampling weight, and without the text of education, which has its number."""
+    """Adult as 13 columns: age and hours in 10 equal bins, gain and loss in zero and 9 bins on a
+    logarithmic scale; without the sampling weight, and without the text of education, which has its
+    number."""
     made = datasets.adult(download=False)
     steps = np.arange(1, 9)
     numbers = {
@@ -92,7 +95,9 @@ def _adult() -> Coded:
             sizes[name] = len(labels)
             values = pyarrow.compute.cast(made.data[name], pa.string())
             columns.append(pyarrow.compute.index_in(values, pa.array(labels)).to_numpy())
-    return Coded(sizes=sizes, rows=np.column_stack(columns).astype(np.int64), note=f"{made.note}; 13 columns")
+    return Coded(
+        sizes=sizes, rows=np.column_stack(columns).astype(np.int64), note=f"{made.note}; 13 columns"
+    )
 
 
 def _logarithmic(values: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -102,9 +107,15 @@ def _logarithmic(values: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArr
 def _kdd99() -> Coded:
     """KDD Cup 99 as bits: is a number above zero, for each of the 38 numeric attributes."""
     made = datasets.kdd99(download=False)
-    names = [name for name in made.domain.attributes if name not in ("protocol_type", "service", "flag", "label")]
+    names = [
+        name
+        for name in made.domain.attributes
+        if name not in ("protocol_type", "service", "flag", "label")
+    ]
     rows = np.column_stack([(made.data[name].to_numpy() > 0) for name in names]).astype(np.int64)
-    return Coded(sizes=dict.fromkeys(names, 2), rows=rows, note=f"{made.note}; numbers above zero or not")
+    return Coded(
+        sizes=dict.fromkeys(names, 2), rows=rows, note=f"{made.note}; numbers above zero or not"
+    )
 
 
 TABLES: dict[str, Callable[[], Coded]] = {

@@ -1,4 +1,5 @@
-"""What the study of the solvers leaves behind, beside its rows: a page with a summary, and pictures."""
+"""What the study of the solvers leaves behind, beside its rows: a page with a summary, and
+pictures."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -45,7 +46,9 @@ def report(rows: list[Row], folder: Path, *, about: str) -> str:
             *_study.bad(rows),
         ],
     )
-    return "\n".join([markdown(lines), *(f"{c.claim}: {c.measured}, {c.verdict}" for c in _claims(good))])
+    return "\n".join(
+        [markdown(lines), *(f"{c.claim}: {c.measured}, {c.verdict}" for c in _claims(good))]
+    )
 
 
 def _summary(rows: list[Row]) -> list[dict[str, Any]]:
@@ -59,7 +62,11 @@ def _summary(rows: list[Row]) -> list[dict[str, Any]]:
         answered = [row for row in good if row.get("error") and _place(row) in newton]
         line: dict[str, Any] = {"solver": solver}
         for k in sizes:
-            times = [float(row["milliseconds"]) / newton[_place(row)] for row in answered if row["k"] == str(k)]
+            times = [
+                float(row["milliseconds"]) / newton[_place(row)]
+                for row in answered
+                if row["k"] == str(k)
+            ]
             line[f"k={k}"] = _geometric(times) if times else "-"
         ratios = [float(row["error"]) / float(row["error of Newton"]) for row in answered]
         tried, failed = (sum(int(row[column]) for row in good) for column in ("tried", "failures"))
@@ -75,7 +82,11 @@ def _summary(rows: list[Row]) -> list[dict[str, Any]]:
 
 def _newton(rows: list[Row]) -> dict[tuple[str, ...], float]:
     """What Newton in batches takes, in milliseconds, by table, views, budget and size."""
-    return {_place(row): float(row["milliseconds"]) for row in _study.good(rows) if row["solver"] == "Newton"}
+    return {
+        _place(row): float(row["milliseconds"])
+        for row in _study.good(rows)
+        if row["solver"] == "Newton"
+    }
 
 
 def _milliseconds(rows: list[Row]) -> str:
@@ -83,7 +94,9 @@ def _milliseconds(rows: list[Row]) -> str:
     times: dict[str, list[float]] = defaultdict(list)
     for (*_, k), milliseconds in _newton(rows).items():
         times[k].append(milliseconds)
-    return ", ".join(f"{min(some):.2g} to {max(some):.2g} ms at k = {k}" for k, some in times.items())
+    return ", ".join(
+        f"{min(some):.2g} to {max(some):.2g} ms at k = {k}" for k, some in times.items()
+    )
 
 
 def _claims(rows: list[Row]) -> list[Claim]:
@@ -97,7 +110,11 @@ def _claims(rows: list[Row]) -> list[Claim]:
         if not row["solver"].startswith("Newton") and row.get("error") and _place(row) in ours
     ]
     claims = [
-        Claim(claim="Newton never fails", measured=f"{failures} of {tried} queries", holds=failures == 0),
+        Claim(
+            claim="Newton never fails",
+            measured=f"{failures} of {tried} queries",
+            holds=failures == 0,
+        ),
         Claim(
             claim="nothing is below Newton in its own objective by 1e-8 nats",
             measured=f"from {min(above):.1g} to {max(above):.1g} above",
@@ -105,10 +122,10 @@ def _claims(rows: list[Row]) -> list[Claim]:
         ),
     ]
     if others:
-        text = (
-            f"others take {min(others):.2g} to {max(others):.2g} times as long, geometric mean {_geometric(others):.3g}"
+        text = f"others take {min(others):.2g} to {max(others):.2g} times as long, geometric mean {_geometric(others):.3g}"
+        claims.append(
+            Claim(claim="Newton in batches is the fastest", measured=text, holds=min(others) > 1)
         )
-        claims.append(Claim(claim="Newton in batches is the fastest", measured=text, holds=min(others) > 1))
     return claims
 
 
@@ -117,7 +134,8 @@ def _place(row: Row) -> tuple[str, ...]:
 
 
 def _plots_of(rows: list[Row], folder: Path) -> list[Path]:
-    """For each table, views and budget: time against size of query, and error against time at each size."""
+    """For each table, views and budget: time against size of query, and error against time at each
+    size."""
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("error"):
@@ -143,7 +161,10 @@ def _curves(rows: list[Row], starts: tuple[str, ...]) -> dict[str, list[list[flo
     """A line for each solver of a panel, over the sizes of query."""
     own = [row for row in rows if row["solver"].startswith(starts)]
     return {
-        solver: [[float(row[column]) for row in own if row["solver"] == solver] for column in ("k", "milliseconds")]
+        solver: [
+            [float(row[column]) for row in own if row["solver"] == solver]
+            for column in ("k", "milliseconds")
+        ]
         for solver in dict.fromkeys(row["solver"] for row in own)
     }
 
@@ -151,7 +172,10 @@ def _curves(rows: list[Row], starts: tuple[str, ...]) -> dict[str, list[list[flo
 def _points(rows: list[Row], k: int) -> dict[str, list[list[float]]]:
     """A point for each method."""
     return {
-        row["solver"]: [[float(row["milliseconds"])], [float(row["error"]) / float(row["error of Newton"])]]
+        row["solver"]: [
+            [float(row["milliseconds"])],
+            [float(row["error"]) / float(row["error of Newton"])],
+        ]
         for row in rows
         if row["k"] == str(k) and row["solver"] in _METHODS
     }

@@ -1,11 +1,12 @@
-"""Long measurements: one call of a function for each key, its rows in a CSV file, resumable, parallel, timed.
+"""Long measurements: one call of a function for each key, its rows in a CSV file, resumable,
+parallel, timed.
 
     keys = [{"k": k, "run": run} for k in (4, 6) for run in range(5)]
     rows = sweep(out / "rows.csv", measure, keys, limit=60)
 
-`measure(k=4, run=0)` returns a dict, or a list of dicts, of numbers and short texts: the columns beside the key's.
-Everything random in it follows from its key (see `seed_of`), so that the same keys give the same rows however many
-processes work on them and wherever a run was broken off.
+`measure(k=4, run=0)` returns a dict, or a list of dicts, of numbers and short texts: the columns
+beside the key's. Everything random in it follows from its key (see `seed_of`), so that the same
+keys give the same rows however many processes work on them and wherever a run was broken off.
 """
 
 import csv
@@ -27,7 +28,8 @@ Row = dict[str, str]
 Work = Callable[..., "dict[str, Any] | list[dict[str, Any]]"]
 
 STATUS = "status"
-"""The column that says how a key ended: DONE, LATE, or "failed: " and the error; see `good` and `bad`."""
+"""The column that says how a key ended: DONE, LATE, or "failed: " and the error; see `good` and
+`bad`."""
 DONE, LATE = "done", "time limit"
 
 processes = 1
@@ -38,22 +40,27 @@ _QUIET = 20.0
 
 
 def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = None) -> list[Row]:
-    """The rows of `work(**key)` for each key, in the order of the keys; only those not in the file at `path` are made.
+    """The rows of `work(**key)` for each key, in the order of the keys; only those not in the file
+    at `path` are made.
 
     Parameters
     ----------
     path
-        The CSV file. Rows are on disk as soon as a key is done. Rows of other keys in it are kept, and not returned.
+        The CSV file. Rows are on disk as soon as a key is done. Rows of other keys in it are kept,
+        and not returned.
     work
-        A function of a module (not a lambda): other processes import it. It is called with the key's items.
+        A function of a module (not a lambda): other processes import it. It is called with the
+        key's items.
     keys
-        Dicts of one set of columns, different from each other. Whatever decides the result must be in them, the size of
-        the study too.
+        Dicts of one set of columns, different from each other. Whatever decides the result must be
+        in them, the size of the study too.
     limit
-        Seconds that a key may take. One that takes longer is stopped, and has one row whose status is "time limit".
+        Seconds that a key may take. One that takes longer is stopped, and has one row whose status
+        is "time limit".
 
-    A key whose work raises has one row whose status begins with "failed"; the others go on. Run again, and keys that
-    failed are tried again; those that are done or took too long are not. Progress and the time left go to stderr.
+    A key whose work raises has one row whose status begins with "failed"; the others go on. Run
+    again, and keys that failed are tried again; those that are done or took too long are not.
+    Progress and the time left go to stderr.
     """
     keys = list(keys)
     found = _by_key(read(path), keys)
@@ -81,7 +88,8 @@ def good(rows: Iterable[Row]) -> list[Row]:
 def bad(rows: Iterable[Row]) -> list[str]:
     """A line for each key that failed or took too long: to be shown, never dropped."""
     return [
-        f"{row[STATUS]}: " + ", ".join(f"{name} {value}" for name, value in row.items() if value and name != STATUS)
+        f"{row[STATUS]}: "
+        + ", ".join(f"{name} {value}" for name, value in row.items() if value and name != STATUS)
         for row in rows
         if row.get(STATUS, DONE) != DONE
     ]
@@ -98,15 +106,20 @@ def seed_of(*parts: Any, **key: Any) -> int:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows written so far; none when there is no file. A last line that was broken off is left out."""
+    """The rows written so far; none when there is no file. A last line that was broken off is left
+    out."""
     if not path.exists():
         return []
     whole = path.read_text().rpartition("\n")[0]
-    return [{name: value or "" for name, value in row.items()} for row in csv.DictReader(io.StringIO(whole))]
+    return [
+        {name: value or "" for name, value in row.items()}
+        for row in csv.DictReader(io.StringIO(whole))
+    ]
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
-    """Add rows, with a heading if they are the first; they are on disk when this returns. New columns are added."""
+    """Add rows, with a heading if they are the first; they are on disk when this returns. New
+    columns are added."""
     before = _columns(path)
     columns = list(dict.fromkeys([*before, *(name for row in rows for name in row)]))
     if before and columns == before and _ends_a_line(path):
@@ -146,7 +159,8 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _rewrite(path: Path, keys: Sequence[Key], found: dict[tuple[str, ...], list[Row]]) -> None:
-    """Put the rows of the keys in their order, after the rows of other keys; those of keys not found are dropped."""
+    """Put the rows of the keys in their order, after the rows of other keys; those of keys not
+    found are dropped."""
     rows = read(path)
     asked = set(map(_texts, keys))
     names = list(keys[0]) if keys else []
@@ -172,19 +186,27 @@ def _is_final(rows: list[Row] | None) -> bool:
     return rows is not None and all(row.get(STATUS) in (DONE, LATE) for row in rows)
 
 
-def _worked(work: Work, keys: Sequence[Key], limit: float | None) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """The results of the keys as they come: here, or in processes of their own where there are many or a limit."""
+def _worked(
+    work: Work, keys: Sequence[Key], limit: float | None
+) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
+    """The results of the keys as they come: here, or in processes of their own where there are many
+    or a limit."""
     if processes == 1 and limit is None:
         for key in keys:
             yield key, _results(work, key)
         return
-    waiting, workers = list(reversed(keys)), [_Worker(work) for _ in range(min(processes, len(keys)))]
+    waiting, workers = (
+        list(reversed(keys)),
+        [_Worker(work) for _ in range(min(processes, len(keys)))],
+    )
     try:
         while waiting or any(worker.key is not None for worker in workers):
             for worker in workers:
                 if worker.key is None and waiting:
                     worker.give(waiting.pop())
-            connection.wait([worker.pipe for worker in workers if worker.key is not None], timeout=0.2)
+            connection.wait(
+                [worker.pipe for worker in workers if worker.key is not None], timeout=0.2
+            )
             for worker in workers:
                 if worker.key is not None and (results := worker.take(limit)) is not None:
                     key, worker.key = worker.key, None
@@ -203,7 +225,9 @@ class _Worker:
         self._start()
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")  # a fork would inherit the threads of libraries
+        context = multiprocessing.get_context(
+            "spawn"
+        )  # a fork would inherit the threads of libraries
         self.pipe, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, *self._work), daemon=True)
         threads = os.environ.get("OPENBLAS_NUM_THREADS")
@@ -226,7 +250,9 @@ class _Worker:
             while self.pipe.poll():
                 if (results := self.pipe.recv()) is not None:
                     return list(results)
-                self._since = time.monotonic()  # the process has read its key: what it imported before is not counted
+                self._since = (
+                    time.monotonic()
+                )  # the process has read its key: what it imported before is not counted
         except EOFError:
             self._restart()
             return [{STATUS: "failed: its process ended"}]
@@ -262,7 +288,9 @@ def _serve(pipe: Any, module: str, name: str) -> None:
 def _results(work: Work, key: Key) -> list[dict[str, Any]]:
     try:
         made = work(**key)
-    except Exception as error:  # one key that fails must not end a night's run; the row says that it failed
+    except (
+        Exception
+    ) as error:  # one key that fails must not end a night's run; the row says that it failed
         return [{STATUS: f"failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}"}]
     return [{**result, STATUS: DONE} for result in ([made] if isinstance(made, dict) else made)]
 

@@ -14,11 +14,16 @@ Study = Dataset
 
 
 def kosarak(rows: int | None = None) -> Dataset:
-    """The 32 most visited pages of Kosarak, as far as at hand; else clicks from latent classes in their place."""
+    """The 32 most visited pages of Kosarak, as far as at hand; else clicks from latent classes in
+    their place."""
     found = _at_hand(datasets.kosarak)
     if found is None:
         return clicks(32, rows or 100_000)
-    return found if rows is None else replace(found, data=found.data.slice(0, rows), note=f"its first {rows:,} rows")
+    return (
+        found
+        if rows is None
+        else replace(found, data=found.data.slice(0, rows), note=f"its first {rows:,} rows")
+    )
 
 
 def msnbc() -> Dataset | None:
@@ -40,7 +45,10 @@ def queries(domain: Domain, k: int, count: int, seed: int = 2026) -> list[tuple[
     """Random views of k attributes."""
     rng = np.random.default_rng(seed + k)
     return [
-        tuple(domain.attributes[axis] for axis in sorted(rng.choice(len(domain), k, replace=False).tolist()))
+        tuple(
+            domain.attributes[axis]
+            for axis in sorted(rng.choice(len(domain), k, replace=False).tolist())
+        )
         for _ in range(count)
     ]
 
@@ -56,7 +64,8 @@ def uniform_error(truth: Marginal) -> float:
 
 
 def jensen_shannon(answer: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
-    """The Jensen-Shannon divergence of two tables in nats, 0 to log 2; negative cells of the answer count as zero.
+    """The Jensen-Shannon divergence of two tables in nats, 0 to log 2; negative cells of the answer
+    count as zero.
 
     An answer without a positive cell is as far as can be.
     """
@@ -70,7 +79,8 @@ def jensen_shannon(answer: NDArray[np.float64], truth: NDArray[np.float64]) -> f
 
 
 def _at_hand(load: Callable[..., Dataset]) -> Dataset | None:
-    """A published table from MARGIN_DATA or the cache; experiments download nothing, and say what they miss."""
+    """A published table from MARGIN_DATA or the cache; experiments download nothing, and say what
+    they miss."""
     try:
         return load(download=False)
     except (FileError, DataError) as error:

@@ -1,9 +1,9 @@
 """Every solver of Dual Query's best response on recorded instances: gap against time.
 
-Instances are those of a plain run of multiplicative weights on 3-way conjunctions: so many samples, after so many
-rounds, on Adult and KDD99 where their files are at hand, and on biased bits. A gap is to the best value that any solver
-found, in percent. Seconds are process seconds, those of other processes that a solver starts included; its time limit
-is by the clock.
+Instances are those of a plain run of multiplicative weights on 3-way conjunctions: so many samples,
+after so many rounds, on Adult and KDD99 where their files are at hand, and on biased bits. A gap is
+to the best value that any solver found, in percent. Seconds are process seconds, those of other
+processes that a solver starts included; its time limit is by the clock.
 """
 
 import os
@@ -54,16 +54,27 @@ OURS: dict[str, Callable[[float], Responder]] = {
 """Solvers that are given sweeps, or nothing."""
 STEP, LAST, QUERIES = 1.0, 30, 40_000
 SPARSE = 0.3
-"""Samples to an attribute up to which an instance is called sparse; from 2 on it is called dense."""
+"""Samples to an attribute up to which an instance is called sparse; from 2 on it is called dense.
+"""
 
 
 def run(smoke: bool, out: Path) -> str:
     """A page with claims, the plot, and a table of the gaps."""
     if smoke:
-        sizes, rounds, limits, sweeps = [("biased", 60, 150), ("biased", 1000, 200)], (1, 3), (0.2,), (1, 30)
+        sizes, rounds, limits, sweeps = (
+            [("biased", 60, 150), ("biased", 1000, 200)],
+            (1, 3),
+            (0.2,),
+            (1, 30),
+        )
         solvers = ["scipy", "highspy", "PuLP CBC"]
     else:
-        sizes = [("adult", 235, 1000), ("kdd99", 396, 1750), ("biased", 100, 1000), ("biased", 500, 1000)]
+        sizes = [
+            ("adult", 235, 1000),
+            ("kdd99", 396, 1750),
+            ("biased", 100, 1000),
+            ("biased", 500, 1000),
+        ]
         sizes += [("biased", 1000, 5000), ("biased", 4000, 4000), ("biased", 17_000, 5000)]
         sizes = [size for size in sizes if size[0] == "biased" or at_hand(size[0])]
         rounds, limits, sweeps = (1, LAST), (1.0, 10.0, 30.0), (1, 3, 10, 30, 100, 300, 1000, 3000)
@@ -83,7 +94,9 @@ def run(smoke: bool, out: Path) -> str:
         xlabel="process seconds", ylabel="gap to the best known, %", xlog=True,
         title="Best response: gap against time (0.001 stands for none)",
     )  # fmt: skip
-    missing = sorted({f"{row['solver']} is not installed" for row in good(rows) if row["ended"] == "MISSING"})
+    missing = sorted(
+        {f"{row['solver']} is not installed" for row in good(rows) if row["ended"] == "MISSING"}
+    )
     return page(
         out / "bestresponse.md",
         title="Solvers of the best response",
@@ -114,7 +127,8 @@ def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float)
 
 @lru_cache(maxsize=1)
 def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
-    """The instance of each round of a run with s samples a round, without noise of any kind but the sampling."""
+    """The instance of each round of a run with s samples a round, without noise of any kind but the
+    sampling."""
     rng = np.random.default_rng(seed_of(data, d, s))
     domain, bits = table(data, d, 20_000)
     asked = Conjunctions.random(domain, 3, QUERIES, seed_of(data, d))
@@ -122,10 +136,14 @@ def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
     logit, instances = np.zeros(len(asked)), {}
     for turn in range(1, LAST + 1):
         chance = np.exp(np.concatenate([logit, -logit]) - np.abs(logit).max())
-        drawn = np.bincount(rng.choice(2 * len(asked), s, p=chance / chance.sum()), minlength=2 * len(asked))
+        drawn = np.bincount(
+            rng.choice(2 * len(asked), s, p=chance / chance.sum()), minlength=2 * len(asked)
+        )
         ask, deny = drawn[: len(asked)], drawn[len(asked) :]
         places = np.flatnonzero(ask + deny)
-        instances[turn] = asked.best_response(places, (ask - deny)[places], constant=int(deny.sum()))
+        instances[turn] = asked.best_response(
+            places, (ask - deny)[places], constant=int(deny.sum())
+        )
         record = ByComponents(exact=None).solve(instances[turn], seed=turn).record
         holds = (record[asked.attributes] == asked.values).all(axis=1)
         logit += STEP * (truth - holds)
@@ -141,7 +159,11 @@ def _seconds() -> float:
 def _by(rows: list[Row], what: str) -> dict[str, list[Row]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
-        name = f"{row['data']} d={row['d']} s={row['s']} round {row['round']}" if what == "instance" else row[what]
+        name = (
+            f"{row['data']} d={row['d']} s={row['s']} round {row['round']}"
+            if what == "instance"
+            else row[what]
+        )
         groups.setdefault(name, []).append(row)
     return groups
 
@@ -157,7 +179,9 @@ def _curves(rows: list[Row]) -> dict[str, tuple[list[float], list[float]]]:
     curves = {}
     gaps = _gaps(rows)
     for solver in _by(rows, "solver"):
-        points = sorted((float(row["seconds"]), max(gap, 1e-3)) for row, gap in gaps if row["solver"] == solver)
+        points = sorted(
+            (float(row["seconds"]), max(gap, 1e-3)) for row, gap in gaps if row["solver"] == solver
+        )
         if points:
             curves[solver] = ([x for x, _ in points], [y for _, y in points])
     return curves
@@ -175,7 +199,9 @@ def _summary(rows: list[Row]) -> list[dict[str, Any]]:
 def _dense(rows: list[Row]) -> Claim:
     """The default against what any other solver found with at most 1,000 times its seconds."""
     worse, compared, times = [], 0, []
-    for name, some in _by([row for row in rows if float(row["s"]) >= 2 * float(row["d"])], "instance").items():
+    for name, some in _by(
+        [row for row in rows if float(row["s"]) >= 2 * float(row["d"])], "instance"
+    ).items():
         own = next(row for row in some if row["solver"] == DEFAULT)
         for row in some:
             ratio = float(row["seconds"]) / float(own["seconds"])
@@ -195,7 +221,11 @@ def _dense(rows: list[Row]) -> Claim:
 
 
 def _sparse(rows: list[Row]) -> Claim:
-    own = [row for row in rows if row["solver"] == DEFAULT and float(row["s"]) <= SPARSE * float(row["d"])]
+    own = [
+        row
+        for row in rows
+        if row["solver"] == DEFAULT and float(row["s"]) <= SPARSE * float(row["d"])
+    ]
     slowest = max((float(row["seconds"]) for row in own), default=0.0)
     proved = sum(row["ended"] == Status.OPTIMAL.name for row in own)
     return Claim(

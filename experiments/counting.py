@@ -1,4 +1,5 @@
-"""CPU time and memory of counting views, against the group-bys of DuckDB, polars and pandas, and from Parquet."""
+"""CPU time and memory of counting views, against the group-bys of DuckDB, polars and pandas, and
+from Parquet."""
 
 import multiprocessing
 import resource
@@ -24,8 +25,11 @@ CHUNK = 1_000_000
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A row a method: how many rows and views, CPU seconds, nanoseconds a row and view, peak memory."""
-    small, rows, large, views = (20_000, 20_000, 40_000, 6) if smoke else (1_000_000, 10_000_000, 50_000_000, 106)
+    """A row a method: how many rows and views, CPU seconds, nanoseconds a row and view, peak
+    memory."""
+    small, rows, large, views = (
+        (20_000, 20_000, 40_000, 6) if smoke else (1_000_000, 10_000_000, 50_000_000, 106)
+    )
     with tempfile.TemporaryDirectory(prefix="margin-", dir=None if smoke else out) as folder:
         keys = [
             {"method": method, "kind": kind, "rows": size, "views": few}
@@ -34,7 +38,11 @@ def run(smoke: bool, out: Path) -> str:
                 ("margin", "uint8", rows, views),
                 ("margin, numpy only", "uint8", rows, views),
                 ("margin, repeated rows", "repeated", rows, views),
-                *((method, kind, rows, views) for kind in ("uint8", "bool") for method in FROM_FILES),
+                *(
+                    (method, kind, rows, views)
+                    for kind in ("uint8", "bool")
+                    for method in FROM_FILES
+                ),
                 ("margin, Parquet", "uint8", large, views),
                 ("margin, Parquet", "uint8", rows, max(views // 5, 1)),
             )
@@ -54,13 +62,28 @@ def run(smoke: bool, out: Path) -> str:
     }
     peak = float(ours["margin, Parquet", "uint8", large, views]["megabytes"])
     claims = [
-        _claim(f"{rows:,} rows x {ATTRIBUTES}, {views} views from memory: at most 3 s CPU", cpu("margin"), 3, "s"),
+        _claim(
+            f"{rows:,} rows x {ATTRIBUTES}, {views} views from memory: at most 3 s CPU",
+            cpu("margin"),
+            3,
+            "s",
+        ),
         *(
-            _claim(f"from Parquet ({kind}): at most twice the CPU of the quickest reading of it", ratio, 2, "times")
+            _claim(
+                f"from Parquet ({kind}): at most twice the CPU of the quickest reading of it",
+                ratio,
+                2,
+                "times",
+            )
             for kind, ratio in reading.items()
         ),
         *(
-            _claim(f"at least 10 times less CPU than the group-bys of {method}", 1 / ratio, 0.1, "of its CPU")
+            _claim(
+                f"at least 10 times less CPU than the group-bys of {method}",
+                1 / ratio,
+                0.1,
+                "of its CPU",
+            )
             for method, ratio in ratios.items()
         ),
         _claim(f"{large:,} rows of Parquet: peak memory at most 500 MB", peak, 500, "MB"),
@@ -71,7 +94,19 @@ def run(smoke: bool, out: Path) -> str:
         about=f"{views} views of {SIZE} of {ATTRIBUTES} binary attributes; every table equal to that of numpy alone.",
         claims=claims if not smoke else (),
         rows=[
-            {name: row[name] for name in ("method", "kind", "rows", "views", "cpu", "wall", "nanoseconds", "megabytes")}
+            {
+                name: row[name]
+                for name in (
+                    "method",
+                    "kind",
+                    "rows",
+                    "views",
+                    "cpu",
+                    "wall",
+                    "nanoseconds",
+                    "megabytes",
+                )
+            }
             for row in found
         ],
     )
@@ -101,10 +136,14 @@ class _Work:
 def _measured(path: str, *, method: str, kind: str, rows: int, views: int) -> dict[str, Any]:
     """CPU and wall seconds of the quickest run, and the peak of the process's memory."""
     rng = np.random.default_rng(1)
-    asked = [tuple(f"x{at}" for at in rng.choice(ATTRIBUTES, SIZE, replace=False)) for _ in range(views)]
+    asked = [
+        tuple(f"x{at}" for at in rng.choice(ATTRIBUTES, SIZE, replace=False)) for _ in range(views)
+    ]
     action, check = METHODS[method](path, asked)
     runs: list[tuple[float, float]] = []
-    while not runs or (len(runs) < 3 and sum(used for used, _ in runs) < 10):  # the best of up to three
+    while not runs or (
+        len(runs) < 3 and sum(used for used, _ in runs) < 10
+    ):  # the best of up to three
         used, started = time.process_time(), time.perf_counter()
         tables = action()
         runs.append((time.process_time() - used, time.perf_counter() - started))
@@ -146,7 +185,9 @@ def _from_file(path: str, views: Views) -> Prepared:
 
 
 def _reading(path: str, views: Views) -> Prepared:
-    return lambda: [len(columns[0]) for columns in FileSource(Path(path)).columns(DOMAIN.attributes)], False
+    return lambda: [
+        len(columns[0]) for columns in FileSource(Path(path)).columns(DOMAIN.attributes)
+    ], False
 
 
 def _reading_pyarrow(path: str, views: Views) -> Prepared:
@@ -166,7 +207,10 @@ def _duckdb(path: str, views: Views) -> Prepared:
         texts = (", ".join(view) for view in views)
         queries = (f"SELECT {text}, count(*) AS n FROM rows GROUP BY {text}" for text in texts)
         found = [connection.execute(query).fetchnumpy() for query in queries]
-        return [_table([part[name] for name in view], part["n"]) for part, view in zip(found, views, strict=True)]
+        return [
+            _table([part[name] for name in view], part["n"])
+            for part, view in zip(found, views, strict=True)
+        ]
 
     return tables, True
 
@@ -193,7 +237,10 @@ def _pandas(path: str, views: Views) -> Prepared:
 
     def tables() -> list[Any]:
         parts = ((frame.groupby(list(view)).size().reset_index(name="n"), view) for view in views)
-        return [_table([part[name].to_numpy() for name in view], part["n"].to_numpy()) for part, view in parts]
+        return [
+            _table([part[name].to_numpy() for name in view], part["n"].to_numpy())
+            for part, view in parts
+        ]
 
     return tables, True
 
@@ -209,7 +256,9 @@ def _codes(path: str) -> Any:
     import pyarrow.parquet as pq
 
     batches = pq.ParquetFile(path).iter_batches()
-    return np.concatenate([np.stack([column.to_numpy() for column in batch.columns], axis=1) for batch in batches])
+    return np.concatenate(
+        [np.stack([column.to_numpy() for column in batch.columns], axis=1) for batch in batches]
+    )
 
 
 def _warm(path: str, views: Views) -> None:
@@ -232,7 +281,10 @@ def write_rows(path: Path, kind: str, rows: int) -> None:
     schema = pa.schema([(name, pa.from_numpy_dtype(dtype)) for name in DOMAIN])
     with pq.ParquetWriter(path, schema) as writer:
         for chunk in _chunks(kind, rows):
-            columns = [pa.array(np.ascontiguousarray(chunk[:, place]).astype(dtype)) for place in range(ATTRIBUTES)]
+            columns = [
+                pa.array(np.ascontiguousarray(chunk[:, place]).astype(dtype))
+                for place in range(ATTRIBUTES)
+            ]
             writer.write_table(pa.table(columns, schema=schema), row_group_size=122_880)
 
 

@@ -1,4 +1,5 @@
-"""Counting on Spark (local[2], where pyspark and Java are installed): what 106 views cost beside 20."""
+"""Counting on Spark (local[2], where pyspark and Java are installed): what 106 views cost beside
+20."""
 
 import importlib.util
 import os
@@ -18,7 +19,8 @@ from .counting import ATTRIBUTES, DOMAIN, SIZE, write_rows
 
 
 def run(smoke: bool, out: Path) -> str:
-    """CPU seconds of the driver, the JVM and its Python workers for each number of views, after a first run of each."""
+    """CPU seconds of the driver, the JVM and its Python workers for each number of views, after a
+    first run of each."""
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
         return "pyspark or Java is not installed: nothing was measured"
     rows, many = (20_000, (2, 3)) if smoke else (10_000_000, (20, 106))
@@ -41,7 +43,9 @@ def run(smoke: bool, out: Path) -> str:
     try:
         source = SparkSource(session.read.parquet(str(path)))
         rng = np.random.default_rng(1)
-        views = [tuple(rng.choice(DOMAIN.attributes, SIZE, replace=False)) for _ in range(max(many))]
+        views = [
+            tuple(rng.choice(DOMAIN.attributes, SIZE, replace=False)) for _ in range(max(many))
+        ]
         results = []
         for turn in range(1 if smoke else 3):  # the first warms the JVM and the compiled loops up
             for few in many:
@@ -49,7 +53,9 @@ def run(smoke: bool, out: Path) -> str:
                 tables = count(source, DOMAIN, views[:few])
                 used, started = _used() - used, time.perf_counter() - started
                 assert all(int(table.sum()) == rows for table in tables)
-                results.append({"turn": turn, "views": few, "cpu": round(used, 2), "wall": round(started, 2)})
+                results.append(
+                    {"turn": turn, "views": few, "cpu": round(used, 2), "wall": round(started, 2)}
+                )
                 _study.append(out / "rows.csv", results[-1])
                 if not turn:
                     assert all(map(np.array_equal, tables, count(path, DOMAIN, views[:few])))
@@ -57,7 +63,10 @@ def run(smoke: bool, out: Path) -> str:
         session.stop()
         path.unlink()
     best = {
-        few: min(part["cpu"] for part in results if part["views"] == few and (part["turn"] or smoke)) for few in many
+        few: min(
+            part["cpu"] for part in results if part["views"] == few and (part["turn"] or smoke)
+        )
+        for few in many
     }
     ratio = best[many[1]] / best[many[0]]
     claim = _pages.Claim(
@@ -83,7 +92,10 @@ def _used() -> float:
                 fields: list[Any] = (folder / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:  # it has ended since
                 continue
-            ticks[int(folder.name)] = int(fields[1]), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            ticks[int(folder.name)] = (
+                int(fields[1]),
+                sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK"),
+            )
     ours, size = {os.getpid()}, 0
     while len(ours) > size:
         size = len(ours)

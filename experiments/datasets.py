@@ -1,6 +1,8 @@
-"""Every table of `margin.datasets`: fetched from its publisher where it is not at hand, checked, its size and domain.
+"""Every table of `margin.datasets`: fetched from its publisher where it is not at hand, checked,
+its size and domain.
 
-The only experiment that uses the network, and only when it is named and not a smoke run: generated tables then only.
+The only experiment that uses the network, and only when it is named and not a smoke run: generated
+tables then only.
 """
 
 from pathlib import Path
@@ -27,7 +29,9 @@ def run(smoke: bool, out: Path) -> str:
         try:
             lines.append(_line(getattr(datasets, name)()))
         except (FileError, DataError) as error:
-            lines.append({"table": name, "rows": "", "attributes": "", "cells": "", "from": str(error)})
+            lines.append(
+                {"table": name, "rows": "", "attributes": "", "cells": "", "from": str(error)}
+            )
     text = markdown(lines)
     (out / "datasets.md").write_text(text + "\n")
     return text

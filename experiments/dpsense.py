@@ -1,7 +1,9 @@
-"""Counts of many items in sets: DPSense and DPSense-S against four others, by error and NDCG@k over epsilon.
+"""Counts of many items in sets: DPSense and DPSense-S against four others, by error and NDCG@k over
+epsilon.
 
-After Day and Li, ASIACCS 2015, on two made-up tables: clicks, with the sizes of sets and the popularity of pages of
-Kosarak (which is not to be redistributed), and query logs, with many more items than a log has entries.
+After Day and Li, ASIACCS 2015, on two made-up tables: clicks, with the sizes of sets and the
+popularity of pages of Kosarak (which is not to be redistributed), and query logs, with many more
+items than a log has entries.
 """
 
 import math
@@ -32,7 +34,9 @@ LONGEST = 2500
 
 def run(smoke: bool, out: Path) -> str:
     """Everything: rows in rows.csv, pictures, page.md."""
-    tables, epsilons, runs = (("clicks",), (0.5, 1.0), 1) if smoke else (("clicks", "queries"), EPSILONS, 5)
+    tables, epsilons, runs = (
+        (("clicks",), (0.5, 1.0), 1) if smoke else (("clicks", "queries"), EPSILONS, 5)
+    )
     keys = [
         {"table": table, "epsilon": epsilon, "method": method, "small": int(smoke), "run": run}
         for table in tables
@@ -47,7 +51,8 @@ def run(smoke: bool, out: Path) -> str:
         title="Counts of items in sets",
         about="Made-up sets: "
         + ", ".join(
-            f"{name}: {sets:,} sets, {items:,} items, {mean:g} a set" for name, (sets, items, mean) in SIZES.items()
+            f"{name}: {sets:,} sets, {items:,} items, {mean:g} a set"
+            for name, (sets, items, mean) in SIZES.items()
         )
         + f"; mean of {runs} runs.",
         claims=_claims(done, tables, epsilons),
@@ -84,7 +89,9 @@ def measure(table: str, epsilon: float, method: str, small: int, run: int) -> di
     found = {
         "seconds": round(time.process_time() - started, 3),
         "error": float(np.abs(synopsis.counts - truth).mean()),
-        "relative": float((np.abs(synopsis.counts - truth) / np.maximum(truth, 0.001 * matrix.shape[0])).mean()),
+        "relative": float(
+            (np.abs(synopsis.counts - truth) / np.maximum(truth, 0.001 * matrix.shape[0])).mean()
+        ),
         **synopsis.parameters,
     }
     for k in KS:
@@ -96,7 +103,8 @@ def measure(table: str, epsilon: float, method: str, small: int, run: int) -> di
 
 
 def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.int64]) -> float:
-    """The gain of an order of items by true counts, discounted by the logarithm of the place, as a share of the best.
+    """The gain of an order of items by true counts, discounted by the logarithm of the place, as a
+    share of the best.
 
     >>> ndcg(np.array([8, 4, 2]), np.array([0, 1]), np.array([0, 1]))
     1.0
@@ -107,7 +115,8 @@ def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.i
 
 @lru_cache(maxsize=2)
 def _sets(table: str, small: int) -> Any:
-    """Sets with sizes of a heavy tail, and items whose popularity falls as a power of their rank, shuffled."""
+    """Sets with sizes of a heavy tail, and items whose popularity falls as a power of their rank,
+    shuffled."""
     sets, items, mean = SIZES[table]
     if small:
         sets, items = sets // 50, items // 20
@@ -118,7 +127,8 @@ def _sets(table: str, small: int) -> Any:
     names = rng.permutation(items)
     chosen = names[np.searchsorted(steps, rng.random(int(sizes.sum()))).clip(0, items - 1)]
     matrix = scipy.sparse.csr_matrix(
-        (np.ones(chosen.size, np.int8), chosen, np.concatenate([[0], np.cumsum(sizes)])), shape=(sets, items)
+        (np.ones(chosen.size, np.int8), chosen, np.concatenate([[0], np.cumsum(sizes)])),
+        shape=(sets, items),
     )
     matrix.sum_duplicates()
     matrix.data[:] = 1
@@ -130,7 +140,9 @@ def _mean(rows: list[Row], column: str, **where: Any) -> float:
     return float(np.mean([float(row[column]) for row in chosen])) if chosen else math.nan
 
 
-def _table(rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]) -> list[dict[str, Any]]:
+def _table(
+    rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]
+) -> list[dict[str, Any]]:
     return [
         {
             "table": table,
@@ -138,7 +150,13 @@ def _table(rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]
             "method": method,
             **{
                 column: _mean(rows, column, table=table, epsilon=epsilon, method=method)
-                for column in ("error", "relative", *(f"ndcg@{k}" for k in KS), f"precision@{KS[-1]}", "seconds")
+                for column in (
+                    "error",
+                    "relative",
+                    *(f"ndcg@{k}" for k in KS),
+                    f"precision@{KS[-1]}",
+                    "seconds",
+                )
             },
         }
         for table in tables
@@ -147,11 +165,16 @@ def _table(rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]
     ]
 
 
-def _pictures(out: Path, rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]) -> list[Path]:
+def _pictures(
+    out: Path, rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]
+) -> list[Path]:
     def panels(columns: dict[str, str]) -> dict[str, Any]:
         return {
             f"{table}, {title}": {
-                method: (epsilons, [_mean(rows, column, table=table, epsilon=e, method=method) for e in epsilons])
+                method: (
+                    epsilons,
+                    [_mean(rows, column, table=table, epsilon=e, method=method) for e in epsilons],
+                )
                 for method in METHODS
             }
             for table in tables
@@ -168,7 +191,11 @@ def _pictures(out: Path, rows: list[Row], tables: tuple[str, ...], epsilons: tup
         **look,
     )
     pictures += lines(
-        out / "error", panels({"error": "all items"}), ylabel="mean absolute error", title="All counts", **look
+        out / "error",
+        panels({"error": "all items"}),
+        ylabel="mean absolute error",
+        title="All counts",
+        **look,
     )
     return pictures
 
@@ -183,23 +210,32 @@ def _claims(rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...
         claims.append(
             Claim(
                 claim=f"{table}: NDCG@k of DPSense-S is 0.95 or more at epsilon 1.",
-                measured=", ".join(f"k {k}: {value:.3f}" for k, value in zip(KS, at["DPSense-S"], strict=True)),
+                measured=", ".join(
+                    f"k {k}: {value:.3f}" for k, value in zip(KS, at["DPSense-S"], strict=True)
+                ),
                 holds=min(at["DPSense-S"]) >= 0.95,
             )
         )
         behind = []
         for epsilon in epsilons:
             for k in KS:
-                values = {m: _mean(rows, f"ndcg@{k}", table=table, epsilon=epsilon, method=m) for m in METHODS}
+                values = {
+                    m: _mean(rows, f"ndcg@{k}", table=table, epsilon=epsilon, method=m)
+                    for m in METHODS
+                }
                 best = max(METHODS[2:], key=lambda m: values[m])
                 if values[best] > values["DPSense-S"] + 0.001:
-                    behind.append(f"{best} at {epsilon:g}, k {k}: {values[best]:.3f} against {values['DPSense-S']:.3f}")
+                    behind.append(
+                        f"{best} at {epsilon:g}, k {k}: {values[best]:.3f} against {values['DPSense-S']:.3f}"
+                    )
         claims.append(
             Claim(
                 claim=f"{table}: DPSense-S is not behind any other method at any epsilon (to 0.001 of NDCG).",
                 measured="; ".join(behind) or "not behind",
                 holds=not behind,
-                why="theta suits the sum of errors over all items, and is then too small for the top" if behind else "",
+                why="theta suits the sum of errors over all items, and is then too small for the top"
+                if behind
+                else "",
             )
         )
         weak = min(at[method][-1] for method in METHODS[2:])
@@ -210,12 +246,16 @@ def _claims(rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...
                 holds=weak <= 0.5,
             )
         )
-        errors = {m: [_mean(rows, "error", table=table, epsilon=e, method=m) for e in epsilons] for m in METHODS}
+        errors = {
+            m: [_mean(rows, "error", table=table, epsilon=e, method=m) for e in epsilons]
+            for m in METHODS
+        }
         claims.append(
             Claim(
                 claim=f"{table}: over all counts DPSense has a lower error than the plain mechanism.",
                 measured=", ".join(
-                    f"{e:g}: {a / b:.3g}" for e, a, b in zip(epsilons, errors["DPSense"], errors["plain"], strict=True)
+                    f"{e:g}: {a / b:.3g}"
+                    for e, a, b in zip(epsilons, errors["DPSense"], errors["plain"], strict=True)
                 )
                 + " of it",
                 holds=all(a < b for a, b in zip(errors["DPSense"], errors["plain"], strict=True)),

@@ -1,4 +1,5 @@
-"""Error of Dual Query against epsilon on Adult and KDD99, published and ours (Figure 2 of Gaboardi et al. 2014)."""
+"""Error of Dual Query against epsilon on Adult and KDD99, published and ours (Figure 2 of Gaboardi
+et al. 2014)."""
 
 from pathlib import Path
 
@@ -13,7 +14,8 @@ BARS = {"adult": 2.0, "kdd99": 2.5}
 
 
 def run(smoke: bool, out: Path) -> str:
-    """500,000 random 3-way conjunctions at delta = 0.001; step and samples of section 6.1 for the published variant."""
+    """500,000 random 3-way conjunctions at delta = 0.001; step and samples of section 6.1 for the
+    published variant."""
     sizes = {"queries": 500, "rows": 2000, "attributes": 20} if smoke else {"queries": 500_000}
     keys = [
         {"data": "biased" if smoke else data, "method": method, "epsilon": epsilon, "step": 2.0,
@@ -30,10 +32,16 @@ def run(smoke: bool, out: Path) -> str:
         for data in dict.fromkeys(row["data"] for row in done)
         for measure in ("mean", "largest")
     }
-    pictures = lines(out / "figure2", panels, xlabel="epsilon", ylabel="share of the rows", xlog=True)
+    pictures = lines(
+        out / "figure2", panels, xlabel="epsilon", ylabel="share of the rows", xlog=True
+    )
     claims = [] if smoke else [_claim(done, data, bar) for data, bar in BARS.items()]
     absent = [name for name in BARS if not smoke and not _dualquery.at_hand(name)]
-    notes = [f"{', '.join(absent)}: not at hand, made-up bits of the same size instead"] if absent else []
+    notes = (
+        [f"{', '.join(absent)}: not at hand, made-up bits of the same size instead"]
+        if absent
+        else []
+    )
     return page(
         out / "figure2.md",
         title="Dual Query: error against epsilon",
@@ -49,7 +57,9 @@ def run(smoke: bool, out: Path) -> str:
 def _claim(rows: list[Row], data: str, bar: float) -> Claim:
     ratios = []
     for measure in ("mean", "largest"):
-        paper, ours = (curve(rows, "epsilon", measure, data=data, method=method) for method in (PAPER, OURS))
+        paper, ours = (
+            curve(rows, "epsilon", measure, data=data, method=method) for method in (PAPER, OURS)
+        )
         ratios.append(paper[1.0] / ours[1.0])
     return Claim(
         claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with the paper's parameters",

@@ -1,4 +1,5 @@
-"""Error and time of Dual Query against the number of queries on KDD99 (Figure 3 of Gaboardi et al. 2014)."""
+"""Error and time of Dual Query against the number of queries on KDD99 (Figure 3 of Gaboardi et al.
+2014)."""
 
 from pathlib import Path
 
@@ -25,11 +26,21 @@ def run(smoke: bool, out: Path) -> str:
     done = good(rows)
     panels = {
         title: panel(done, "queries", column)
-        for title, column in (("mean error", "mean"), ("largest error", "largest"), ("process seconds", "seconds"))
+        for title, column in (
+            ("mean error", "mean"),
+            ("largest error", "largest"),
+            ("process seconds", "seconds"),
+        )
     }
-    pictures = lines(out / "figure3", panels, xlabel="queries", ylabel="share of the rows, or seconds", xlog=True)
+    pictures = lines(
+        out / "figure3", panels, xlabel="queries", ylabel="share of the rows, or seconds", xlog=True
+    )
     claims = [] if smoke else list(_claims(done))
-    notes = [] if smoke or _dualquery.at_hand("kdd99") else ["KDD99 is not at hand: made-up bits of the same size"]
+    notes = (
+        []
+        if smoke or _dualquery.at_hand("kdd99")
+        else ["KDD99 is not at hand: made-up bits of the same size"]
+    )
     return page(
         out / "figure3.md",
         title="Dual Query: error and time against the number of queries",
@@ -44,7 +55,9 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def _claims(rows: list[Row]) -> list[Claim]:
-    mean, ours = (list(curve(rows, "queries", "mean", method=method).values()) for method in (PAPER, OURS))
+    mean, ours = (
+        list(curve(rows, "queries", "mean", method=method).values()) for method in (PAPER, OURS)
+    )
     seconds = curve(rows, "queries", "seconds", method=OURS)[2_000_000]
     return [
         Claim(

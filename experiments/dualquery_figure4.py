@@ -1,4 +1,5 @@
-"""Error and time of Dual Query against the number of attributes, 50 to 512,000 (Figure 4 of Gaboardi et al. 2014)."""
+"""Error and time of Dual Query against the number of attributes, 50 to 512,000 (Figure 4 of
+Gaboardi et al. 2014)."""
 
 from pathlib import Path
 
@@ -13,7 +14,8 @@ SAMPLES = {50: 200, 500: 1000, 4000: 4000, 32_000: 9000, 128_000: 25_000, 512_00
 
 
 def run(smoke: bool, out: Path) -> str:
-    """(1, 0.001), 100,000 rows of biased bits, 100,000 queries; eta = 0.3 for the published variant."""
+    """(1, 0.001), 100,000 rows of biased bits, 100,000 queries; eta = 0.3 for the published
+    variant."""
     samples = {20: 20, 40: 30} if smoke else SAMPLES
     size = 2000 if smoke else 100_000
     keys = [
@@ -27,9 +29,19 @@ def run(smoke: bool, out: Path) -> str:
     done = good(rows)
     panels = {
         title: panel(done, "attributes", column)
-        for title, column in (("mean error", "mean"), ("largest error", "largest"), ("process seconds", "seconds"))
+        for title, column in (
+            ("mean error", "mean"),
+            ("largest error", "largest"),
+            ("process seconds", "seconds"),
+        )
     }
-    pictures = lines(out / "figure4", panels, xlabel="attributes", ylabel="share of the rows, or seconds", xlog=True)
+    pictures = lines(
+        out / "figure4",
+        panels,
+        xlabel="attributes",
+        ylabel="share of the rows, or seconds",
+        xlog=True,
+    )
     return page(
         out / "figure4.md",
         title="Dual Query: error and time against the number of attributes",

@@ -65,7 +65,9 @@ METHODS: Mapping[str, Method] = {
     "Matrix, low rank": _matrix("LowRank"),
     "Matrix, marginals": _matrix("OptimisedMarginals"),
     "MWEM": _all(lambda: margin.MWEM(rounds=15)),
-    **{name: _all(lambda part=part: margin.Learning(gamma=part)) for name, part in LEARNING.items()},
+    **{
+        name: _all(lambda part=part: margin.Learning(gamma=part)) for name, part in LEARNING.items()
+    },
     **{f"{name}*": _noiseless(part) for name, part in LEARNING.items()},
     "PriView": lambda cell: cell.answers(lattice(_views(cell), reconstruction=Ladder())),
     "ours": lambda cell: cell.answers(ours(_views(cell))),
@@ -76,14 +78,20 @@ def _views(cell: Cell) -> Any:
     return views(cell.table.domain, BLOCK[cell.name], 2)
 
 
-def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) -> list[dict[str, Any]]:
+def work(
+    table: str, method: str, epsilon: str, k: int, run: int, queries: int
+) -> list[dict[str, Any]]:
     """The errors of a method on each query."""
-    return measure(METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries))
+    return measure(
+        METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
+    )
 
 
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by method."""
-    name, epsilons, sizes, runs = ("clicks-6", ("1",), (2,), 1) if smoke else ("msnbc", ("1", "0.1"), (2, 3, 4), RUNS)
+    name, epsilons, sizes, runs = (
+        ("clicks-6", ("1",), (2,), 1) if smoke else ("msnbc", ("1", "0.1"), (2, 3, 4), RUNS)
+    )
     asked = keys(
         [name],
         list(METHODS),
@@ -98,7 +106,10 @@ def run(smoke: bool, out: Path) -> str:
         for k in sizes
     }
     found = panels(rows, groups, list(METHODS))
-    shown = {heading: {name: v for name, v in some.items() if "*" not in name} for heading, some in found.items()}
+    shown = {
+        heading: {name: v for name, v in some.items() if "*" not in name}
+        for heading, some in found.items()
+    }
     stars = {
         heading: {name: float(some[f"{name}*"].mean()) for name in LEARNING if f"{name}*" in some}
         for heading, some in found.items()
@@ -129,7 +140,8 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def _runs(method: str, k: int, runs: int) -> int:
-    """One where nothing is random; the low-rank programme, minutes for k = 3 and hours for k = 4, for pairs only."""
+    """One where nothing is random; the low-rank programme, minutes for k = 3 and hours for k = 4,
+    for pairs only."""
     if method == "Matrix, low rank":
         return int(k == 2)
     return 1 if method == "Uniform" or "*" in method else runs
@@ -141,13 +153,27 @@ def claims(shown: Shown) -> list[Claim]:
         compared("Flat works well, Direct is slightly worse", shown, "Direct", "Flat"),
         _alike("PriView performs as well as Flat", shown, "PriView", "Flat", 1.3),
         _alike("ours performs as well as Flat (our claim)", shown, "ours", "Flat", 1.3),
-        _alike("Fourier before and after the linear programme are comparable", shown, "FourierLP", "Fourier", 1.5),
+        _alike(
+            "Fourier before and after the linear programme are comparable",
+            shown,
+            "FourierLP",
+            "Fourier",
+            1.5,
+        ),
         _alike("Fourier is essentially the same as Direct", shown, "Fourier", "Direct", 1.5),
         _alike("data cubes choose the full table, which is Flat", shown, "DataCubes", "Flat", 1.1),
-        compared("the matrix mechanism (eigen-design) is better than Direct", shown, "Direct", "Matrix, eigen"),
+        compared(
+            "the matrix mechanism (eigen-design) is better than Direct",
+            shown,
+            "Direct",
+            "Matrix, eigen",
+        ),
         compared("... and worse than Flat", shown, "Matrix, eigen", "Flat"),
         compared("... and worse than PriView", shown, "Matrix, eigen", "PriView"),
-        *(compared(f"{name} is much worse than Direct", shown, name, "Direct", least=2) for name in LEARNING),
+        *(
+            compared(f"{name} is much worse than Direct", shown, name, "Direct", least=2)
+            for name in LEARNING
+        ),
         *(
             compared(f"{name} is worse than Direct even without noise", shown, f"{name}*", "Direct")
             for name in LEARNING
@@ -160,7 +186,13 @@ def claims(shown: Shown) -> list[Claim]:
         ),
         compared("MWEM is worse than Flat", shown, "MWEM", "Flat"),
         compared("MWEM is worse than Direct", shown, "MWEM", "Direct"),
-        compared("ours is not worse than PriView as published (our claim)", shown, "PriView", "ours", least=0.98),
+        compared(
+            "ours is not worse than PriView as published (our claim)",
+            shown,
+            "PriView",
+            "ours",
+            least=0.98,
+        ),
     ]
 
 
@@ -168,7 +200,8 @@ def _alike(claim: str, shown: Shown, left: str, right: str, factor: float) -> Cl
     found = ratios(shown, left, right)
     return Claim(
         claim=claim,
-        measured=f"error of {left} / {right}: " + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
+        measured=f"error of {left} / {right}: "
+        + (", ".join(f"{ratio:.3g}" for ratio in found) or "not run"),
         holds=all(1 / factor <= ratio <= factor for ratio in found) if found else None,
         why=f"alike means within a factor of {factor}",
     )

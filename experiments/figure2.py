@@ -46,36 +46,49 @@ BLOCK = {"kosarak": 8, "aol": 8, "clicks-12": 6}
 def _direct(cell: Cell) -> list[Table]:
     """The noise that all marginals of k attributes would get, on those that are asked for.
 
-    A share of the budget, as large as the share of the marginals that is released, buys the same noise for each of them
-    as the whole budget buys for each of all.
+    A share of the budget, as large as the share of the marginals that is released, buys the same
+    noise for each of them as the whole budget buys for each of all.
     """
     part = Fraction(len(cell.asked), math.comb(len(cell.table.domain), cell.k))
     return cell.answers(margin.Direct(), share_of_budget=part, workload=cell.asked)
 
 
 def _one_total(cell: Cell) -> list[Table]:
-    """Direct, made stronger than published: all its tables agree on the number of rows, the average of what each says.
+    """Direct, made stronger than published: all its tables agree on the number of rows, the average
+    of what each says.
 
-    Only the tables that are asked for exist here: the average over all is drawn from its law, which is nearly normal.
+    Only the tables that are asked for exist here: the average over all is drawn from its law, which
+    is nearly normal.
     """
     every = math.comb(len(cell.table.domain), cell.k)
     part = Fraction(len(cell.asked), every)
-    raw = cell.simulate(margin.Direct(nonnegativity=None), share_of_budget=part, workload=cell.asked)
+    raw = cell.simulate(
+        margin.Direct(nonnegativity=None), share_of_budget=part, workload=cell.asked
+    )
     marginals = raw.marginals(cell.asked)
     spread = math.sqrt(marginals[0].variance.sum() / every)
     total = cell.truths[0].sum() + spread * np.random.default_rng(cell.seed).normal()
-    return [_simplex(marginal.counts + (total - marginal.total) / marginal.counts.size) for marginal in marginals]
+    return [
+        _simplex(marginal.counts + (total - marginal.total) / marginal.counts.size)
+        for marginal in marginals
+    ]
 
 
 def _simplex(counts: Table) -> Table:
-    one = Tables(sizes=counts.shape, views=(tuple(range(counts.ndim)),), values=(counts,), variances=(1.0,))
+    one = Tables(
+        sizes=counts.shape, views=(tuple(range(counts.ndim)),), values=(counts,), variances=(1.0,)
+    )
     return Simplex()(one).values[0]
 
 
 def _fourier(cell: Cell) -> list[Table]:
-    """The noise that all coefficients of at most k attributes would get, on those that are asked for; see `_direct`."""
+    """The noise that all coefficients of at most k attributes would get, on those that are asked
+    for; see `_direct`."""
     released = {
-        part for view in cell.asked for size in range(cell.k + 1) for part in itertools.combinations(sorted(view), size)
+        part
+        for view in cell.asked
+        for size in range(cell.k + 1)
+        for part in itertools.combinations(sorted(view), size)
     }
     every = sum(math.comb(len(cell.table.domain), size) for size in range(cell.k + 1))
     part = Fraction(len(released), every)
@@ -101,9 +114,13 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) -> list[dict[str, Any]]:
+def work(
+    table: str, method: str, epsilon: str, k: int, run: int, queries: int
+) -> list[dict[str, Any]]:
     """The errors of a method on each query."""
-    return measure(METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries))
+    return measure(
+        METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
+    )
 
 
 def flat(name: str, epsilon: str) -> float:
@@ -116,16 +133,22 @@ def flat(name: str, epsilon: str) -> float:
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N and of the Jensen-Shannon divergence by method."""
     names, epsilons, sizes, runs, queries = (
-        (["clicks-12"], ("1",), (4,), 1, 4) if smoke else (["kosarak", "aol"], ("1", "0.1"), SIZES, RUNS, QUERIES)
+        (["clicks-12"], ("1",), (4,), 1, 4)
+        if smoke
+        else (["kosarak", "aol"], ("1", "0.1"), SIZES, RUNS, QUERIES)
     )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """One run where nothing is random, and of what takes seconds a query, which gets fewer sets as well."""
+        """One run where nothing is random, and of what takes seconds a query, which gets fewer sets
+        as well."""
         if "published" in method:
             return 1, min(queries, 200 if k < 8 and "C2" in method else 50)
-        return (1 if method == "Uniform" or "*" in method or (method == "Fourier" and k == 8) else runs), queries
+        return (
+            1 if method == "Uniform" or "*" in method or (method == "Fourier" and k == 8) else runs
+        ), queries
 
-    # Left out for their time: the published method on 350 views of 45 attributes, and its solver on C3 at k = 8.
+    # Left out for their time: the published method on 350 views of 45 attributes, and its solver on
+    # C3 at k = 8.
     asked = [
         key
         for key in keys(names, list(METHODS), epsilons=epsilons, sizes=sizes, effort=effort)
@@ -133,13 +156,20 @@ def run(smoke: bool, out: Path) -> str:
     ]
     rows = sweep(out / "rows.csv", work, asked)
     groups = {
-        f"{table(name).name}, epsilon = {epsilon}, k = {k}": {"table": name, "epsilon": epsilon, "k": k}
+        f"{table(name).name}, epsilon = {epsilon}, k = {k}": {
+            "table": name,
+            "epsilon": epsilon,
+            "k": k,
+        }
         for name in names
         for epsilon in epsilons
         for k in sizes
     }
     shown = {error: panels(rows, groups, list(METHODS), error) for error in ("l2", "js")}
-    stars = {heading: {"Flat": flat(chosen["table"], chosen["epsilon"])} for heading, chosen in groups.items()}
+    stars = {
+        heading: {"Flat": flat(chosen["table"], chosen["epsilon"])}
+        for heading, chosen in groups.items()
+    }
     title = "PriView against Direct and Fourier"
     pictures = draw(
         out,
@@ -153,7 +183,13 @@ def run(smoke: bool, out: Path) -> str:
         floor=1e-5,
     )
     pictures += draw(
-        out, "figure2-js", shown["js"], ylabel="Jensen-Shannon divergence", title=title, columns=len(sizes), floor=1e-8
+        out,
+        "figure2-js",
+        shown["js"],
+        ylabel="Jensen-Shannon divergence",
+        title=title,
+        columns=len(sizes),
+        floor=1e-8,
     )
     beside = [
         (
@@ -164,7 +200,9 @@ def run(smoke: bool, out: Path) -> str:
         for error in ("l2", "js")
         for design in ("C2", "C3")
     ]
-    counts = {name: [len(views(table(name).domain, BLOCK[name], t)) for t in (2, 3)] for name in names}
+    counts = {
+        name: [len(views(table(name).domain, BLOCK[name], t)) for t in (2, 3)] for name in names
+    }
     return page(
         out / "figure2.md",
         title="Figure 2: many attributes",
@@ -176,7 +214,10 @@ def run(smoke: bool, out: Path) -> str:
         "agree on the number of rows. Flat is its expected error, capped at 1. "
         f"{queries} random sets, {runs} runs (one run of Fourier at k = 8; published: one run, 50 sets "
         "at k = 8 and of C3, which is left out at k = 8 and on the stand-in for AOL for its time). "
-        + "; ".join(f"{described(name)}, C2 of {counts[name][0]} and C3 of {counts[name][1]} views" for name in names)
+        + "; ".join(
+            f"{described(name)}, C2 of {counts[name][0]} and C3 of {counts[name][1]} views"
+            for name in names
+        )
         + ".",
         claims=[
             *claims(shown),
@@ -186,7 +227,8 @@ def run(smoke: bool, out: Path) -> str:
             ),
         ],
         pictures=pictures,
-        rows=numbers(shown["l2"]) + [{**row, "panel": row["panel"] + ", JS"} for row in numbers(shown["js"])],
+        rows=numbers(shown["l2"])
+        + [{**row, "panel": row["panel"] + ", JS"} for row in numbers(shown["js"])],
         notes=bad(rows),
     )
 
@@ -194,7 +236,11 @@ def run(smoke: bool, out: Path) -> str:
 def claims(shown: dict[str, Shown]) -> list[Claim]:
     """The paper's claims of section 5.2, and the bars of this project."""
     l2, js = shown["l2"], shown["js"]
-    large = {heading: some for heading, some in l2.items() if "Kosarak" in heading and not heading.endswith("k = 4")}
+    large = {
+        heading: some
+        for heading, some in l2.items()
+        if "Kosarak" in heading and not heading.endswith("k = 4")
+    }
     listed = []
     for kind in ("published", "ours"):
         for rival in ("Direct", "Direct, one total", "Fourier"):
@@ -202,8 +248,14 @@ def claims(shown: dict[str, Shown]) -> list[Claim]:
             listed.append(compared(claim, large, rival, f"C2 {kind}", least=10))
             claim = f"PriView ({kind}, C2) is 2 to 3 orders of magnitude better than {rival} in all panels"
             listed.append(compared(claim, l2, rival, f"C2 {kind}", least=100))
-    good = [h for h, some in l2.items() if "Direct" in some and some["Direct"].mean() < some["Uniform"].mean()]
-    only = [heading for heading in l2 if "Kosarak" in heading and heading.endswith("epsilon = 1, k = 4")]
+    good = [
+        h
+        for h, some in l2.items()
+        if "Direct" in some and some["Direct"].mean() < some["Uniform"].mean()
+    ]
+    only = [
+        heading for heading in l2 if "Kosarak" in heading and heading.endswith("epsilon = 1, k = 4")
+    ]
     listed.append(
         Claim(
             claim="Direct beats Uniform on Kosarak with epsilon 1 and k = 4 only",

@@ -43,7 +43,8 @@ def _as_they_are(tables: Tables) -> Tables:
 
 
 def _linear_programme(cell: Cell) -> list[Table]:
-    """The published LP: nearest in the largest difference to what the noisy views say, which do not agree."""
+    """The published LP: nearest in the largest difference to what the noisy views say, which do not
+    agree."""
     raw = PriView(views=_views(cell), consistency=_as_they_are, nonnegativity=None)
     tables = cell.simulate(raw).synopsis.tables
     total = ResidualConsistency()(tables).total
@@ -61,8 +62,12 @@ def _views(cell: Cell) -> Any:
 
 METHODS: Mapping[str, Method] = {
     "LP": _linear_programme,
-    "CLP": lambda cell: cell.answers(lattice(_views(cell), reconstruction=MinimaxLP(solver="HIGHS"))),
-    "CLN": lambda cell: cell.answers(lattice(_views(cell), reconstruction=LeastSquares(solver="SCIPY"))),
+    "CLP": lambda cell: cell.answers(
+        lattice(_views(cell), reconstruction=MinimaxLP(solver="HIGHS"))
+    ),
+    "CLN": lambda cell: cell.answers(
+        lattice(_views(cell), reconstruction=LeastSquares(solver="SCIPY"))
+    ),
     "CME (published)": lambda cell: cell.answers(lattice(_views(cell), reconstruction=Ladder())),
     "CME (Newton)": lambda cell: cell.answers(lattice(_views(cell))),
     "ours": lambda cell: cell.answers(ours(_views(cell))),
@@ -70,14 +75,20 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) -> list[dict[str, Any]]:
+def work(
+    table: str, method: str, epsilon: str, k: int, run: int, queries: int
+) -> list[dict[str, Any]]:
     """The errors of a method on each query."""
-    return measure(METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries))
+    return measure(
+        METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
+    )
 
 
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by solver, epsilon 1."""
-    names, sizes, runs, queries = (["clicks-12"], (4,), 1, 4) if smoke else (["kosarak", "aol"], SIZES, RUNS, QUERIES)
+    names, sizes, runs, queries = (
+        (["clicks-12"], (4,), 1, 4) if smoke else (["kosarak", "aol"], SIZES, RUNS, QUERIES)
+    )
 
     def effort(method: str, k: int) -> tuple[int, int]:
         """One run where there is no noise, and of what takes up to seconds a query."""
@@ -88,7 +99,10 @@ def run(smoke: bool, out: Path) -> str:
     asked = keys(names, list(METHODS), sizes=sizes, effort=effort)
     rows = sweep(out / "rows.csv", work, asked)
     groups = {
-        f"{table(name).name} {design_name(table(name).domain, *DESIGNS[name])}, k = {k}": {"table": name, "k": k}
+        f"{table(name).name} {design_name(table(name).domain, *DESIGNS[name])}, k = {k}": {
+            "table": name,
+            "k": k,
+        }
         for name in names
         for k in sizes
     }
@@ -113,9 +127,17 @@ def run(smoke: bool, out: Path) -> str:
 
 def claims(shown: Shown, beside: Shown) -> list[Claim]:
     """The paper's claims of section 5.3, over all panels."""
-    best = [compared(f"maximum entropy beats {name}", shown, name, "CME (Newton)") for name in ("LP", "CLP", "CLN")]
+    best = [
+        compared(f"maximum entropy beats {name}", shown, name, "CME (Newton)")
+        for name in ("LP", "CLP", "CLN")
+    ]
     published = [
-        compared(f"so does the published solver for maximum entropy: {name}", shown, name, "CME (published)")
+        compared(
+            f"so does the published solver for maximum entropy: {name}",
+            shown,
+            name,
+            "CME (published)",
+        )
         for name in ("LP", "CLP", "CLN")
     ]
     worst = "LP picks a vertex of its optimal set, and which one is up to the solver: where noise is small beside what "
@@ -123,7 +145,13 @@ def claims(shown: Shown, beside: Shown) -> list[Claim]:
     return [
         *best,
         *published,
-        compared("consistency before the linear programme lowers its error", shown, "LP", "CLP", why=worst),
+        compared(
+            "consistency before the linear programme lowers its error",
+            shown,
+            "LP",
+            "CLP",
+            why=worst,
+        ),
         compared(
             "ours is not worse than published maximum entropy (our claim)",
             beside,

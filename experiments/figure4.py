@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from margin.solvers import Clip, JointProjection, Ladder, LatticeConsistency, Ripple, Simplex, Tables
+from margin.solvers import (
+    Clip,
+    JointProjection,
+    Ladder,
+    LatticeConsistency,
+    Ripple,
+    Simplex,
+    Tables,
+)
 
 from ._figures import (
     QUERIES,
@@ -79,23 +87,33 @@ METHODS: Mapping[str, Method] = {name: _method(step) for name, step in STEPS.ite
 }
 
 
-def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) -> list[dict[str, Any]]:
+def work(
+    table: str, method: str, epsilon: str, k: int, run: int, queries: int
+) -> list[dict[str, Any]]:
     """The errors of a method on each query."""
-    return measure(METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries))
+    return measure(
+        METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
+    )
 
 
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by step, epsilon 1."""
-    names, sizes, runs, queries = (["clicks-12"], (4,), 1, 5) if smoke else (["kosarak", "aol"], SIZES, RUNS, QUERIES)
+    names, sizes, runs, queries = (
+        (["clicks-12"], (4,), 1, 5) if smoke else (["kosarak", "aol"], SIZES, RUNS, QUERIES)
+    )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """The published solver takes seconds a query at k = 8: there it is left out, and it has fewer runs and sets."""
+        """The published solver takes seconds a query at k = 8: there it is left out, and it has
+        fewer runs and sets."""
         return (int(k < 8), min(queries, 50)) if "ladder" in method else (runs, queries)
 
     asked = keys(names, list(STEPS if smoke else METHODS), sizes=sizes, effort=effort)
     rows = sweep(out / "rows.csv", work, asked)
     groups = {
-        f"{table(name).name} {design_name(table(name).domain, *DESIGNS[name])}, k = {k}": {"table": name, "k": k}
+        f"{table(name).name} {design_name(table(name).domain, *DESIGNS[name])}, k = {k}": {
+            "table": name,
+            "k": k,
+        }
         for name in names
         for k in sizes
     }
@@ -128,7 +146,10 @@ def run(smoke: bool, out: Path) -> str:
 def claims(shown: Shown, laddered: Shown) -> list[Claim]:
     """The paper's claims of section 5.3, over all panels."""
     listed = []
-    for word, found, suffix in (("answers by Newton", shown, ""), ("published solver", laddered, ", ladder")):
+    for word, found, suffix in (
+        ("answers by Newton", shown, ""),
+        ("published solver", laddered, ", ladder"),
+    ):
         if not any(found.values()):
             continue
         for better, worse in (("Ripple1", "Global"), ("Global", "None"), ("None", "Simple")):

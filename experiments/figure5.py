@@ -44,7 +44,9 @@ METHODS: Mapping[str, Method] = {
 }
 
 
-def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) -> list[dict[str, Any]]:
+def work(
+    table: str, method: str, epsilon: str, k: int, run: int, queries: int
+) -> list[dict[str, Any]]:
     """The errors of a method on each window."""
     cell = Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries, consecutive=True)
     return measure(METHODS, method, cell)
@@ -52,7 +54,9 @@ def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) 
 
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by order, epsilon 1."""
-    kind, orders, sizes, runs = ("chain", (1, 3), (4,), 1) if smoke else ("mchain", range(1, 8), SIZES, RUNS)
+    kind, orders, sizes, runs = (
+        ("chain", (1, 3), (4,), 1) if smoke else ("mchain", range(1, 8), SIZES, RUNS)
+    )
     names = {f"{kind}-{order}": f"order {order}" for order in orders}
 
     def effort(method: str, k: int) -> tuple[int, int]:
@@ -62,7 +66,9 @@ def run(smoke: bool, out: Path) -> str:
     asked = keys(list(names), list(METHODS), sizes=sizes, effort=effort)
     rows = sweep(out / "rows.csv", work, asked)
     shown = {
-        f"{method}, k = {k}": {word: averages(rows, table=name, method=method, k=k) for name, word in names.items()}
+        f"{method}, k = {k}": {
+            word: averages(rows, table=name, method=method, k=k) for name, word in names.items()
+        }
         for method in METHODS
         for k in sizes
     }
@@ -70,15 +76,21 @@ def run(smoke: bool, out: Path) -> str:
     design = design_name(table(first).domain, 8, 2)
     title = f"Markov chains, {design}, epsilon = 1"
     drawn = {heading: some for heading, some in shown.items() if not heading.startswith("uniform")}
-    pictures = draw(out, "figure5", drawn, ylabel="L2 error / N", title=title, columns=len(sizes), floor=1e-4)
-    groups = {f"{word}, k = {k}": {"table": name, "k": k} for k in sizes for name, word in names.items()}
+    pictures = draw(
+        out, "figure5", drawn, ylabel="L2 error / N", title=title, columns=len(sizes), floor=1e-4
+    )
+    groups = {
+        f"{word}, k = {k}": {"table": name, "k": k} for k in sizes for name, word in names.items()
+    }
     return page(
         out / "figure5.md",
         title="Figure 5: Markov chains",
         about=f"Views {design}, epsilon 1, {runs} runs, all windows of k consecutive bits; published: lattice "
         "consistency, ripple, the published solver (a single run); ours: our default on the same views. The "
         f"paper does not say how many rows it has; here {described(first)}, and the same for the other orders.",
-        claims=claims(shown, list(names.values()), sizes, paired(rows, groups, "published", "ours")),
+        claims=claims(
+            shown, list(names.values()), sizes, paired(rows, groups, "published", "ours")
+        ),
         pictures=pictures,
         rows=numbers(shown),
         notes=bad(rows),
@@ -89,13 +101,17 @@ def claims(shown: Shown, orders: list[str], sizes: Any, beside: Shown) -> list[C
     """The paper's claims of section 5.5."""
     listed = []
     for method in ("published", "ours"):
-        means = {k: {word: shown[f"{method}, k = {k}"][word].mean() for word in orders} for k in sizes}
+        means = {
+            k: {word: shown[f"{method}, k = {k}"][word].mean() for word in orders} for k in sizes
+        }
         worst = {k: max(orders, key=lambda word, k=k: means[k][word]) for k in sizes}
         listed.append(
             Claim(
                 claim=f"order 3 has the largest error ({method})",
                 measured="; ".join(
-                    f"k = {k}: " + ", ".join(f"{means[k][word]:.4f}" for word in orders) + f", largest at {worst[k]}"
+                    f"k = {k}: "
+                    + ", ".join(f"{means[k][word]:.4f}" for word in orders)
+                    + f", largest at {worst[k]}"
                     for k in sizes
                 ),
                 holds=all(word == "order 3" for word in worst.values()),
@@ -108,7 +124,10 @@ def claims(shown: Shown, orders: list[str], sizes: Any, beside: Shown) -> list[C
                     f"k = {k}: {shown[f'uniform, k = {k}'][orders[0]].mean() / means[k][orders[0]]:.1f} times better"
                     for k in sizes
                 ),
-                holds=all(shown[f"uniform, k = {k}"][orders[0]].mean() >= 10 * means[k][orders[0]] for k in sizes),
+                holds=all(
+                    shown[f"uniform, k = {k}"][orders[0]].mean() >= 10 * means[k][orders[0]]
+                    for k in sizes
+                ),
             )
         )
     claim = "ours is not worse than the published method (our claim)"

@@ -46,20 +46,30 @@ def _method(block: int, t: int, make: Any) -> Method:
 OURS, PUBLISHED = "{block},{t} ours", "{block},{t} published"
 METHODS: Mapping[str, Method] = {
     **{OURS.format(block=b, t=t): _method(b, t, ours) for b, t in dict.fromkeys(DESIGNS + SMALL)},
-    **{PUBLISHED.format(block=b, t=t): _method(b, t, lattice) for b, t in dict.fromkeys(DESIGNS + SMALL) if t < 4},
+    **{
+        PUBLISHED.format(block=b, t=t): _method(b, t, lattice)
+        for b, t in dict.fromkeys(DESIGNS + SMALL)
+        if t < 4
+    },
     "own views": lambda cell: cell.answers(PriView(reconstruction=Newton(bars=False))),
 }
 
 
-def work(table: str, method: str, epsilon: str, k: int, run: int, queries: int) -> list[dict[str, Any]]:
+def work(
+    table: str, method: str, epsilon: str, k: int, run: int, queries: int
+) -> list[dict[str, Any]]:
     """The errors of a set of views on each query."""
-    return measure(METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries))
+    return measure(
+        METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
+    )
 
 
 def run(smoke: bool, out: Path) -> str:
     """Candlesticks of L2 / N by set of views, epsilon 1 and 0.1."""
     name, designs, epsilons, sizes, runs, queries = (
-        ("clicks-12", SMALL, ("1",), (4,), 1, 5) if smoke else ("kosarak", DESIGNS, ("1", "0.1"), SIZES, RUNS, QUERIES)
+        ("clicks-12", SMALL, ("1",), (4,), 1, 5)
+        if smoke
+        else ("kosarak", DESIGNS, ("1", "0.1"), SIZES, RUNS, QUERIES)
     )
     methods = [
         method
@@ -81,13 +91,17 @@ def run(smoke: bool, out: Path) -> str:
     for heading, chosen in groups.items():
         for kind, form in (("ours", OURS), ("published", PUBLISHED)):
             sticks = {
-                design_name(domain, b, t): averages(rows, method=form.format(block=b, t=t), **chosen)
+                design_name(domain, b, t): averages(
+                    rows, method=form.format(block=b, t=t), **chosen
+                )
                 for b, t in designs
             }
             if kind == "ours":
                 sticks["own views"] = averages(rows, method="own views", **chosen)
             found[kind][heading] = {word: values for word, values in sticks.items() if values.size}
-    stars = {heading: _stars(name, designs, chosen["epsilon"]) for heading, chosen in groups.items()}
+    stars = {
+        heading: _stars(name, designs, chosen["epsilon"]) for heading, chosen in groups.items()
+    }
     beside = {
         f"{heading}, {design_name(domain, b, t)}": {"published": some[published], "ours": some[own]}
         for b, t in designs
@@ -97,7 +111,9 @@ def run(smoke: bool, out: Path) -> str:
     pictures = []
     for kind, shown in found.items():
         kept = {
-            heading: {word: stars[heading][word] for word in shown[heading] if word in stars[heading]}
+            heading: {
+                word: stars[heading][word] for word in shown[heading] if word in stars[heading]
+            }
             for heading in shown
         }
         pictures += draw(
@@ -154,15 +170,24 @@ def claims(found: dict[str, Any], stars: dict[str, dict[str, float]], beside: Sh
     for kind, shown in found.items():
         eight, spread, best = [], [], []
         for heading, some in shown.items():
-            means = {word: float(values.mean()) for word, values in some.items() if word in stars[heading]}
+            means = {
+                word: float(values.mean())
+                for word, values in some.items()
+                if word in stars[heading]
+            }
             least = min(means, key=lambda word, means=means: means[word])
-            of_eight = min(value for word, value in means.items() if "(8," in word or len(means) < 4)
+            of_eight = min(
+                value for word, value in means.items() if "(8," in word or len(means) < 4
+            )
             eight.append(of_eight / means[least])
             best.append(f"{heading}: {least}, noise {stars[heading][least]:.4f}")
             wide = {
-                word: np.subtract(*np.percentile(values, [95, 25])) / values.mean() for word, values in some.items()
+                word: np.subtract(*np.percentile(values, [95, 25])) / values.mean()
+                for word, values in some.items()
             }
-            pairs, triples = ([wide[w] for w in means if w.startswith(start)] for start in ("C2", "C3"))
+            pairs, triples = (
+                [wide[w] for w in means if w.startswith(start)] for start in ("C2", "C3")
+            )
             if pairs and triples:
                 spread.append(float(np.mean(triples) / np.mean(pairs)))
         listed += [
@@ -173,7 +198,8 @@ def claims(found: dict[str, Any], stars: dict[str, dict[str, float]], beside: Sh
             ),
             Claim(
                 claim=f"views that cover triples have tighter bands than those of pairs ({kind})",
-                measured="(95 % - 25 %) / mean, triples over pairs: " + ", ".join(f"{ratio:.2f}" for ratio in spread),
+                measured="(95 % - 25 %) / mean, triples over pairs: "
+                + ", ".join(f"{ratio:.2f}" for ratio in spread),
                 holds=all(ratio < 1 for ratio in spread),
             ),
             Claim(
@@ -189,8 +215,12 @@ def claims(found: dict[str, Any], stars: dict[str, dict[str, float]], beside: Sh
 
 def _about(shown: Shown, stars: dict[str, dict[str, float]]) -> bool:
     for heading, some in shown.items():
-        means = {word: float(values.mean()) for word, values in some.items() if word in stars[heading]}
-        near = min(means, key=lambda word, heading=heading: abs(np.log(stars[heading][word] / 0.002)))
+        means = {
+            word: float(values.mean()) for word, values in some.items() if word in stars[heading]
+        }
+        near = min(
+            means, key=lambda word, heading=heading: abs(np.log(stars[heading][word] / 0.002))
+        )
         if means[near] > 1.5 * min(means.values()):
             return False
     return True

@@ -1,10 +1,12 @@
-"""Maximum entropy over the asked attributes alone and over all, beside that of mbi where it is installed.
+"""Maximum entropy over the asked attributes alone and over all, beside that of mbi where it is
+installed.
 
-Sixteen binary attributes of a made-up mixture, the paper's pair cover by views of eight, and the same noisy views for
-everybody. Error is the mean over random queries that no view covers of the L2 distance over the number of rows. Time is
-process time a query, without what is made once for all queries: `ms` asked one by one for the first time, `ms again`
-the second time, `ms together` all in one call. mbi compiles a programme for each new query, which its first time has
-and its second has not; it answers one query a call.
+Sixteen binary attributes of a made-up mixture, the paper's pair cover by views of eight, and the
+same noisy views for everybody. Error is the mean over random queries that no view covers of the L2
+distance over the number of rows. Time is process time a query, without what is made once for all
+queries: `ms` asked one by one for the first time, `ms again` the second time, `ms together` all in
+one call. mbi compiles a programme for each new query, which its first time has and its second has
+not; it answers one query a call.
 """
 
 import importlib
@@ -36,7 +38,9 @@ def run(smoke: bool, out: Path) -> str:
     lines = [
         line
         for epsilon in (["1"] if smoke else ["1", "0.1"])
-        for line in _lines(study, epsilon, count // 2, 2 if smoke else 40, iterations=20 if smoke else 1000)
+        for line in _lines(
+            study, epsilon, count // 2, 2 if smoke else 40, iterations=20 if smoke else 1000
+        )
     ]
     page(
         out / "global_entropy.md",
@@ -48,12 +52,21 @@ def run(smoke: bool, out: Path) -> str:
     return markdown(lines)
 
 
-def _lines(study: Study, epsilon: str, block: int, count: int, *, iterations: int) -> list[dict[str, Any]]:
+def _lines(
+    study: Study, epsilon: str, block: int, count: int, *, iterations: int
+) -> list[dict[str, Any]]:
     names = study.domain.attributes
-    views = [[names[axis] for axis in view] for view in covering_design(len(names), block, 2).blocks]
+    views = [
+        [names[axis] for axis in view] for view in covering_design(len(names), block, 2).blocks
+    ]
     made, raw = (
-        margin.simulate(study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0)
-        for mechanism in (PriView(views=views), PriView(views=views, consistency=_as_measured, nonnegativity=None))
+        margin.simulate(
+            study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0
+        )
+        for mechanism in (
+            PriView(views=views),
+            PriView(views=views, consistency=_as_measured, nonnegativity=None),
+        )
     )
     ways: dict[str, Answers] = {
         name: made.synopsis.with_reconstruction(solver).marginals
@@ -67,7 +80,9 @@ def _lines(study: Study, epsilon: str, block: int, count: int, *, iterations: in
         ways["all, by mbi"] = _mbi(study, raw.synopsis.tables, iterations)
     lines = []
     for k in (3, 4, 6):
-        asked = [view for view in queries(study.domain, k, 3 * count) if not _covered(made, view)][:count]
+        asked = [view for view in queries(study.domain, k, 3 * count) if not _covered(made, view)][
+            :count
+        ]
         truths = made.truths(asked)
         for name, answer in ways.items():
             answer(asked[:1])
@@ -79,7 +94,9 @@ def _lines(study: Study, epsilon: str, block: int, count: int, *, iterations: in
             found = np.mean([error(one, truth) for one, truth in zip(answers, truths, strict=True)])
             line = {"epsilon": epsilon, "views": len(views), "k": k, "over": name, "error": found}
             times = {"ms": first, "ms again": again, "ms together": together}
-            lines.append(line | {name: 1000 * seconds / len(asked) for name, seconds in times.items()})
+            lines.append(
+                line | {name: 1000 * seconds / len(asked) for name, seconds in times.items()}
+            )
     return lines
 
 
@@ -105,14 +122,19 @@ def _mbi(study: Study, tables: Tables, iterations: int) -> Answers:
     mbi: Any = importlib.import_module("mbi")
     names = study.domain.attributes
     measured = [
-        mbi.LinearMeasurement(value.ravel(), tuple(names[axis] for axis in view), stddev=variance**0.5)
+        mbi.LinearMeasurement(
+            value.ravel(), tuple(names[axis] for axis in view), stddev=variance**0.5
+        )
         for view, value, variance in zip(tables.views, tables.values, tables.variances, strict=True)
     ]
     domain = mbi.Domain(names, study.domain.sizes)
     model = mbi.estimation.MirrorDescent().estimate(domain, measured, iters=iterations)
 
     def answer(asked: Views) -> list[Any]:
-        return [_Counts(np.asarray(model.project(view).datavector()).reshape((2,) * len(view))) for view in asked]
+        return [
+            _Counts(np.asarray(model.project(view).datavector()).reshape((2,) * len(view)))
+            for view in asked
+        ]
 
     return answer
 
@@ -134,7 +156,9 @@ def _claims(lines: list[dict[str, Any]]) -> list[Claim]:
             if theirs := by_way.get((epsilon, k, "all, by mbi")):
                 errors.append(line["error"] / theirs["error"])
                 for name, ratios in speeds.items():
-                    if name != "ms" or epsilon == lines[0]["epsilon"]:  # later mbi has compiled them all
+                    if (
+                        name != "ms" or epsilon == lines[0]["epsilon"]
+                    ):  # later mbi has compiled them all
                         ratios.append(theirs[name] / line[name])
     claims = [
         Claim(
@@ -145,7 +169,9 @@ def _claims(lines: list[dict[str, Any]]) -> list[Claim]:
     ]
     if errors:
         text = f"{min(errors):.3f} to {max(errors):.3f}"
-        claims.append(Claim(claim="error within 5 % of mbi's", measured=text, holds=max(errors) <= 1.05))
+        claims.append(
+            Claim(claim="error within 5 % of mbi's", measured=text, holds=max(errors) <= 1.05)
+        )
         claims += [
             Claim(
                 claim=f"20 times as fast a query, {when}",

@@ -1,9 +1,11 @@
-"""PriView as published beside our default, on the same views and the same noise: error by table, budget and query.
+"""PriView as published beside our default, on the same views and the same noise: error by table,
+budget and query.
 
-Kosarak (as far as at hand), MSNBC-9, Markov chains of orders 1 to 7 (orders 1 and 4 also with a fifth of the rows) and
-made-up tables, with the paper's views: eight attributes a view, every pair in one; MSNBC three views of six. The noise
-is the same for both, by seed, so that ratios need few runs. Real tables are shown apart: parameters were chosen on
-made-up ones, but those of the projection with Kosarak beside them.
+Kosarak (as far as at hand), MSNBC-9, Markov chains of orders 1 to 7 (orders 1 and 4 also with a
+fifth of the rows) and made-up tables, with the paper's views: eight attributes a view, every pair
+in one; MSNBC three views of six. The noise is the same for both, by seed, so that ratios need few
+runs. Real tables are shown apart: parameters were chosen on made-up ones, but those of the
+projection with Kosarak beside them.
 """
 
 import math
@@ -29,9 +31,14 @@ _TABLES: dict[str, Any] = {
     "clicks-32": lambda: clicks(32, 100_000),
     "classes-16": lambda: datasets.latent_classes(rows=50_000),
     "categories": lambda: datasets.correlated(rows=50_000),
-    **{f"mchain-{order}": (lambda order=order: datasets.markov_chain(order)) for order in range(1, 8)},
     **{
-        f"mchain-{order}, 200,000 rows": (lambda order=order: datasets.markov_chain(order, rows=200_000))
+        f"mchain-{order}": (lambda order=order: datasets.markov_chain(order))
+        for order in range(1, 8)
+    },
+    **{
+        f"mchain-{order}, 200,000 rows": (
+            lambda order=order: datasets.markov_chain(order, rows=200_000)
+        )
         for order in (1, 4)
     },
 }
@@ -72,7 +79,13 @@ def run(smoke: bool, out: Path) -> str:
         rows=lines,
         notes=_study.bad(rows),
     )
-    return "\n".join([markdown(lines), *(f"{c.claim}: {c.measured}, {c.verdict}" for c in claims), *_study.bad(rows)])
+    return "\n".join(
+        [
+            markdown(lines),
+            *(f"{c.claim}: {c.measured}, {c.verdict}" for c in claims),
+            *_study.bad(rows),
+        ]
+    )
 
 
 def measure(table: str, epsilon: str, run: int, queries: int) -> list[dict[str, Any]]:
@@ -83,8 +96,13 @@ def measure(table: str, epsilon: str, run: int, queries: int) -> list[dict[str, 
     views = _views(study)
     results = []
     made = {
-        name: margin.simulate(study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=run)
-        for name, mechanism in (("ours", PriView(views=views)), ("paper", PriView.paper(views=views)))
+        name: margin.simulate(
+            study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=run
+        )
+        for name, mechanism in (
+            ("ours", PriView(views=views)),
+            ("paper", PriView.paper(views=views)),
+        )
     }
     for k in (4, 6, 8):
         asked = _asked(study, k, queries)
@@ -95,7 +113,9 @@ def measure(table: str, epsilon: str, run: int, queries: int) -> list[dict[str, 
         for name, simulation in made.items():
             started = time.process_time()
             answers = simulation.marginals(asked)
-            row["ms" if name == "ours" else "ms paper"] = 1000 * (time.process_time() - started) / len(asked)
+            row["ms" if name == "ours" else "ms paper"] = (
+                1000 * (time.process_time() - started) / len(asked)
+            )
             row[name] = np.mean([error(a, t) for a, t in zip(answers, truths, strict=True)])
         results.append(row)
     return results
@@ -108,13 +128,27 @@ def _claims(ratios: list[tuple[str, str, float]]) -> list[Claim]:
         if some:
             worst, mean = min(some), math.exp(np.mean(np.log(some)))
             claims += [
-                Claim(claim=f"{title}: never worse than 1 %", measured=f"least {worst:.3f}", holds=worst >= 0.99),
-                Claim(claim=f"{title}: 5 % better", measured=f"geometric mean {mean:.3f}", holds=mean >= 1.05),
+                Claim(
+                    claim=f"{title}: never worse than 1 %",
+                    measured=f"least {worst:.3f}",
+                    holds=worst >= 0.99,
+                ),
+                Claim(
+                    claim=f"{title}: 5 % better",
+                    measured=f"geometric mean {mean:.3f}",
+                    holds=mean >= 1.05,
+                ),
             ]
     noisy = [ratio for table, epsilon, ratio in ratios if (table, epsilon) == ("Kosarak-32", "0.1")]
     if noisy:
         text = ", ".join(f"{ratio:.2f}" for ratio in noisy)
-        claims.append(Claim(claim="25 % better on Kosarak at epsilon 0.1", measured=text, holds=min(noisy) >= 1.25))
+        claims.append(
+            Claim(
+                claim="25 % better on Kosarak at epsilon 0.1",
+                measured=text,
+                holds=min(noisy) >= 1.25,
+            )
+        )
     return claims
 
 
@@ -131,6 +165,7 @@ def _views(study: Study) -> list[list[str]]:
 
 
 def _asked(study: Study, k: int, count: int) -> list[tuple[str, ...]]:
-    """Random views of k attributes, of at most 500 cells, and a quarter as many at k = 8: the published way is slow."""
+    """Random views of k attributes, of at most 500 cells, and a quarter as many at k = 8: the
+    published way is slow."""
     some = [view for view in queries(study.domain, k, 3 * count) if study.domain.cells(view) <= 500]
     return some[: -(-count // 4) if k == 8 else count]

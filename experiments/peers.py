@@ -1,11 +1,13 @@
-"""Other systems and ours in one table: the same rows, budgets, queries and seeds; error and CPU time.
+"""Other systems and ours in one table: the same rows, budgets, queries and seeds; error and CPU
+time.
 
-Each peer runs in an environment of its own, made from pinned packages on first use (this needs the network), in a
-folder that MARGIN_PEERS names or the user's cache. Where one cannot be made the others go on, and the page says why; a
-cell has an hour of the processor. Peers that give models are asked through `project`, not through synthetic records.
-Left out, since they give records only: smartnoise-synth (which besides installs CUDA), dpmm, DataSynthesizer. AIM, MST
-and MWEM+PGM are written from their papers on mbi 2.0, whose wheel does not have them. The smoke run builds nothing and
-uses what is installed.
+Each peer runs in an environment of its own, made from pinned packages on first use (this needs the
+network), in a folder that MARGIN_PEERS names or the user's cache. Where one cannot be made the
+others go on, and the page says why; a cell has an hour of the processor. Peers that give models are
+asked through `project`, not through synthetic records. Left out, since they give records only:
+smartnoise-synth (which besides installs CUDA), dpmm, DataSynthesizer. AIM, MST and MWEM+PGM are
+written from their papers on mbi 2.0, whose wheel does not have them. The smoke run builds nothing
+and uses what is installed.
 """
 
 import itertools
@@ -45,8 +47,8 @@ Line = list[tuple[float, float]]
 """Points, as x and y."""
 
 Found = dict[tuple[str, str, int, str], dict[str, float]]
-"""By table, budget, k and method: means over the seeds of error, CPU seconds of the release, and those with all
-answers; and the number of seeds."""
+"""By table, budget, k and method: means over the seeds of error, CPU seconds of the release, and
+those with all answers; and the number of seeds."""
 
 
 def run(smoke: bool, out: Path) -> str:
@@ -57,7 +59,11 @@ def run(smoke: bool, out: Path) -> str:
         return report(out, sweep(out / "rows.csv", smoke_measure, keys))
     lacking = environments.prepare()
     names = [name for name in TABLES if name != "tiny" and table(name) is not None]
-    keys = [*_keys(names, tuple(BUDGETS), [name for name in METHODS if _environment(name) not in lacking])]
+    keys = [
+        *_keys(
+            names, tuple(BUDGETS), [name for name in METHODS if _environment(name) not in lacking]
+        )
+    ]
     rows = sweep(out / "rows.csv", measure, keys, limit=environments.CLOCK * LIMIT + 60)
     earlier = [row for row in read(out / "rows.csv") if _environment(row["method"]) in lacking]
     return report(out, [*rows, *earlier], lacking)
@@ -78,7 +84,8 @@ def _keys(
     queries: int = 200,
     sizes: tuple[int, ...] = SIZES,
 ) -> Iterator[Key]:
-    """One for all sizes of query where one release serves them all, one for each where we release for each."""
+    """One for all sizes of query where one release serves them all, one for each where we release
+    for each."""
     for seed, name, budget, method in itertools.product(range(seeds), tables, budgets, methods):
         for some in [sizes] if isinstance(METHODS[method], Script) else [(k,) for k in sizes]:
             asked = " ".join(map(str, some))
@@ -97,7 +104,9 @@ def measure(
 ) -> list[dict[str, Any]]:
     """The rows of one method on one table with one budget and seed."""
     ways = tuple(map(int, sizes.split()))
-    cell = Cell(name=table, budget=budget, sizes=ways, seed=seed, queries=queries, limit=LIMIT, build=build)
+    cell = Cell(
+        name=table, budget=budget, sizes=ways, seed=seed, queries=queries, limit=LIMIT, build=build
+    )
     return [_rounded(row) for row in METHODS[method](cell)]
 
 
@@ -107,7 +116,8 @@ def smoke_measure(**key: Any) -> list[dict[str, Any]]:
 
 
 def report(out: Path, rows: Sequence[Row], lacking: Mapping[str, str] | None = None) -> str:
-    """The page, its pictures and its tables, from what was measured; `lacking`, environments that were not built."""
+    """The page, its pictures and its tables, from what was measured; `lacking`, environments that
+    were not built."""
     found = _means(rows)
     compared = _compared(found)
     pictures = [*_ratios(out, found), *_times(out, found), *_errors(out, found)]
@@ -130,7 +140,9 @@ def _means(rows: Sequence[Row]) -> Found:
             release, answers = (float(row[name] or "nan") for name in ("release", "answers"))
             measured[place].append((float(row["error"]), release, release + answers))
     return {
-        place: dict(zip(("error", "release", "seconds"), np.mean(some, axis=0).tolist(), strict=True))
+        place: dict(
+            zip(("error", "release", "seconds"), np.mean(some, axis=0).tolist(), strict=True)
+        )
         | {"seeds": len(some)}
         for place, some in measured.items()
     }
@@ -141,9 +153,13 @@ def _compared(found: Found) -> list[dict[str, Any]]:
     compared = []
     for name, budget, k in dict.fromkeys(place[:3] for place in found):
 
-        def best(methods: Sequence[str], cell: tuple[str, str, int] = (name, budget, k)) -> str | None:
+        def best(
+            methods: Sequence[str], cell: tuple[str, str, int] = (name, budget, k)
+        ) -> str | None:
             return min(
-                (m for m in methods if (*cell, m) in found), key=lambda m: found[*cell, m]["error"], default=None
+                (m for m in methods if (*cell, m) in found),
+                key=lambda m: found[*cell, m]["error"],
+                default=None,
             )
 
         peer, own, chosen = best([*SIMPLE, *PEERS]), best([*OURS]), RULE
@@ -200,7 +216,10 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
             Claim(
                 claim=f"Adaptive on Adult-13 at B3: at most the error of {aim} run to its end, in 1/50 of its time",
                 measured="; ".join(told) or "not run",
-                holds=all(o["error"] <= p["error"] and 50 * o["release"] <= p["release"] for _, o, p in pairs)
+                holds=all(
+                    o["error"] <= p["error"] and 50 * o["release"] <= p["release"]
+                    for _, o, p in pairs
+                )
                 if pairs
                 else None,
                 why="time is that of the release" if pairs else "",
@@ -215,10 +234,16 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
         return []
     tally: dict[str, dict[str, Any]] = {}
     for line in compared:
-        counts = tally.setdefault(line["table"], {"table": line["table"]} | dict.fromkeys(VERDICTS, 0))
+        counts = tally.setdefault(
+            line["table"], {"table": line["table"]} | dict.fromkeys(VERDICTS, 0)
+        )
         counts[line["verdict"]] += 1
     behind = sorted(
-        (line for line in compared if line["verdict"] in ("tie", "lost") and line["ours / peer"] > 1),
+        (
+            line
+            for line in compared
+            if line["verdict"] in ("tie", "lost") and line["ours / peer"] > 1
+        ),
         key=lambda line: -line["ours / peer"],
     )
     told = [
@@ -226,7 +251,9 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
         for line in behind
     ]
     worst = (
-        f"Where a peer is ahead, ours over its error: {'; '.join(told)}." if told else "No peer is ahead in any cell."
+        f"Where a peer is ahead, ours over its error: {'; '.join(told)}."
+        if told
+        else "No peer is ahead in any cell."
     )
     return [markdown([*tally.values()]), worst]
 
@@ -234,7 +261,9 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
 def _coverage(found: Found) -> str:
     """How many cells each method has an error in, and over how many seeds."""
     cells = len({place[:3] for place in found})
-    seeds = {m: [int(some["seeds"]) for place, some in found.items() if place[3] == m] for m in METHODS}
+    seeds = {
+        m: [int(some["seeds"]) for place, some in found.items() if place[3] == m] for m in METHODS
+    }
     lines = [
         {
             "method": method,
@@ -245,21 +274,34 @@ def _coverage(found: Found) -> str:
         if some
     ]
     absent = [method for method, some in seeds.items() if not some]
-    return f"What was measured:\n\n{markdown(lines)}" + (f"\n\nNot measured: {', '.join(absent)}." if absent else "")
+    return f"What was measured:\n\n{markdown(lines)}" + (
+        f"\n\nNot measured: {', '.join(absent)}." if absent else ""
+    )
 
 
 def _numbers(found: Found) -> list[str]:
-    """A table for each table and budget: error (CPU seconds of release and answers) by method and k."""
+    """A table for each table and budget: error (CPU seconds of release and answers) by method and
+    k."""
     parts = []
     for name, budget in dict.fromkeys(place[:2] for place in found):
-        heading = "| method | " + " | ".join(f"k = {k}" for k in SIZES) + " |\n|---|" + "---|" * len(SIZES)
+        heading = (
+            "| method | "
+            + " | ".join(f"k = {k}" for k in SIZES)
+            + " |\n|---|"
+            + "---|" * len(SIZES)
+        )
         body = []
         for method in METHODS:
             shown = [found.get((name, budget, k, method)) for k in SIZES]
             if any(shown):
-                cells = [f"{s['error']:.3g} ({s['seconds']:.3g} s, {s['seeds']:.0f})" if s else "" for s in shown]
+                cells = [
+                    f"{s['error']:.3g} ({s['seconds']:.3g} s, {s['seeds']:.0f})" if s else ""
+                    for s in shown
+                ]
                 body.append(f"| {method} | " + " | ".join(cells) + " |")
-        parts.append(f"**{name}, {budget}** (error, CPU seconds, seeds)\n\n{heading}\n" + "\n".join(body))
+        parts.append(
+            f"**{name}, {budget}** (error, CPU seconds, seeds)\n\n{heading}\n" + "\n".join(body)
+        )
     return parts
 
 
@@ -268,12 +310,17 @@ def _notes(rows: Sequence[Row]) -> list[str]:
     silent: dict[str, dict[str, None]] = defaultdict(dict)
     for row in good(rows):
         if row.get("note") and not row.get("error"):
-            silent[f"{row['method']}: {row['note']}"][f"{row['table']} {row['budget']} k={row['k']}"] = None
+            silent[f"{row['method']}: {row['note']}"][
+                f"{row['table']} {row['budget']} k={row['k']}"
+            ] = None
     absent = [name for name in PUBLISHED if table(name) is None]
     return [
         *([f"Not at hand, set MARGIN_DATA: {', '.join(absent)}."] if absent else []),
         *(
-            ["No answers:\n\n" + "\n".join(f"- {why} ({', '.join(where)})" for why, where in silent.items())]
+            [
+                "No answers:\n\n"
+                + "\n".join(f"- {why} ({', '.join(where)})" for why, where in silent.items())
+            ]
             if silent
             else []
         ),
@@ -338,7 +385,9 @@ def _times(out: Path, found: Found) -> list[Path]:
                 yield _told(budget), method, [(some["seconds"], some["error"])]
 
     title = f"error against time, {MIDDLE} attributes a query"
-    return _by_table(out, found, lines, kind="time", title=title, xlabel="CPU seconds, release and answers")
+    return _by_table(
+        out, found, lines, kind="time", title=title, xlabel="CPU seconds, release and answers"
+    )
 
 
 def _errors(out: Path, found: Found) -> list[Path]:
@@ -351,7 +400,9 @@ def _errors(out: Path, found: Found) -> list[Path]:
                 yield f"k = {k}", method, shown
 
     ticks = [_told(budget).replace(": ", "\n") for budget in BUDGETS]
-    return _by_table(out, found, lines, kind="error", title="error by budget", xlabel="", columns=3, ticks=ticks)
+    return _by_table(
+        out, found, lines, kind="error", title="error by budget", xlabel="", columns=3, ticks=ticks
+    )
 
 
 def _by_table(
@@ -363,7 +414,8 @@ def _by_table(
     title: str,
     **options: Any,
 ) -> list[Path]:
-    """A picture of errors for each table, of the lines that a function of its name gives: panel, method, points."""
+    """A picture of errors for each table, of the lines that a function of its name gives: panel,
+    method, points."""
     pictures = []
     for name in dict.fromkeys(place[0] for place in found):
         panels: dict[str, dict[str, Any]] = {}

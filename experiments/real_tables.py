@@ -16,8 +16,14 @@ from ._tables import Study, adult, clicks, error, kosarak, msnbc, queries, unifo
 
 def run(smoke: bool, out: Path) -> str:
     """A line a table and budget."""
-    studies = [clicks(16, 2_000)] if smoke else [s for s in (kosarak(), msnbc(), adult(), clicks(64, 200_000)) if s]
-    lines = [f"{'table':<12}{'eps':>6}{'views':>7}{'L2/N':>10}{'uniform':>10}{'release s':>11}{'ms a query':>12}"]
+    studies = (
+        [clicks(16, 2_000)]
+        if smoke
+        else [s for s in (kosarak(), msnbc(), adult(), clicks(64, 200_000)) if s]
+    )
+    lines = [
+        f"{'table':<12}{'eps':>6}{'views':>7}{'L2/N':>10}{'uniform':>10}{'release s':>11}{'ms a query':>12}"
+    ]
     with tempfile.TemporaryDirectory() as folder:
         for study in studies:
             for epsilon in ("1",) if smoke else ("1", "0.1"):
@@ -28,7 +34,10 @@ def run(smoke: bool, out: Path) -> str:
 def _line(study: Study, epsilon: str, folder: Path) -> str:
     views = None
     if study.name == "MSNBC-9":  # three views of six pages, as in the paper
-        views = [[study.domain.attributes[axis] for axis in block] for block in covering_design(9, 6, 2).blocks]
+        views = [
+            [study.domain.attributes[axis] for axis in block]
+            for block in covering_design(9, 6, 2).blocks
+        ]
     path = folder / f"{study.name}.parquet"
     if isinstance(study.data, Path):
         path = study.data
@@ -36,14 +45,18 @@ def _line(study: Study, epsilon: str, folder: Path) -> str:
         pyarrow.parquet.write_table(study.data, path)
     started = time.perf_counter()
     mechanism = PriView(views=views)
-    margin.release(path, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism).save(folder / "out.margin")
+    margin.release(path, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism).save(
+        folder / "out.margin"
+    )
     released = time.perf_counter() - started
     synopsis = margin.load(folder / "out.margin")
     asked = queries(study.domain, 4, 50)
     started = time.perf_counter()
     answers = synopsis.marginals(asked)
     answered = 1000 * (time.perf_counter() - started) / len(asked)
-    truths = margin.simulate(path, domain=study.domain, budget=PureDP(1), mechanism=mechanism, seed=0).truths(asked)
+    truths = margin.simulate(
+        path, domain=study.domain, budget=PureDP(1), mechanism=mechanism, seed=0
+    ).truths(asked)
     mean = np.mean([error(answer, truth) for answer, truth in zip(answers, truths, strict=True)])
     uniform = np.mean([uniform_error(truth) for truth in truths])
     return (

@@ -1,7 +1,8 @@
-"""How fast reconstruction, consistency and projection are, beside the general solvers on the same problems.
+"""How fast reconstruction, consistency and projection are, beside the general solvers on the same
+problems.
 
-Process time of one thread unless it says otherwise, the best of some repeats, and ratios within one run: other work on
-the machine disturbs them little. What a first call loads is not counted.
+Process time of one thread unless it says otherwise, the best of some repeats, and ratios within one
+run: other work on the machine disturbs them little. What a first call loads is not counted.
 """
 
 import time
@@ -62,7 +63,10 @@ def _against_cone(tables: Tables, problems: list[Problem], slow: int) -> list[Li
     newton, cone = Newton(bars=False, threads=1, tolerance=1e-9), Cone()
     seconds, solutions = _batch(newton, problems)
     theirs = [cone.solve(problem) for problem in problems[: slow + 1]][1:]
-    gap = max(abs(one.objective - two.objective) for one, two in zip(list(solutions)[1:], theirs, strict=False))
+    gap = max(
+        abs(one.objective - two.objective)
+        for one, two in zip(list(solutions)[1:], theirs, strict=False)
+    )
     general = float(np.median([solution.seconds for solution in theirs]))
     with_bars, _ = _batch(Newton(threads=1), problems)
     return [
@@ -85,7 +89,9 @@ def _against_ladder(name: str, problems: list[Problem], slow: int) -> Line:
 def _single(simulation: margin.Simulation, asked: list[tuple[str, ...]], slow: int) -> list[Line]:
     """Single answers, by numpy as in a fresh process, and with the compiled loops at hand."""
     ladder = simulation.synopsis.with_reconstruction(Ladder())
-    covered = simulation.synopsis.tables.covered([tuple(sorted(simulation.domain.axes(view))) for view in asked])
+    covered = simulation.synopsis.tables.covered(
+        [tuple(sorted(simulation.domain.axes(view))) for view in asked]
+    )
     asked = [view for view, inside in zip(asked, covered, strict=True) if not inside][: slow + 1]
     theirs = [_best(lambda view=view: ladder.marginal(view), 1) for view in asked][1:]
     lines = []
@@ -108,11 +114,16 @@ def _consistency(study: Study, smoke: bool) -> Line:
     for method in (ResidualConsistency(), LatticeConsistency()):
         seconds[type(method)] = _best(lambda method=method: method(tables), 1 if smoke else 5)
     one, two = (
-        np.concatenate([v.ravel() for v in m(tables).values]) for m in (ResidualConsistency(), LatticeConsistency())
+        np.concatenate([v.ravel() for v in m(tables).values])
+        for m in (ResidualConsistency(), LatticeConsistency())
     )
     gap = float(np.abs(one - two).max() / np.abs(two).max())
     ratio = seconds[LatticeConsistency] / seconds[ResidualConsistency]
-    return _line(f"consistency beside the lattice, {len(tables.views)} views", ratio, f"relative difference {gap:.1g}")
+    return _line(
+        f"consistency beside the lattice, {len(tables.views)} views",
+        ratio,
+        f"relative difference {gap:.1g}",
+    )
 
 
 def _projection(study: Study, smoke: bool) -> list[Line]:
@@ -128,7 +139,9 @@ def _projection(study: Study, smoke: bool) -> list[Line]:
 
 
 def _every(study: Study) -> Line:
-    synopsis = margin.simulate(study.data, domain=study.domain, budget=PureDP(1), mechanism=PriView(), seed=0).synopsis
+    synopsis = margin.simulate(
+        study.data, domain=study.domain, budget=PureDP(1), mechanism=PriView(), seed=0
+    ).synopsis
     workload = Workload.all_kway(study.domain, 4)
     synopsis.marginals(workload)
     took = []
@@ -143,8 +156,12 @@ def _every(study: Study) -> Line:
 
 def _mixed(study: Study) -> Line:
     """Single calls, each asked once: what depends on the shape is computed, too."""
-    simulation = margin.simulate(study.data, domain=study.domain, budget=PureDP(1), mechanism=PriView(), seed=0)
-    asked = [view for view in queries(study.domain, 4, 200) if study.domain.cells(view) <= 5_000][:60]
+    simulation = margin.simulate(
+        study.data, domain=study.domain, budget=PureDP(1), mechanism=PriView(), seed=0
+    )
+    asked = [view for view in queries(study.domain, 4, 200) if study.domain.cells(view) <= 5_000][
+        :60
+    ]
     simulation.marginal(asked[0])
     took = [1000 * _best(lambda view=view: simulation.marginal(view), 1) for view in asked[1:]]
     return _line(f"ms a 4-way answer, {study.name}", float(np.mean(took)), f"most {max(took):.0f}")
@@ -152,13 +169,18 @@ def _mixed(study: Study) -> Line:
 
 def _synopsis(study: Study, t: int, block: int, epsilon: str) -> margin.Simulation:
     mechanism = PriView(views=_views(study, t, block))
-    return margin.simulate(study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0)
+    return margin.simulate(
+        study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0
+    )
 
 
 def _problems(simulation: margin.Simulation, k: int, count: int) -> list[Problem]:
     """Problems that no view covers."""
     tables = simulation.synopsis.tables
-    axes = [tuple(sorted(simulation.domain.axes(view))) for view in queries(simulation.domain, k, 2 * count)]
+    axes = [
+        tuple(sorted(simulation.domain.axes(view)))
+        for view in queries(simulation.domain, k, 2 * count)
+    ]
     return [Problem.of(tables, some) for some in axes if tables.covering(some) is None][:count]
 
 

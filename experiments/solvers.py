@@ -1,11 +1,14 @@
-"""Every solver on the same reconstruction problems: time, steps, residual, objective, error, failures.
+"""Every solver on the same reconstruction problems: time, steps, residual, objective, error,
+failures.
 
-Fifty random marginals of each size that no view covers, from the same consistent views: made-up clicks, Kosarak as far
-as at hand, Adult; covers of all pairs and of all triples of binary attributes by views of eight. Times are process time
-of one thread, a query, without what a first call loads. A solver gets two seconds for each size, answers as many of the
-queries as it can, and is compared with Newton on these; one that takes more than half a second a query is not tried on
-larger ones, and what has not ended after five minutes on the clock is broken off. Newton takes queries of one shape at
-once in compiled loops, "one by one" in numpy; all others are given one at a time, as they are made for.
+Fifty random marginals of each size that no view covers, from the same consistent views: made-up
+clicks, Kosarak as far as at hand, Adult; covers of all pairs and of all triples of binary
+attributes by views of eight. Times are process time of one thread, a query, without what a first
+call loads. A solver gets two seconds for each size, answers as many of the queries as it can, and
+is compared with Newton on these; one that takes more than half a second a query is not tried on
+larger ones, and what has not ended after five minutes on the clock is broken off. Newton takes
+queries of one shape at once in compiled loops, "one by one" in numpy; all others are given one at a
+time, as they are made for.
 """
 
 import itertools
@@ -86,7 +89,8 @@ _BLOCK = 8
 _PATIENCE = 2.0
 _SLOW = 0.5
 _LIMIT = 300.0
-"""Seconds: for the queries of a size, for a query before larger ones, and until a query is broken off (wall time)."""
+"""Seconds: for the queries of a size, for a query before larger ones, and until a query is broken
+off (wall time)."""
 
 _MOST_CELLS = 2_000
 """Of a query of attributes that are not binary."""
@@ -94,14 +98,19 @@ _NOTHING = {"tried": 0}
 
 
 def run(smoke: bool, out: Path) -> str:
-    """What each solver took, how far its answers are from Newton's, and where the rows and pictures are."""
+    """What each solver took, how far its answers are from Newton's, and where the rows and pictures
+    are."""
     sizes, count = ((4,), 2) if smoke else ((4, 6, 8, 10, 12), 50)
     if smoke:
         places = [{"table": "clicks-12", "views": "pairs", "epsilon": "1"}]
     else:
         places = [
             {"table": table, "views": views, "epsilon": epsilon}
-            for table, kinds in (("clicks-32", _VIEWS), ("Kosarak-32", _VIEWS), ("Adult", ("chosen",)))
+            for table, kinds in (
+                ("clicks-32", _VIEWS),
+                ("Kosarak-32", _VIEWS),
+                ("Adult", ("chosen",)),
+            )
             for views in kinds
             for epsilon in ("1", "0.1")
         ]
@@ -119,15 +128,20 @@ def run(smoke: bool, out: Path) -> str:
     return report(rows, out, about=" ".join((__doc__ or "").split("\n\n")[1].split()))
 
 
-def measure(table: str, views: str, epsilon: str, k: int, solver: str, queries: int) -> dict[str, Any]:
-    """What one solver makes of the queries of one size; none are tried where there is no table or no such query."""
+def measure(
+    table: str, views: str, epsilon: str, k: int, solver: str, queries: int
+) -> dict[str, Any]:
+    """What one solver makes of the queries of one size; none are tried where there is no table or
+    no such query."""
     simulation = _simulated(table, views, epsilon)
     if simulation is None:
         return _NOTHING
     domain, tables = simulation.domain, simulation.synopsis.tables
     asked = [sorted(domain.axes(view)) for view in random_views(domain, k, 3 * queries)]
     if max(domain.sizes) > 2:
-        asked = [axes for axes in asked if np.prod([domain.sizes[axis] for axis in axes]) <= _MOST_CELLS]
+        asked = [
+            axes for axes in asked if np.prod([domain.sizes[axis] for axis in axes]) <= _MOST_CELLS
+        ]
     asked = [axes for axes in asked if tables.covering(tuple(axes)) is None][:queries]
     if not asked:
         return _NOTHING
@@ -138,7 +152,10 @@ def measure(table: str, views: str, epsilon: str, k: int, solver: str, queries: 
         answers, seconds = _in_batches(chosen, problems)
     else:
         answers, seconds = _one_by_one(chosen, problems)
-    truths = [truth.counts for truth in simulation.truths([[domain.attributes[a] for a in axes] for axes in asked])]
+    truths = [
+        truth.counts
+        for truth in simulation.truths([[domain.attributes[a] for a in axes] for axes in asked])
+    ]
     return _summary(solver, problems, answers, truths, seconds)
 
 
@@ -153,11 +170,14 @@ def _simulated(table: str, views: str, epsilon: str) -> margin.Simulation | None
         design = covering_design(len(names), block, _VIEWS[views])
         chosen = [[names[axis] for axis in view] for view in design.blocks]
     mechanism = PriView(views=chosen)
-    return margin.simulate(study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0)
+    return margin.simulate(
+        study.data, domain=study.domain, budget=PureDP(epsilon), mechanism=mechanism, seed=0
+    )
 
 
 def _load(solver: Any, tables: Any) -> None:
-    """Let a solver load what it needs, on a small problem; so many of these that Newton's loops are loaded."""
+    """Let a solver load what it needs, on a small problem; so many of these that Newton's loops are
+    loaded."""
     small = Problem.of(tables, (0, 1, 2))
     solver.solve(Batch.pack([small] * 50_000) if isinstance(solver, Newton) else small)
 
@@ -197,7 +217,9 @@ def _summary(
         "milliseconds": 1000 * seconds / len(answers),
         "relaxed": sum(answer.status is Status.RELAXED for answer in answers),
         "failures": len(kinds),
-        "failed with": ", ".join(f"{len(list(same))} {kind}" for kind, same in itertools.groupby(kinds)),
+        "failed with": ", ".join(
+            f"{len(list(same))} {kind}" for kind, same in itertools.groupby(kinds)
+        ),
     }
     good = [some for some in zip(problems, answers, truths, strict=False) if some[1].status.ok]
     if not good:
@@ -209,7 +231,9 @@ def _summary(
         "residual": max(answer.residual for _, answer, _ in good),
         "objective": np.mean([answer.objective for _, answer, _ in good]),
         "error": np.mean([_error(answer, truth) for _, answer, truth in good]),
-        "error of Newton": np.mean([_error(mine, truth) for mine, (_, _, truth) in zip(ours, good, strict=True)]),
+        "error of Newton": np.mean(
+            [_error(mine, truth) for mine, (_, _, truth) in zip(ours, good, strict=True)]
+        ),
     }
     if solver.startswith(_SAME):
         row["above Newton"] = max(

@@ -1,8 +1,10 @@
-"""Summaries of sparse tables: error by size, threshold, density and range; trees with and without the check; time.
+"""Summaries of sparse tables: error by size, threshold, density and range; trees with and without
+the check; time.
 
-After Cormode, Procopiuc, Srivastava and Tran, ICDT 2012, section 6, on made-up data with the parameters that are in the
-text: counts from a normal distribution, in cells chosen uniformly or in clusters. A 4,001 x 4,001 table of commuters
-stands for OnTheMap, which users have to download themselves.
+After Cormode, Procopiuc, Srivastava and Tran, ICDT 2012, section 6, on made-up data with the
+parameters that are in the text: counts from a normal distribution, in cells chosen uniformly or in
+clusters. A 4,001 x 4,001 table of commuters stands for OnTheMap, which users have to download
+themselves.
 """
 
 import itertools
@@ -27,7 +29,15 @@ MEAN, DEVIATION = 100, 20
 EPSILON = "0.1"
 SHARES = (0.0001, 0.001, 0.01, 0.1, 0.5)
 """Of the domain, that a range covers."""
-TREES = ("geometric", "tree-all", "tree-filter", "tree-filter-check", "tree-fp", "tree-fp-check", "haar-filter")
+TREES = (
+    "geometric",
+    "tree-all",
+    "tree-filter",
+    "tree-filter-check",
+    "tree-fp",
+    "tree-fp-check",
+    "haar-filter",
+)
 TREE_DENSITIES = (0.1, 0.01)
 THROUGHPUT = ("filter-two:50", "threshold:1", "priority:1", "filter-priority:50", "geometric")
 
@@ -49,9 +59,10 @@ def run(smoke: bool, out: Path) -> str:
         "Commuters: 4,001 x 4,001, made up, in place of OnTheMap.",
         claims=_claims(done),
         pictures=pictures,
-        rows=[{name: row.get(name, "") for name in ("study", "data", "method", "kept", "seconds")} for row in done][
-            :40
-        ],
+        rows=[
+            {name: row.get(name, "") for name in ("study", "data", "method", "kept", "seconds")}
+            for row in done
+        ][:40],
         notes=["The first forty rows are shown; all are in rows.csv.", *bad(rows)],
     )
 
@@ -61,7 +72,14 @@ def _keys(cells: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
         study: str, data: str, density: float, method: str, size: int = cells, runs: int = runs
     ) -> list[dict[str, Any]]:
         return [
-            {"study": study, "data": data, "density": density, "method": method, "cells": size, "run": run}
+            {
+                "study": study,
+                "data": data,
+                "density": density,
+                "method": method,
+                "cells": size,
+                "run": run,
+            }
             for run in range(runs)
         ]
 
@@ -80,7 +98,9 @@ def _keys(cells: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
         ("uniform", "skewed"), TREE_DENSITIES[:1] if smoke else TREE_DENSITIES, TREES
     ):
         keys += key("tree", data, density, method, runs=min(runs, 2))
-    for density, method in itertools.product((0.1, 0.01) if smoke else (0.1, 0.03, 0.01, 0.003, 0.001), THROUGHPUT):
+    for density, method in itertools.product(
+        (0.1, 0.01) if smoke else (0.1, 0.03, 0.01, 0.003, 0.001), THROUGHPUT
+    ):
         keys += key("throughput", "uniform", density, method, runs=1)
     side = 101 if smoke else 4001
     for method in ("filter-two:target", "priority:1", "filter-priority:target"):
@@ -93,7 +113,9 @@ def _keys(cells: int, runs: int, smoke: bool) -> list[dict[str, Any]]:
     return keys
 
 
-def measure(study: str, data: str, density: float, method: str, cells: int, run: int) -> list[dict[str, Any]]:
+def measure(
+    study: str, data: str, density: float, method: str, cells: int, run: int
+) -> list[dict[str, Any]]:
     """One summary: its size, the time it took, and its errors."""
     seed = seed_of(study, data, density, method.removesuffix("-check"), cells, run)
     if study == "cells":
@@ -105,12 +127,20 @@ def measure(study: str, data: str, density: float, method: str, cells: int, run:
     nonzero = int(np.count_nonzero(counts))
     started = time.process_time()
     synopsis = margin.simulate(
-        rows, domain={"x": cells}, budget=PureDP(EPSILON), mechanism=_mechanism(method, nonzero, cells), seed=seed
+        rows,
+        domain={"x": cells},
+        budget=PureDP(EPSILON),
+        mechanism=_mechanism(method, nonzero, cells),
+        seed=seed,
     ).synopsis
     seconds = time.process_time() - started
     totals = np.concatenate([[0], np.cumsum(counts)])
     rng = np.random.default_rng(run)
-    result: dict[str, Any] = {"kept": len(synopsis.values), "nonzero": nonzero, "seconds": round(seconds, 4)}
+    result: dict[str, Any] = {
+        "kept": len(synopsis.values),
+        "nonzero": nonzero,
+        "seconds": round(seconds, 4),
+    }
     for share in SHARES:
         length = max(1, round(share * cells))
         errors, relative = [], []
@@ -125,7 +155,11 @@ def measure(study: str, data: str, density: float, method: str, cells: int, run:
 
 def _mechanism(method: str, nonzero: int, cells: int) -> Any:
     name, _, parameter = method.partition(":")
-    size = min(cells, max(1, round(float(parameter or 1) * nonzero))) if name in ("priority", "threshold") else nonzero
+    size = (
+        min(cells, max(1, round(float(parameter or 1) * nonzero)))
+        if name in ("priority", "threshold")
+        else nonzero
+    )
     theta = int(parameter) if parameter.isdigit() else 50
     simple = {
         "filter-one": lambda: HighPass(theta=theta),
@@ -151,18 +185,23 @@ def _table(data: str, cells: int, density: float, run: int) -> Integers:
     number = round(density * cells)
     if data == "skewed":
         centres = rng.integers(0, cells, 4)
-        near = rng.choice(centres, 12 * number) + rng.normal(0, number / 2, 12 * number).astype(np.int64)
+        near = rng.choice(centres, 12 * number) + rng.normal(0, number / 2, 12 * number).astype(
+            np.int64
+        )
         places = np.unique(np.clip(near, 0, cells - 1))
         places = rng.permutation(places)[:number]
     else:
         places = rng.choice(cells, number, replace=False)
     counts = np.zeros(cells, np.int64)
-    counts[places] = np.maximum(1, np.rint(rng.normal(MEAN, DEVIATION, places.size))).astype(np.int64)
+    counts[places] = np.maximum(1, np.rint(rng.normal(MEAN, DEVIATION, places.size))).astype(
+        np.int64
+    )
     return counts
 
 
 def _commuters(method: str, side: int, seed: int) -> dict[str, Any]:
-    """Homes and works by distance and by the size of places: relative errors of random sets of pairs of places."""
+    """Homes and works by distance and by the size of places: relative errors of random sets of
+    pairs of places."""
     rng = np.random.default_rng(9)
     people = 250 * side
     place = rng.random((side, 2))
@@ -205,14 +244,19 @@ def _commuters(method: str, side: int, seed: int) -> dict[str, Any]:
 
 
 def _timed(method: str, cells: int, nonzero: int, seed: int) -> dict[str, Any]:
-    """Seconds of process time to summarise `nonzero` cells of one row each among `cells`, and to keep as many."""
+    """Seconds of process time to summarise `nonzero` cells of one row each among `cells`, and to
+    keep as many."""
     size = math.ceil(cells ** (1 / 5))
     rng = np.random.default_rng(1)
     rows = rng.integers(0, size, (nonzero, 5))
     if method == "laborious":
         started = time.process_time()
         kept = _laborious(rows, size, nonzero)
-        return {"kept": kept, "nonzero": nonzero, "seconds": round(time.process_time() - started, 3)}
+        return {
+            "kept": kept,
+            "nonzero": nonzero,
+            "seconds": round(time.process_time() - started, 3),
+        }
     mechanism = {
         "high-pass": HighPass(target=nonzero),
         "threshold": ThresholdSample(target=nonzero, rows=nonzero),
@@ -221,7 +265,9 @@ def _timed(method: str, cells: int, nonzero: int, seed: int) -> dict[str, Any]:
     }[method]
     domain = {f"x{place}": size for place in range(5)}
     started = time.process_time()
-    synopsis = margin.simulate(rows, domain=domain, budget=PureDP("1"), mechanism=mechanism, seed=seed).synopsis
+    synopsis = margin.simulate(
+        rows, domain=domain, budget=PureDP("1"), mechanism=mechanism, seed=seed
+    ).synopsis
     return {
         "kept": len(synopsis.values),
         "nonzero": nonzero,
@@ -230,7 +276,8 @@ def _timed(method: str, cells: int, nonzero: int, seed: int) -> dict[str, Any]:
 
 
 def _laborious(rows: NDArray[np.int64], size: int, target: int) -> int:
-    """What "high-pass" gives, by noise on every cell, a block at a time; returns how many cells were kept."""
+    """What "high-pass" gives, by noise on every cell, a block at a time; returns how many cells
+    were kept."""
     noise, entropy, block = DiscreteLaplace(1), SystemEntropy(), 1 << 20
     cells = size ** rows.shape[1]
     theta = math.ceil(math.log(cells / target))
@@ -261,7 +308,9 @@ def _throughput(rows: list[Row], method: str, density: float) -> float:
 
 def _values(rows: list[Row], study: str, prefix: str) -> list[int]:
     found = {
-        row["method"].partition(":")[2] for row in rows if row["study"] == study and row["method"].startswith(prefix)
+        row["method"].partition(":")[2]
+        for row in rows
+        if row["study"] == study and row["method"].startswith(prefix)
     }
     return sorted(int(text) for text in found)
 
@@ -271,30 +320,59 @@ def _pictures(out: Path, rows: list[Row]) -> list[Path]:
     thetas = _values(rows, "theta", "filter-priority:")
     panels = {
         f"ranges of {share:.4g} of the domain": {
-            name: (thetas, [_mean(rows, f"error {share:g}", study="theta", method=f"{name}:{t}") for t in thetas])
+            name: (
+                thetas,
+                [
+                    _mean(rows, f"error {share:g}", study="theta", method=f"{name}:{t}")
+                    for t in thetas
+                ],
+            )
             for name in ("filter-one", "filter-two", "filter-priority")
         }
         for share in (0.001, 0.1)
     }
-    pictures += lines(out / "theta", panels, xlabel="theta", ylabel="mean absolute error", title="Error against theta")
-    sizes = sorted({row["method"].partition(":")[2] for row in rows if row["study"] == "size"}, key=float)
+    pictures += lines(
+        out / "theta",
+        panels,
+        xlabel="theta",
+        ylabel="mean absolute error",
+        title="Error against theta",
+    )
+    sizes = sorted(
+        {row["method"].partition(":")[2] for row in rows if row["study"] == "size"}, key=float
+    )
     panels = {
         f"ranges of {share:.4g} of the domain": {
             name: (
                 [_mean(rows, "kept", study="size", method=f"{name}:{s}") for s in sizes],
-                [_mean(rows, f"error {share:g}", study="size", method=f"{name}:{s}") for s in sizes],
+                [
+                    _mean(rows, f"error {share:g}", study="size", method=f"{name}:{s}")
+                    for s in sizes
+                ],
             )
             for name in ("threshold", "priority")
         }
         for share in (0.001, 0.1)
     }
     pictures += lines(
-        out / "size", panels, xlabel="cells kept", ylabel="mean absolute error", title="Error against size"
+        out / "size",
+        panels,
+        xlabel="cells kept",
+        ylabel="mean absolute error",
+        title="Error against size",
     )
-    densities = sorted({row["density"] for row in rows if row["study"] == "density"}, key=float, reverse=True)
+    densities = sorted(
+        {row["density"] for row in rows if row["study"] == "density"}, key=float, reverse=True
+    )
     panels = {
         f"density {float(density):.1%}": {
-            name: (SHARES, [_mean(rows, f"error {s:g}", study="density", density=density, method=name) for s in SHARES])
+            name: (
+                SHARES,
+                [
+                    _mean(rows, f"error {s:g}", study="density", density=density, method=name)
+                    for s in SHARES
+                ],
+            )
             for name in ("filter-two:50", "priority:1", "filter-priority:50", "geometric")
         }
         for density in densities
@@ -307,7 +385,12 @@ def _pictures(out: Path, rows: list[Row]) -> list[Path]:
         f"{data}, density {density:.0%}": {
             name: (
                 SHARES,
-                [_mean(rows, f"error {s:g}", study="tree", data=data, density=density, method=name) for s in SHARES],
+                [
+                    _mean(
+                        rows, f"error {s:g}", study="tree", data=data, density=density, method=name
+                    )
+                    for s in SHARES
+                ],
             )
             for name in TREES
         }
@@ -316,21 +399,41 @@ def _pictures(out: Path, rows: list[Row]) -> list[Path]:
         if any(row["study"] == "tree" and row["density"] == str(density) for row in rows)
     }
     pictures += lines(
-        out / "trees", panels, xlabel="share of the domain", ylabel="mean absolute error", xlog=True, title="Trees"
+        out / "trees",
+        panels,
+        xlabel="share of the domain",
+        ylabel="mean absolute error",
+        xlog=True,
+        title="Trees",
     )
     densities = sorted({float(row["density"]) for row in rows if row["study"] == "throughput"})
-    curves = {name: (densities, [_throughput(rows, name, density) for density in densities]) for name in THROUGHPUT}
+    curves = {
+        name: (densities, [_throughput(rows, name, density) for density in densities])
+        for name in THROUGHPUT
+    }
     pictures += lines(
         out / "throughput", {"non-zero cells a second": curves}, xlabel="density", ylabel="cells a second", xlog=True,
         title="As many cells kept as are not empty; the geometric mechanism keeps all",
     )  # fmt: skip
-    powers = sorted({float(row["density"]) for row in rows if row["study"] == "cells" and row["method"] != "laborious"})
+    powers = sorted(
+        {
+            float(row["density"])
+            for row in rows
+            if row["study"] == "cells" and row["method"] != "laborious"
+        }
+    )
     curves = {
-        name: (powers, [_mean(rows, "seconds", study="cells", method=name, density=p) for p in powers])
+        name: (
+            powers,
+            [_mean(rows, "seconds", study="cells", method=name, density=p) for p in powers],
+        )
         for name in ("high-pass", "threshold", "priority", "filter-priority")
     }
     slow = [row for row in rows if row["method"] == "laborious"]
-    curves["laborious"] = ([float(slow[0]["density"])], [_mean(rows, "seconds", method="laborious")])
+    curves["laborious"] = (
+        [float(slow[0]["density"])],
+        [_mean(rows, "seconds", method="laborious")],
+    )
     pictures += lines(
         out / "cells", {"seconds against cells": curves}, xlabel="cells", ylabel="process seconds", xlog=True,
         title="As many cells kept as are not empty",
@@ -371,10 +474,15 @@ def _claims(rows: list[Row]) -> list[Claim]:
             holds=0.7 < ratio < 1.4,
         )
     )
-    for density in sorted({row["density"] for row in rows if row["study"] == "density"}, key=float, reverse=True):
+    for density in sorted(
+        {row["density"] for row in rows if row["study"] == "density"}, key=float, reverse=True
+    ):
         names = ("filter-two:50", "priority:1", "filter-priority:50", "geometric")
         errors = {
-            name: [_mean(rows, f"error {s:g}", study="density", density=density, method=name) for s in SHARES]
+            name: [
+                _mean(rows, f"error {s:g}", study="density", density=density, method=name)
+                for s in SHARES
+            ]
             for name in names
         }
         filtered, sampled, both, full = (errors[name] for name in names)
@@ -402,7 +510,14 @@ def _claims(rows: list[Row]) -> list[Claim]:
         for density, kind in itertools.product(TREE_DENSITIES, ("tree-filter", "tree-fp")):
             errors = [
                 [
-                    _mean(rows, f"error {s:g}", study="tree", data=data, density=density, method=kind + end)
+                    _mean(
+                        rows,
+                        f"error {s:g}",
+                        study="tree",
+                        data=data,
+                        density=density,
+                        method=kind + end,
+                    )
                     for s in SHARES
                 ]
                 for end in ("", "-check")
@@ -410,14 +525,18 @@ def _claims(rows: list[Row]) -> list[Claim]:
             if math.isnan(errors[0][0]):
                 continue
             gains = [1 - checked / without for without, checked in zip(*errors, strict=True)]
-            told.append(f"{kind}, density {density:.0%}: " + ", ".join(f"{gain:.0%}" for gain in gains))
+            told.append(
+                f"{kind}, density {density:.0%}: " + ", ".join(f"{gain:.0%}" for gain in gains)
+            )
             typical.append(float(np.median(gains)))
         claims.append(
             Claim(
                 claim=claim,
                 measured="; ".join(told) + " lower for ranges from small to large",
                 holds=min(typical) >= least,
-                why="" if min(typical) >= least else "large ranges are made of large nodes, which the check keeps",
+                why=""
+                if min(typical) >= least
+                else "large ranges are made of large nodes, which the check keeps",
             )
         )
     low = min(float(row["density"]) for row in rows if row["study"] == "throughput")
@@ -431,13 +550,18 @@ def _claims(rows: list[Row]) -> list[Claim]:
         )
     )
     tree, flat = (
-        [_mean(rows, f"error {s:g}", study="tree", data="uniform", density=0.1, method=name) for s in SHARES]
+        [
+            _mean(rows, f"error {s:g}", study="tree", data="uniform", density=0.1, method=name)
+            for s in SHARES
+        ]
         for name in ("tree-all", "geometric")
     )
     claims.append(
         Claim(
             claim="From ranges of 1 % of the domain on, trees are better than cells.",
-            measured=", ".join(f"{s:g}: {t:.3g} / {f:.3g}" for s, t, f in zip(SHARES, tree, flat, strict=True)),
+            measured=", ".join(
+                f"{s:g}: {t:.3g} / {f:.3g}" for s, t, f in zip(SHARES, tree, flat, strict=True)
+            ),
             holds=all(t < f for t, f in zip(tree[2:], flat[2:], strict=True)),
         )
     )

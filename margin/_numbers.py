@@ -9,7 +9,16 @@ from numbers import Integral, Real
 
 from .errors import BudgetError
 
-__all__ = ["UNIT", "Number", "amount", "exact", "positive_integer", "probability", "root_below", "shown", "text"]
+__all__ = [
+    "UNIT",
+    "Number",
+    "amount",
+    "exact",
+    "probability",
+    "root_below",
+    "shown",
+    "text",
+]
 
 Number = int | float | str | Decimal | Fraction
 
@@ -29,7 +38,9 @@ def amount(name: str, value: object) -> Fraction:
     if number <= 0:
         raise BudgetError(f"{name} ({shown(value)}) must be > 0")
     if number < UNIT:
-        raise BudgetError(f"{name} ({shown(value)}) is below 1e-12, the least that can be spent: raise it")
+        raise BudgetError(
+            f"{name} ({shown(value)}) is below 1e-12, the least that can be spent: raise it"
+        )
     if number > _LARGEST:
         raise BudgetError(f"{name} ({shown(value)}) is above 1e6, which protects nobody: lower it")
     return number
@@ -45,20 +56,14 @@ def probability(name: str, value: object) -> Fraction:
     return number
 
 
-def positive_integer(name: str, value: object) -> int:
-    """A whole number of at least one; BudgetError naming it otherwise."""
-    # The plain int is checked, not the object it came from, whose comparisons may be its own.
-    number = None if isinstance(value, bool) or not isinstance(value, Integral) else operator.index(value)
-    if number is None or number < 1:
-        raise BudgetError(f"{name} ({shown(value)}) must be a whole number >= 1")
-    return number
-
-
 def exact(name: str, value: object) -> Fraction:
-    """The finite number `value`, a float read as its shortest decimal form; BudgetError naming it otherwise."""
+    """The finite number `value`, a float read as its shortest decimal form; BudgetError naming it
+    otherwise."""
     number = _read(value)
     if number is None:
-        raise BudgetError(f'{name} ({shown(value)}) must be a finite number, such as 1, 0.1, "0.1" or Fraction(1, 10)')
+        raise BudgetError(
+            f'{name} ({shown(value)}) must be a finite number, such as 1, 0.1, "0.1" or Fraction(1, 10)'
+        )
     if max(abs(number.numerator), number.denominator).bit_length() > _LONGEST_BITS:
         raise BudgetError(f"{name} ({shown(value)}) has more than 300 digits: write it with fewer")
     return number
@@ -74,7 +79,11 @@ def _read(value: object) -> Fraction | None:
         return None
     if isinstance(value, Fraction):  # of a subclass only the numbers are taken, not its arithmetic
         plain = type(value) is Fraction
-        return value if plain else Fraction(operator.index(value.numerator), operator.index(value.denominator))
+        return (
+            value
+            if plain
+            else Fraction(operator.index(value.numerator), operator.index(value.denominator))
+        )
     if isinstance(value, Integral):
         return Fraction(operator.index(value))
     if isinstance(value, str | Decimal):
@@ -85,13 +94,16 @@ def _read(value: object) -> Fraction | None:
 
 
 def _read_text(written: str) -> Fraction | None:
-    if len(written) > _LONGEST_TEXT or not (_DECIMAL.fullmatch(written) or _RATIO.fullmatch(written)):
+    if len(written) > _LONGEST_TEXT or not (
+        _DECIMAL.fullmatch(written) or _RATIO.fullmatch(written)
+    ):
         return None
     return Fraction(written)
 
 
 def text(number: Fraction) -> str:
-    """A short text that `exact` reads back as the same number: decimal where there is a short one, else "p/q"."""
+    """A short text that `exact` reads back as the same number: decimal where there is a short one,
+    else "p/q"."""
     twos = (number.denominator & -number.denominator).bit_length() - 1
     rest, fives = number.denominator >> twos, 0
     while rest % 5 == 0:

@@ -45,5 +45,6 @@ def tried(path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A name in the same folder that is nobody else's: it is random, and no longer than any name may be."""
+    """A name in the same folder that is nobody else's: it is random, and no longer than any name
+    may be."""
     return path.with_name(f".margin-{secrets.token_hex(8)}.part")

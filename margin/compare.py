@@ -1,4 +1,5 @@
-"""`compare`: mechanisms side by side on one's own table, by simulation. What it shows is not private."""
+"""`compare`: mechanisms side by side on one's own table, by simulation. What it shows is not
+private."""
 
 import logging
 import math
@@ -38,7 +39,8 @@ class Compared:
     name
         What it was called.
     errors
-        For each run and each view |answer - truth| / rows in the L2 norm, one run after another; empty if it failed.
+        For each run and each view |answer - truth| / rows in the L2 norm, one run after another;
+        empty if it failed.
     release_seconds, answer_seconds
         Process time of a release with counting, and of an answer, on average.
     problem
@@ -63,7 +65,8 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Mechanisms by the error of their answers, the best first. Derived from the truth: *not private*.
+    """Mechanisms by the error of their answers, the best first. Derived from the truth: *not
+    private*.
 
     Attributes
     ----------
@@ -86,13 +89,17 @@ class Comparison:
 
     def __str__(self) -> str:
         head = f"SIMULATION on the true table, not private; {self.budget.describe()}; {len(self.views)} views asked"
-        lines = [f"{'mechanism':<20}{'mean error':>12}{'median':>10}{'95 %':>10}{'release s':>11}{'answer ms':>11}"]
+        lines = [
+            f"{'mechanism':<20}{'mean error':>12}{'median':>10}{'95 %':>10}{'release s':>11}{'answer ms':>11}"
+        ]
         for row in self.rows:
             if row.problem:
                 lines.append(f"{row.name:<20}  {row.problem}")
                 continue
             numbers = f"{row.error:>12.5f}{row.percentile(0.5):>10.5f}{row.percentile(0.95):>10.5f}"
-            lines.append(f"{row.name:<20}{numbers}{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}")
+            lines.append(
+                f"{row.name:<20}{numbers}{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}"
+            )
         advice = f"of these, {self.best} answers best" if self.best else "none of these worked"
         return "\n".join([head, *lines, advice])
 
@@ -117,7 +124,8 @@ class Comparison:
         }
 
     def plot(self, *, axes: "Axes | None" = None) -> "Figure":
-        """A picture of the spread of each mechanism's errors; see `margin.plots.results.plot_comparison`."""
+        """A picture of the spread of each mechanism's errors; see
+        `margin.plots.results.plot_comparison`."""
         from .plots.results import plot_comparison
 
         return plot_comparison(self, axes=axes)
@@ -135,8 +143,9 @@ def compare(
 ) -> Comparison:
     """Run mechanisms on one's own table as simulations and compare their answers with the truth.
 
-    Choosing a mechanism by what is shown here, and then releasing the same table with it, uses the data once more than
-    the budget says. Compare on a public table that is like the private one, or on `margin.datasets`.
+    Choosing a mechanism by what is shown here, and then releasing the same table with it, uses the
+    data once more than the budget says. Compare on a public table that is like the private one, or
+    on `margin.datasets`.
 
     Parameters
     ----------
@@ -170,7 +179,9 @@ def compare(
     for place, (name, mechanism) in enumerate(mechanisms.items()):
         log.info("mechanism %d of %d", place + 1, len(mechanisms))
         try:
-            rows.append(_compared(name, mechanism, data, declared, budget, views, truths, runs, seed))
+            rows.append(
+                _compared(name, mechanism, data, declared, budget, views, truths, runs, seed)
+            )
         except MarginError as error:
             rows.append(Compared(name=name, problem=str(error)))
     rows.sort(key=lambda row: (bool(row.problem), row.error))

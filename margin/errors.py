@@ -1,7 +1,8 @@
 """The errors that `margin` raises on purpose.
 
-Every one of them names a column, a parameter or a file and says what to do. None carries a value read from the data.
-All are `ValueError`, so that a caller who knows nothing of this module still catches them.
+Every one of them names a column, a parameter or a file and says what to do. None carries a value
+read from the data. All are `ValueError`, so that a caller who knows nothing of this module still
+catches them.
 """
 
 __all__ = ["BudgetError", "DataError", "DomainError", "FileError", "MarginError", "SolverError"]

@@ -21,7 +21,8 @@ class Priced(Protocol):
     """A mechanism that can say what error it will give."""
 
     def expected_error(self, domain: Domain, workload: Workload, budget: Budget, /) -> float:
-        """The expected squared error over all cells of all views of the workload, times their weights."""
+        """The expected squared error over all cells of all views of the workload, times their
+        weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +34,15 @@ class Expectation:
     mechanism
         It, ready for `release`.
     error
-        Expected squared error over all cells of all views of the workload, times their weights: of the noise, before
-        negative counts are removed. None when the mechanism refuses.
+        Expected squared error over all cells of all views of the workload, times their weights: of
+        the noise, before negative counts are removed. None when the mechanism refuses.
     per_cell
         Root of the mean of that over the cells: how far off a count is.
     note
         Why it refuses; else what it would measure, where there is something to say.
     missed
-        The part of `error` that is assumed to come from what is not measured: see `Auto`. Zero for closed forms.
+        The part of `error` that is assumed to come from what is not measured: see `Auto`. Zero for
+        closed forms.
     """
 
     mechanism: Any
@@ -57,7 +59,8 @@ class Expectation:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What mechanisms are expected to give, the best first and those that refuse last; printed, it is a table.
+    """What mechanisms are expected to give, the best first and those that refuse last; printed, it
+    is a table.
 
     Attributes
     ----------
@@ -95,10 +98,13 @@ class Plan:
             for name, error, per_cell, note in rows
         ]
         views = f"{len(self.workload)} view{'' if len(self.workload) == 1 else 's'}"
-        return "\n".join([f"{views} of {len(self.domain)} attributes; {self.budget.describe()}", "", *lines])
+        return "\n".join(
+            [f"{views} of {len(self.domain)} attributes; {self.budget.describe()}", "", *lines]
+        )
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the expected error of covering views against their cell limit, and mark what was chosen.
+        """Draw the expected error of covering views against their cell limit, and mark what was
+        chosen.
 
         Parameters
         ----------
@@ -128,10 +134,12 @@ def plan(
     rows: float | None = None,
     structure: Structure = "medium",
 ) -> Plan:
-    """What each mechanism is expected to give for a workload, before anything is spent; no data is looked at.
+    """What each mechanism is expected to give for a workload, before anything is spent; no data is
+    looked at.
 
-    The errors are those of the noise, in closed form. What a mechanism gains from counts being non-negative is not
-    accounted for, nor what it can answer beyond the workload: a release by `PriView` answers any marginal.
+    The errors are those of the noise, in closed form. What a mechanism gains from counts being
+    non-negative is not accounted for, nor what it can answer beyond the workload: a release by
+    `PriView` answers any marginal.
 
     Parameters
     ----------
@@ -142,17 +150,20 @@ def plan(
     budget
         What may be spent.
     mechanisms
-        Which to compare, objects with a method `expected_error`; all that are installed when not given.
+        Which to compare, objects with a method `expected_error`; all that are installed when not
+        given.
     rows
-        About how many rows the table has, from public knowledge. With it the table also holds all that `Auto` considers
-        with its prices: these count what is not measured, too, and what non-negative counts gain.
+        About how many rows the table has, from public knowledge. With it the table also holds all
+        that `Auto` considers with its prices: these count what is not measured, too, and what
+        non-negative counts gain.
     structure
         What these prices assume, as for `Auto`.
 
     Raises
     ------
     MarginError
-        When an argument is malformed. A mechanism that refuses the domain or the workload is listed with its reason.
+        When an argument is malformed. A mechanism that refuses the domain or the workload is listed
+        with its reason.
 
     Examples
     --------
@@ -171,7 +182,9 @@ def plan(
     compared = _available() if mechanisms is None else list(mechanisms)
     for mechanism in compared:
         if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
-            raise MarginError(f"{mechanism!r} is no mechanism that can say what error to expect, such as PriView()")
+            raise MarginError(
+                f"{mechanism!r} is no mechanism that can say what error to expect, such as PriView()"
+            )
     if not compared:
         raise MarginError("mechanisms is empty: name at least one, or leave it out")
     table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
@@ -201,15 +214,23 @@ def _expectation(mechanism: Any, domain: Domain, workload: Workload, budget: Bud
         if isinstance(mechanism, PriView):
             mechanism = mechanism.planned(domain, workload, budget)
             cells = [domain.cells(view) for view in mechanism.views or ()]
-            sizes = f"{max(cells):,}" if min(cells) == max(cells) else f"{min(cells):,} to {max(cells):,}"
+            sizes = (
+                f"{max(cells):,}"
+                if min(cells) == max(cells)
+                else f"{min(cells):,} to {max(cells):,}"
+            )
             note = f"{len(cells)} view{'s' if len(cells) > 1 else ''} of {sizes} cells"
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
         return Expectation(mechanism=mechanism, error=None, per_cell=None, note=str(problem))
-    return Expectation(mechanism=mechanism, error=error, per_cell=_per_cell(domain, workload, error), note=note)
+    return Expectation(
+        mechanism=mechanism, error=error, per_cell=_per_cell(domain, workload, error), note=note
+    )
 
 
-def _priced(domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows: float) -> list[Expectation]:
+def _priced(
+    domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows: float
+) -> list[Expectation]:
     """What `Auto` considers."""
     return [
         Expectation(
@@ -217,7 +238,11 @@ def _priced(domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows
             error=candidate.error,
             per_cell=_per_cell(domain, workload, candidate.error),
             note=candidate.note
-            + (f"; not measured: {candidate.missed / candidate.error:.0%} of the error" if candidate.missed else ""),
+            + (
+                f"; not measured: {candidate.missed / candidate.error:.0%} of the error"
+                if candidate.missed
+                else ""
+            ),
             missed=candidate.missed,
         )
         for candidate in auto.prices(domain, workload, budget, rows=rows)

@@ -81,12 +81,13 @@ def release(
     Parameters
     ----------
     data
-        A path of a CSV, Parquet or JSON file, of a folder of these or a pattern that fits some; a query (`Sql`); a data
-        frame that speaks Arrow, or Spark's; a mapping of columns; a `Source`; or an integer array of codes of shape
-        (rows, attributes). One row is what the guarantee protects, or all rows of a unit.
+        A path of a CSV, Parquet or JSON file, of a folder of these or a pattern that fits some; a
+        query (`Sql`); a data frame that speaks Arrow, or Spark's; a mapping of columns; a `Source`;
+        or an integer array of codes of shape (rows, attributes). One row is what the guarantee
+        protects, or all rows of a unit.
     domain
-        What the table may hold, declared: a `Domain`, what makes one, or the path of its JSON file. Other columns are
-        ignored.
+        What the table may hold, declared: a `Domain`, what makes one, or the path of its JSON file.
+        Other columns are ignored.
     budget
         What may be spent: `PureDP`, `ZCDP` or `ApproxDP`. All of it is spent.
     mechanism
@@ -96,27 +97,32 @@ def release(
     ledger
         What the budget is charged to before anything is drawn: `Ledger(path).dataset(name)`.
     unit
-        The column that says whose a row is. All rows of a person are then protected, however many the table holds:
-        those beyond `max_rows` are not counted, whatever their order (see `units.BoundedSource` for which, and for the
-        proof). No column needs to be declared for it.
+        The column that says whose a row is. All rows of a person are then protected, however many
+        the table holds: those beyond `max_rows` are not counted, whatever their order (see
+        `units.BoundedSource` for which, and for the proof). No column needs to be declared for it.
     max_rows
-        How many rows of a unit are counted at most. The budget's `rows_per_person` becomes this number, and must be
-        equal if it is not 1; `max_rows` is the budget's number when not given.
+        How many rows of a unit are counted at most. The budget's `rows_per_person` becomes this
+        number, and must be equal if it is not 1; `max_rows` is the budget's number when not given.
 
     Returns
     -------
     Synopsis
-        Of the mechanism's own kind. That of `Auto` or `PriView`, a `ViewSynopsis`, answers any marginal of the domain.
+        Of the mechanism's own kind. That of `Auto` or `PriView`, a `ViewSynopsis`, answers any
+        marginal of the domain.
 
     Raises
     ------
     MarginError
-        When an argument is malformed or the data does not fit the domain. Nothing has then been charged, unless the
-        message says so: a source that fails when it is read for a second time fails too late.
+        When an argument is malformed or the data does not fit the domain. Nothing has then been
+        charged, unless the message says so: a source that fails when it is read for a second time
+        fails too late.
     KeyboardInterrupt
-        Its text says whether the budget has been charged, as the ledger says it; it has none before the data is opened.
+        Its text says whether the budget has been charged, as the ledger says it; it has none before
+        the data is opened.
     """
-    synopsis, _ = _run(data, domain, budget, mechanism, workload, ledger, unit, max_rows, SystemEntropy())
+    synopsis, _ = _run(
+        data, domain, budget, mechanism, workload, ledger, unit, max_rows, SystemEntropy()
+    )
     return synopsis
 
 
@@ -162,14 +168,19 @@ def simulate(
     max_rows: int | None = None,
     seed: int,
 ) -> Any:
-    """What `release` would give, with noise that follows from a seed: for experiments, never to be published.
+    """What `release` would give, with noise that follows from a seed: for experiments, never to be
+    published.
 
-    The arguments are those of `release`; a ledger is refused, since nothing is released. The truth beside it is that of
-    all rows, also of those that `max_rows` leaves out.
+    The arguments are those of `release`; a ledger is refused, since nothing is released. The truth
+    beside it is that of all rows, also of those that `max_rows` leaves out.
     """
     if ledger is not None:
-        raise BudgetError("a simulation releases nothing and must not be entered in a ledger; leave ledger out")
-    return Simulation(*_run(data, domain, budget, mechanism, workload, None, unit, max_rows, SeededEntropy(seed)))
+        raise BudgetError(
+            "a simulation releases nothing and must not be entered in a ledger; leave ledger out"
+        )
+    return Simulation(
+        *_run(data, domain, budget, mechanism, workload, None, unit, max_rows, SeededEntropy(seed))
+    )
 
 
 def _run(
@@ -183,14 +194,17 @@ def _run(
     max_rows: int | None,
     entropy: Entropy,
 ) -> tuple[Synopsis, Source]:
-    """The path of a release: everything is checked before the data is opened, and charged before anything is drawn."""
+    """The path of a release: everything is checked before the data is opened, and charged before
+    anything is drawn."""
     if not isinstance(budget, PureDP | ZCDP | ApproxDP):
         raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     asked = None if workload is None else Workload.of(declared, workload)
     chosen = Auto() if mechanism is None else mechanism
     if isinstance(chosen, type) or not callable(getattr(chosen, "run", None)):
-        raise MarginError(f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}")
+        raise MarginError(
+            f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}"
+        )
     if isinstance(ledger, Ledger):
         raise BudgetError("a ledger holds many data sets: pass ledger.dataset(name)")
     budget = for_unit(budget, unit, max_rows)
@@ -228,8 +242,8 @@ _CHARGED = "the budget had been charged before"
 def _fate(private: Private, charge: Charge | None) -> str:
     """Whether the budget is gone, for a message: nothing when it is not.
 
-    What is drawn is noted before it is drawn, but after it is charged. What is noted is therefore sure; where nothing
-    is, the ledger is asked.
+    What is drawn is noted before it is drawn, but after it is charged. What is noted is therefore
+    sure; where nothing is, the ledger is asked.
     """
     if private.events:
         return _CHARGED

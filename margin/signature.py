@@ -1,12 +1,13 @@
-"""Signatures of .margin files: that what a file holds is what the holder of a key released, bit by bit.
+"""Signatures of .margin files: that what a file holds is what the holder of a key released, bit by
+bit.
 
-A checksum protects from accidents. It does not keep anybody from opening the file of a simulation, marking it as a
-release and computing new checksums. A signature does: only the holder of the secret key can make one, and whoever has
-the public key can check it. Ed25519 of the `cryptography` package (RFC 8032) signs the list of SHA-256 sums of all
-other members of the file.
+A checksum protects from accidents. It does not keep anybody from opening the file of a simulation,
+marking it as a release and computing new checksums. A signature does: only the holder of the secret
+key can make one, and whoever has the public key can check it. Ed25519 of the `cryptography` package
+(RFC 8032) signs the list of SHA-256 sums of all other members of the file.
 
-What a zip file can carry beside its members, such as a comment or bytes before and behind, is not read and not signed:
-what is passed on should be saved anew from what `verify` returned.
+What a zip file can carry beside its members, such as a comment or bytes before and behind, is not
+read and not signed: what is passed on should be saved anew from what `verify` returned.
 """
 
 import json
@@ -20,18 +21,23 @@ from .store import Contents, read, understood, write
 from .synopses.synopsis import Synopsis
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
 
 __all__ = ["keygen", "sign", "verify"]
 
 _CONTEXT = b"margin file, signature 1\n"
-"""Stands before what is signed: the key cannot be made to sign something else by way of a file, nor the reverse."""
+"""Stands before what is signed: the key cannot be made to sign something else by way of a file, nor
+the reverse."""
 
 _KEY_BYTES = 10_000
 
 
 def keygen(path: str | os.PathLike[str]) -> Path:
-    """Make a pair of keys: the secret one in `path`, for its owner's eyes only, the public one in `path` + ".pub".
+    """Make a pair of keys: the secret one in `path`, for its owner's eyes only, the public one in
+    `path` + ".pub".
 
     The secret key is not encrypted: keep it where the data is kept. Both are PEM files.
 
@@ -43,7 +49,8 @@ def keygen(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     FileError
-        When a file cannot be written, or is there already: a key is never replaced. When `cryptography` is missing.
+        When a file cannot be written, or is there already: a key is never replaced. When
+        `cryptography` is missing.
     """
     ed25519, serialization = _library()
     secret = ed25519.Ed25519PrivateKey.generate()
@@ -55,7 +62,9 @@ def keygen(path: str | os.PathLike[str]) -> Path:
     )
     public = Path(f"{path}.pub")
     if public.exists():
-        raise FileError(f"{str(public)!r} is there already: a key is never replaced; choose another name")
+        raise FileError(
+            f"{str(public)!r} is there already: a key is never replaced; choose another name"
+        )
     _write_new(Path(path), text, mode=0o600)
     _write_new(public, public_text, mode=0o644)
     return public
@@ -64,7 +73,8 @@ def keygen(path: str | os.PathLike[str]) -> Path:
 def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
     """Sign the file of a release; the signature is kept in the file, and replaces any other.
 
-    Sign on the machine that released, at once: a signature says that the file has not changed *since*.
+    Sign on the machine that released, at once: a signature says that the file has not changed
+    *since*.
 
     Parameters
     ----------
@@ -76,8 +86,8 @@ def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
     Raises
     ------
     FileError
-        When the file is not one of a release, a file cannot be read or written, the key is none, or `cryptography` is
-        missing.
+        When the file is not one of a release, a file cannot be read or written, the key is none, or
+        `cryptography` is missing.
     """
     secret = _secret_key(Path(key))
     contents = read(Path(path))
@@ -102,8 +112,8 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
     Raises
     ------
     FileError
-        When the file is not signed, or not with that key, or was changed since; when it is not the file of a release;
-        when the key is none, or `cryptography` is missing.
+        When the file is not signed, or not with that key, or was changed since; when it is not the
+        file of a release; when the key is none, or `cryptography` is missing.
     """
     public = _public_key(Path(key))
     contents = read(Path(path))
@@ -142,7 +152,9 @@ def _secret_key(path: Path) -> "Ed25519PrivateKey":
 
 def _public_key(path: Path) -> "Ed25519PublicKey":
     ed25519, serialization = _library()
-    key: Ed25519PublicKey = _key(path, ed25519.Ed25519PublicKey, serialization.load_pem_public_key, "public")
+    key: Ed25519PublicKey = _key(
+        path, ed25519.Ed25519PublicKey, serialization.load_pem_public_key, "public"
+    )
     return key
 
 
@@ -153,7 +165,9 @@ def _key(path: Path, kind: type, load: Any, shown: str) -> Any:
             key = load(file.read(_KEY_BYTES))
     except OSError as error:
         problem = f"cannot be read ({error.strerror or type(error).__name__})"
-    except Exception:  # whatever the library makes of a text that is no key; what it says may quote it
+    except (
+        Exception
+    ):  # whatever the library makes of a text that is no key; what it says may quote it
         key = None
     if not problem and not isinstance(key, kind):
         problem = f"is no {shown} Ed25519 key in PEM, without a password; make a pair with `margin keygen`"
@@ -182,5 +196,7 @@ def _library() -> tuple[Any, Any]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise FileError("signing and verifying need the package cryptography: pip install 'margin[sign]'") from None
+        raise FileError(
+            "signing and verifying need the package cryptography: pip install 'margin[sign]'"
+        ) from None
     return ed25519, serialization

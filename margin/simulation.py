@@ -22,7 +22,8 @@ S = TypeVar("S", bound=Synopsis)
 
 
 class Simulation(Generic[S]):
-    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a release.
+    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a
+    release.
 
     Attributes
     ----------
@@ -53,7 +54,8 @@ class Simulation(Generic[S]):
         return self.synopsis.marginals(workload)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the simulated synopsis, marked as not private; `load` refuses it unless told to allow simulations."""
+        """Write the simulated synopsis, marked as not private; `load` refuses it unless told to
+        allow simulations."""
         self.synopsis.save(path)
 
     def truth(self, view: Iterable[str]) -> Marginal:
@@ -61,15 +63,19 @@ class Simulation(Generic[S]):
         return self.truths([self.domain.view(view)])[0]
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The true counts of several views, in one pass over the data; of rows that are sets, how many hold each item.
+        """The true counts of several views, in one pass over the data; of rows that are sets, how
+        many hold each item.
 
         Raises
         ------
         DomainError
-            When a view is not one of the domain, or the simulation was loaded from a file, which holds no truth.
+            When a view is not one of the domain, or the simulation was loaded from a file, which
+            holds no truth.
         """
         if self._source is None:
-            raise DomainError("a simulation that was loaded from a file does not hold the truth; simulate again")
+            raise DomainError(
+                "a simulation that was loaded from a file does not hold the truth; simulate again"
+            )
         views = Workload.of(self.domain, workload).views
         held = holders(self._source, self.domain)
         tables = count(self._source, self.domain, views) if held is None else [held] * len(views)

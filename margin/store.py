@@ -1,10 +1,12 @@
 """The .margin file: a zip of JSON and .npy arrays, with checksums, and never a pickle.
 
-It holds the domain, what the synopsis consists of, what is protected, the mechanism with its parameters, and the
-version of the library: nothing that was not declared or paid for, not even a time. It may be signed (`signature`).
+It holds the domain, what the synopsis consists of, what is protected, the mechanism with its
+parameters, and the version of the library: nothing that was not declared or paid for, not even a
+time. It may be signed (`signature`).
 
-A file may come from anyone. What it says is checked before it is believed: no name in it is ever opened, and an array
-is inflated only when it is no longer than the domain and the fields of the synopsis leave room for.
+A file may come from anyone. What it says is checked before it is believed: no name in it is ever
+opened, and an array is inflated only when it is no longer than the domain and the fields of the
+synopsis leave room for.
 """
 
 import dataclasses
@@ -44,11 +46,17 @@ from .synopses.synopsis import Packed, Provenance, Synopsis
 __all__ = ["Contents", "load", "read", "save", "understood", "write"]
 
 FORMAT = 3
-_MANIFEST, _CHECKSUMS, _SIGNATURE, _ARRAY = "manifest.json", "checksums.json", "signature.json", ".npy"
+_MANIFEST, _CHECKSUMS, _SIGNATURE, _ARRAY = (
+    "manifest.json",
+    "checksums.json",
+    "signature.json",
+    ".npy",
+)
 _TEXTS = (_MANIFEST, _CHECKSUMS, _SIGNATURE)
 
 _DEFLATED = 1 << 24
-"""Bytes of the longest text that is kept compressed. A longer one is kept as it is, so that it cannot be a bomb."""
+"""Bytes of the longest text that is kept compressed. A longer one is kept as it is, so that it
+cannot be a bomb."""
 
 _HEADER = 10_000
 """Bytes of the longest header of an array."""
@@ -56,7 +64,17 @@ _HEADER = 10_000
 _DEPTH = 60
 """How deep lists and objects of a manifest may lie in each other."""
 
-_FIELDS = {"format", "private", "version", "domain", "statement", "charge", "mechanism", "kind", "synopsis"}
+_FIELDS = {
+    "format",
+    "private",
+    "version",
+    "domain",
+    "statement",
+    "charge",
+    "mechanism",
+    "kind",
+    "synopsis",
+}
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
     for kind in (
@@ -80,8 +98,8 @@ class _OtherFormatError(Exception):
 class Contents(NamedTuple):
     """What a file holds, before it is understood.
 
-    `checksums` are the bytes of the file's list of SHA-256 sums, one of each other member but the signature: whoever
-    signs them signs all. `signature` is None where there is none.
+    `checksums` are the bytes of the file's list of SHA-256 sums, one of each other member but the
+    signature: whoever signs them signs all. `signature` is None where there is none.
     """
 
     members: dict[str, bytes]
@@ -95,14 +113,16 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release or simulation, is of a user's own kind, or the file cannot be
-        written.
+        When the synopsis is not the result of a release or simulation, is of a user's own kind, or
+        the file cannot be written.
     """
     provenance = synopsis.provenance
     if provenance is None:
         raise FileError("only what `release` or `simulate` returned can be saved")
     if _KINDS.get(type(synopsis).__name__) is not type(synopsis):
-        raise FileError(f"a {type(synopsis).__name__} is not a kind of synopsis that a .margin file can hold")
+        raise FileError(
+            f"a {type(synopsis).__name__} is not a kind of synopsis that a .margin file can hold"
+        )
     packed = synopsis.pack()
     manifest = {
         "format": FORMAT,
@@ -128,10 +148,14 @@ def load(path: str | os.PathLike[str]) -> Synopsis: ...
 
 
 @overload
-def load(path: str | os.PathLike[str], *, allow_simulation: bool) -> Synopsis | Simulation[Synopsis]: ...
+def load(
+    path: str | os.PathLike[str], *, allow_simulation: bool
+) -> Synopsis | Simulation[Synopsis]: ...
 
 
-def load(path: str | os.PathLike[str], *, allow_simulation: bool = False) -> Synopsis | Simulation[Synopsis]:
+def load(
+    path: str | os.PathLike[str], *, allow_simulation: bool = False
+) -> Synopsis | Simulation[Synopsis]:
     """Read a .margin file.
 
     Parameters
@@ -144,22 +168,27 @@ def load(path: str | os.PathLike[str], *, allow_simulation: bool = False) -> Syn
     Returns
     -------
     Synopsis or Simulation
-        Of the kind that was saved. A `Simulation` only from the file of one, and then without the truth.
+        Of the kind that was saved. A `Simulation` only from the file of one, and then without the
+        truth.
 
     Raises
     ------
     FileError
-        When the file is missing, not a .margin file, damaged, of another format, or a simulation that is not allowed.
+        When the file is missing, not a .margin file, damaged, of another format, or a simulation
+        that is not allowed.
     """
     return understood(Path(path), read(Path(path)), allow_simulation=allow_simulation)
 
 
-def understood(path: Path, contents: Contents, *, allow_simulation: bool) -> Synopsis | Simulation[Synopsis]:
+def understood(
+    path: Path, contents: Contents, *, allow_simulation: bool
+) -> Synopsis | Simulation[Synopsis]:
     """What the contents of a file mean; see `load`."""
     problem = ""
     try:
         synopsis = _synopsis(_manifest(contents.members), contents.members)
-    # A crafted file can make any part of any library raise anything, MemoryError and RecursionError included.
+    # A crafted file can make any part of any library raise anything, MemoryError and RecursionError
+    # included.
     except Exception as error:
         problem = f"is damaged or was not written by this library ({type(error).__name__})"
     if problem:
@@ -187,7 +216,11 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
     if set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
         raise ValueError("unexpected fields")
-    kind, domain, fields = _KINDS[manifest["kind"]], _domain(manifest["domain"]), dict(manifest["synopsis"])
+    kind, domain, fields = (
+        _KINDS[manifest["kind"]],
+        _domain(manifest["domain"]),
+        dict(manifest["synopsis"]),
+    )
     provenance = Provenance(
         mechanism=manifest["mechanism"],
         statement=Statement.from_json(manifest["statement"]),
@@ -195,7 +228,11 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
     )
-    arrays = {name[: -len(_ARRAY)]: _array(content) for name, content in members.items() if name != _MANIFEST}
+    arrays = {
+        name[: -len(_ARRAY)]: _array(content)
+        for name, content in members.items()
+        if name != _MANIFEST
+    }
     return kind.unpack(Packed(fields, arrays), domain=domain, provenance=provenance)
 
 
@@ -207,10 +244,15 @@ def _domain(declared: Any) -> Domain:
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse what lies deeper than what a release writes: whoever walks through it later may do so by recursion."""
+    """Refuse what lies deeper than what a release writes: whoever walks through it later may do so
+    by recursion."""
     level = [value]
     for _ in range(_DEPTH):
-        inner = [list(it.values()) if isinstance(it, dict) else it for it in level if isinstance(it, dict | list)]
+        inner = [
+            list(it.values()) if isinstance(it, dict) else it
+            for it in level
+            if isinstance(it, dict | list)
+        ]
         level = [part for parts in inner for part in parts if isinstance(part, dict | list)]
         if not level:
             return
@@ -266,14 +308,24 @@ def write(path: Path, contents: Contents) -> None:
     """
     signature = {} if contents.signature is None else {_SIGNATURE: contents.signature}
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
-        for name, content in {**contents.members, _CHECKSUMS: contents.checksums, **signature}.items():
+        for name, content in {
+            **contents.members,
+            _CHECKSUMS: contents.checksums,
+            **signature,
+        }.items():
             plain = name in _TEXTS and len(content) > _DEFLATED
-            # A bare ZipInfo carries a fixed date: equal releases make equal files, and no time is told.
-            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_STORED if plain else zipfile.ZIP_DEFLATED)
+            # A bare ZipInfo carries a fixed date: equal releases make equal files, and no time is
+            # told.
+            archive.writestr(
+                zipfile.ZipInfo(name),
+                content,
+                zipfile.ZIP_STORED if plain else zipfile.ZIP_DEFLATED,
+            )
 
 
 def read(path: Path) -> Contents:
-    """The contents of a file, inflated no further than what they declare, and equal to their checksums.
+    """The contents of a file, inflated no further than what they declare, and equal to their
+    checksums.
 
     Raises
     ------
@@ -303,7 +355,8 @@ def read(path: Path) -> Contents:
 
 
 def _inflated(archive: zipfile.ZipFile) -> Contents:
-    """First the texts, of which none can be a bomb, then the arrays, for which the texts leave room."""
+    """First the texts, of which none can be a bomb, then the arrays, for which the texts leave
+    room."""
     members: dict[str, bytes] = {}
     listed = {member.filename: member for member in archive.infolist()}
     for name in filter(listed.__contains__, _TEXTS):
@@ -312,7 +365,9 @@ def _inflated(archive: zipfile.ZipFile) -> Contents:
         members[name] = _member(archive, listed.pop(name))
     checksums, signature = members.pop(_CHECKSUMS), members.pop(_SIGNATURE, None)
     manifest = _manifest(members)
-    room = _KINDS[manifest["kind"]].room(dict(manifest["synopsis"]), domain=_domain(manifest["domain"]))
+    room = _KINDS[manifest["kind"]].room(
+        dict(manifest["synopsis"]), domain=_domain(manifest["domain"])
+    )
     for name, member in listed.items():
         if member.file_size > 8 * room[name[: -len(_ARRAY)]] + _HEADER:
             raise ValueError("unexpected length")
@@ -332,4 +387,6 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _is_margin(names: set[str]) -> bool:
-    return {_MANIFEST, _CHECKSUMS} <= names and all(name.endswith(_ARRAY) for name in names - set(_TEXTS))
+    return {_MANIFEST, _CHECKSUMS} <= names and all(
+        name.endswith(_ARRAY) for name in names - set(_TEXTS)
+    )

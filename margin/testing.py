@@ -53,7 +53,13 @@ def check_mechanism(
     findings = []
     for budget in budgets:
         found = audit(
-            mechanism, domain=declared, budget=budget, workload=workload, pairs=pairs, runs=runs, seed=seed
+            mechanism,
+            domain=declared,
+            budget=budget,
+            workload=workload,
+            pairs=pairs,
+            runs=runs,
+            seed=seed,
         ).findings
         findings += [f"{budget!r}: {finding}" for finding in found]
     if findings:
@@ -73,19 +79,21 @@ def check_source(
 ) -> None:
     """Check that a kind of table is read row by row; AssertionError with what was found.
 
-    Tables are made up of the rows, in any order. The counts of each must be the sum of those of its rows, each in a
-    table of its own. With a unit, as many rows must be counted as follows from which units are the same, which two
-    rows alone decide. Then a row, or a whole unit, is inserted anywhere, and what leaves the gate is recorded and
-    replayed (see `audit`).
+    Tables are made up of the rows, in any order. The counts of each must be the sum of those of its
+    rows, each in a table of its own. With a unit, as many rows must be counted as follows from
+    which units are the same, which two rows alone decide. Then a row, or a whole unit, is inserted
+    anywhere, and what leaves the gate is recorded and replayed (see `audit`).
 
     Parameters
     ----------
     make
-        Makes of rows, which are mappings from columns to values, what `release` reads: a data frame, a path, a source.
+        Makes of rows, which are mappings from columns to values, what `release` reads: a data
+        frame, a path, a source.
     domain
         What is declared; the table of all its attributes should be small.
     rows
-        What tables are made of: values of every type that the source can hold, also such as must be refused.
+        What tables are made of: values of every type that the source can hold, also such as must be
+        refused.
     unit, max_rows
         As of `release`.
     tables

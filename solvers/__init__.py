@@ -1,4 +1,5 @@
-"""Optimisation over tables: consistency, non-negativity, reconstruction. Nothing here knows of privacy."""
+"""Optimisation over tables: consistency, non-negativity, reconstruction. Nothing here knows of
+privacy."""
 
 if __name__ != "margin.solvers":
     raise ImportError("this package is imported as margin.solvers")

@@ -30,7 +30,9 @@ def available(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
-def run(programme: Any, solver: str, time_limit: float | None, *, accurate: bool = True) -> tuple[Status, int]:
+def run(
+    programme: Any, solver: str, time_limit: float | None, *, accurate: bool = True
+) -> tuple[Status, int]:
     """Solve a cvxpy programme; its variables then hold the answer, if there is one.
 
     Returns
@@ -46,15 +48,22 @@ def run(programme: Any, solver: str, time_limit: float | None, *, accurate: bool
     if time_limit is not None and option is not None:
         options[option] = time_limit
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # cvxpy warns of inaccurate solutions; the status says so, too
+        warnings.simplefilter(
+            "ignore"
+        )  # cvxpy warns of inaccurate solutions; the status says so, too
         try:
             programme.solve(solver=name, **options)
         except (cvxpy.error.SolverError, ValueError, ArithmeticError):
-            # What a back-end raises when it stops without an answer, at its time limit among others.
+            # What a back-end raises when it stops without an answer, at its time limit among
+            # others.
             return Status.TIME_LIMIT if time_limit is not None else Status.FAILED, 0
     iterations = int(getattr(programme.solver_stats, "num_iters", 0) or 0)
     status = _translate(programme.status)
-    if status is Status.ITERATION_LIMIT and time_limit is not None and programme.status == "user_limit":
+    if (
+        status is Status.ITERATION_LIMIT
+        and time_limit is not None
+        and programme.status == "user_limit"
+    ):
         status = Status.TIME_LIMIT
     return status, iterations
 

@@ -1,13 +1,14 @@
 """The residual basis: a table as one component per subset of its attributes.
 
-Along each axis of n categories stands an orthonormal basis whose first function is constant and whose others are
-Helmert contrasts (for n = 2 it is the Walsh-Hadamard basis). A product of axis functions belongs to the component S of
-the axes on which it is not constant. A coefficient of component S of a table equals, up to a power of the sizes, that
-of any marginal of the table that contains S: this is what makes consistency an average (Barak et al., PODS 2007, for
-binary tables).
+Along each axis of n categories stands an orthonormal basis whose first function is constant and
+whose others are Helmert contrasts (for n = 2 it is the Walsh-Hadamard basis). A product of axis
+functions belongs to the component S of the axes on which it is not constant. A coefficient of
+component S of a table equals, up to a power of the sizes, that of any marginal of the table that
+contains S: this is what makes consistency an average (Barak et al., PODS 2007, for binary tables).
 
-A *moment* is a coefficient in the scaling in which it does not depend on the marginal it is read from: the mean of the
-basis function, itself scaled to mean square one under the uniform distribution. The moment of the empty set is one.
+A *moment* is a coefficient in the scaling in which it does not depend on the marginal it is read
+from: the mean of the basis function, itself scaled to mean square one under the uniform
+distribution. The moment of the empty set is one.
 """
 
 import math
@@ -15,13 +16,12 @@ from collections.abc import Callable
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from .types import Floats, Integers
 
 _BLOCK = 64
-"""Adjacent axes are transformed by one matrix of at most this order, larger axes by running sums."""
+"""Adjacent axes are transformed by one matrix of at most this order, larger axes by running sums.
+"""
 
 _Operator = Callable[[Floats], Floats]
 """A linear map along the middle axis of arrays of shape (before, n, after)."""
@@ -49,8 +49,8 @@ def contrasts(size: int) -> Floats:
 
 
 def widths(sizes: Integers) -> Floats:
-    """How many basis functions each component of a table has, by bit masks over its axes: sizes of axes of shape
-    (..., k) to (..., 2 ** k)."""
+    """How many basis functions each component of a table has, by bit masks over its axes: sizes of
+    axes of shape (..., k) to (..., 2 ** k)."""
     found = np.ones((*sizes.shape[:-1], 1))
     for place in range(sizes.shape[-1]):
         found = np.concatenate([found, found * (sizes[..., place, None] - 1.0)], axis=-1)
@@ -65,7 +65,8 @@ class Transform:
     shape
         The sizes of the axes.
     order
-        For each coefficient the number of axes on which its function varies, int array of shape (cells,).
+        For each coefficient the number of axes on which its function varies, int array of shape
+        (cells,).
     component
         For each coefficient the set of these axes as a bit mask, int array of shape (cells,).
     """
@@ -94,15 +95,17 @@ class Transform:
         return self._apply(self._backward, coefficients)
 
     def squares(self, tables: Floats) -> Floats:
-        """The sums of a table times each *squared* basis function, scaled as moments are; shapes (..., cells)."""
+        """The sums of a table times each *squared* basis function, scaled as moments are; shapes
+        (..., cells)."""
         return self._apply(self._squared, tables)
 
     def extend(self, tables: Floats) -> Floats:
-        """Means of the basis functions and of their squares, shape (..., cells) to (..., extended cells).
+        """Means of the basis functions and of their squares, shape (..., cells) to (..., extended
+        cells).
 
-        Along an axis of n > 2 categories stand 2 n - 1 functions, of mean square one: the n of the basis, then the
-        squares of all but the constant. For n = 2 the square is the constant. Every product of two basis functions is
-        a number times one of these, see `products`.
+        Along an axis of n > 2 categories stand 2 n - 1 functions, of mean square one: the n of the
+        basis, then the squares of all but the constant. For n = 2 the square is the constant. Every
+        product of two basis functions is a number times one of these, see `products`.
         """
         if self._binary:
             return self.analyse(tables) * math.sqrt(self.cells)
@@ -126,14 +129,17 @@ class Transform:
 
     @cached_property
     def _wide(self) -> list[Floats]:
-        """The extended functions of each axis; made when first asked for, since a large axis never needs them."""
+        """The extended functions of each axis; made when first asked for, since a large axis never
+        needs them."""
         return [_widened(size) for size in self.shape]
 
     def products(self, index: Integers) -> tuple[Integers, Floats | None]:
-        """For each pair of some basis functions the extended function, and the number, that their product is.
+        """For each pair of some basis functions the extended function, and the number, that their
+        product is.
 
-        For 0 < i < j on one axis, f_i f_j = c_j f_i, since f_j has one value, c_j, where f_i is not zero. On binary
-        axes functions are signs, whose products are those of the symmetric difference.
+        For 0 < i < j on one axis, f_i f_j = c_j f_i, since f_j has one value, c_j, where f_i is not
+        zero. On binary axes functions are signs, whose products are those of the symmetric
+        difference.
 
         Returns
         -------
@@ -144,7 +150,8 @@ class Transform:
             return index[:, None] ^ index, None
         half = len(self.shape) // 2
         digits = np.unravel_index(index, self.shape)
-        # The first axes repeat the same few functions in many coefficients, and so do the last: two small tables.
+        # The first axes repeat the same few functions in many coefficients, and so do the last: two
+        # small tables.
         place, factor = _looked_up(self.shape[:half], digits[:half], len(index))
         last_place, last_factor = _looked_up(self.shape[half:], digits[half:], len(index))
         place *= math.prod(map(self.width, self.shape[half:]))
@@ -162,8 +169,12 @@ class Transform:
         shape, after = values.shape, self.cells
         if len(shape) == 1 and len(operators) == 2:
             first, second = operators
-            if isinstance(first, _Product) and isinstance(second, _Product):  # one small table: two plain products
-                return (first.matrix @ values.reshape(self._sizes) @ second.transposed).reshape(shape)
+            if isinstance(first, _Product) and isinstance(
+                second, _Product
+            ):  # one small table: two plain products
+                return (first.matrix @ values.reshape(self._sizes) @ second.transposed).reshape(
+                    shape
+                )
         for operator, size in zip(operators, self._sizes, strict=True):
             after //= size
             values = operator(values.reshape(-1, size, after))
@@ -191,8 +202,11 @@ def _blocks(shape: tuple[int, ...]) -> list[list[int]]:
     return blocks
 
 
-def _operator(block: list[int], axis_matrix: Callable[[int], Floats], running: Callable[[int], _Operator]) -> _Operator:
-    """The product of the axes' operators: one matrix, or running sums for an axis that is too large for one."""
+def _operator(
+    block: list[int], axis_matrix: Callable[[int], Floats], running: Callable[[int], _Operator]
+) -> _Operator:
+    """The product of the axes' operators: one matrix, or running sums for an axis that is too large
+    for one."""
     if math.prod(block) > _BLOCK:
         return running(block[0])
     matrix: Floats = np.ones((1, 1))
@@ -201,8 +215,11 @@ def _operator(block: list[int], axis_matrix: Callable[[int], Floats], running: C
     return _Product(matrix)
 
 
-def _looked_up(shape: tuple[int, ...], digits: tuple[Integers, ...], count: int) -> tuple[Integers, Floats]:
-    """`Transform.products` of functions given by their digits on some axes, by way of the distinct ones."""
+def _looked_up(
+    shape: tuple[int, ...], digits: tuple[Integers, ...], count: int
+) -> tuple[Integers, Floats]:
+    """`Transform.products` of functions given by their digits on some axes, by way of the distinct
+    ones."""
     number = np.zeros(count, dtype=np.int64)
     for size, digit in zip(shape, digits, strict=True):
         number = number * size + digit
@@ -212,7 +229,9 @@ def _looked_up(shape: tuple[int, ...], digits: tuple[Integers, ...], count: int)
         digit = every[first]
         low, high = np.minimum.outer(digit, digit), np.maximum.outer(digit, digit)
         square = (size - 1 + low) * (low > 0) if size > 2 else 0
-        place = place * Transform.width(size) + np.where(low == high, square, np.where(low > 0, low, high))
+        place = place * Transform.width(size) + np.where(
+            low == high, square, np.where(low > 0, low, high)
+        )
         level = np.sqrt(size / np.maximum(high * (high + 1.0), 1.0))
         factor *= np.where((low > 0) & (low < high), level, 1.0)
     return place[same].take(same, axis=1), factor[same].take(same, axis=1)
@@ -245,17 +264,21 @@ def _squares(size: int) -> Floats:
 
 def _widened(size: int) -> Floats:
     """The extended functions along an axis, one a row."""
-    return np.concatenate([math.sqrt(size) * contrasts(size), _squares(size)[1 : size if size > 2 else 1]])
+    return np.concatenate(
+        [math.sqrt(size) * contrasts(size), _squares(size)[1 : size if size > 2 else 1]]
+    )
 
 
 def _lengths(size: int) -> Floats:
-    """The Euclidean lengths of the unscaled contrasts (1, ..., 1, -r, 0, ...), for r = 1 ... size - 1."""
+    """The Euclidean lengths of the unscaled contrasts (1, ..., 1, -r, 0, ...), for r = 1 ... size -
+    1."""
     row = np.arange(1.0, size)
     return np.asarray(np.sqrt(row * (row + 1)))[:, None]
 
 
 def _sums_analysis(size: int) -> _Operator:
-    """Contrast r is the sum of the first r cells less r times the next: all of them from one running sum."""
+    """Contrast r is the sum of the first r cells less r times the next: all of them from one
+    running sum."""
     row, length = np.arange(1.0, size)[:, None], _lengths(size)
 
     def analyse(values: Floats) -> Floats:
@@ -284,6 +307,8 @@ def _sums_squares(size: int) -> _Operator:
 
     def squares(values: Floats) -> Floats:
         sums = values.cumsum(axis=1)
-        return np.concatenate([sums[:, -1:], size * (sums[:, :-1] + row**2 * values[:, 1:]) / length**2], axis=1)
+        return np.concatenate(
+            [sums[:, -1:], size * (sums[:, :-1] + row**2 * values[:, 1:]) / length**2], axis=1
+        )
 
     return squares

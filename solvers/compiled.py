@@ -1,11 +1,13 @@
-"""Compiled transforms of single tables; numba is needed, so this is imported only when there is work enough.
+"""Compiled transforms of single tables; numba is needed, so this is imported only when there is
+work enough.
 
-Tables of one shape stand in flat vectors, the last axis fastest. Along an axis of n categories the basis functions, of
-mean square one, are f_0 = 1 and f_r = c_r (1, ..., 1, -r, 0, ..., 0) with r ones and c_r = sqrt(n / (r (r + 1))). Two
-facts make the Hessian a matter of looking up: for 0 < i < j, f_i f_j = c_j f_i, as f_j is constant where f_i is not
-zero; and the squares f_i ** 2 are a second set of functions, for binary axes one. So every E[f_S f_T] is a number times
-an entry of one *extended* table, with 2 n - 1 entries along an axis of n > 2 categories: n means of functions and n - 1
-of their squares.
+Tables of one shape stand in flat vectors, the last axis fastest. Along an axis of n categories the
+basis functions, of mean square one, are f_0 = 1 and f_r = c_r (1, ..., 1, -r, 0, ..., 0) with r
+ones and c_r = sqrt(n / (r (r + 1))). Two facts make the Hessian a matter of looking up: for 0 < i <
+j, f_i f_j = c_j f_i, as f_j is constant where f_i is not zero; and the squares f_i ** 2 are a
+second set of functions, for binary axes one. So every E[f_S f_T] is a number times an entry of one
+*extended* table, with 2 n - 1 entries along an axis of n > 2 categories: n means of functions and n
+- 1 of their squares.
 """
 
 import math
@@ -15,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from .basis import Floats, Integers
+from .types import Floats, Integers
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -24,7 +26,9 @@ _REORDER = {"contract", "reassoc", "nsz", "arcp"}
 
 
 def _njit(function: _Function, liberties: set[str]) -> _Function:
-    result: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=liberties)(function)
+    result: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=liberties)(
+        function
+    )
     return cast(_Function, result)
 
 
@@ -39,10 +43,12 @@ def compiled_in_order(function: _Function) -> _Function:
 
 @compiled
 def means(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
-    """Replace a table by the sums of its cells times each function, in place; `spare` is work space of equal length."""
+    """Replace a table by the sums of its cells times each function, in place; `spare` is work space
+    of equal length."""
     cells = values.size
     if binary:
-        # The last axis is transformed and becomes the first: after as many rounds as axes all are in their place again.
+        # The last axis is transformed and becomes the first: after as many rounds as axes all are
+        # in their place again.
         source, target = values, spare
         half = cells // 2
         for _ in range(sizes.size):
@@ -69,7 +75,8 @@ def means(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
 
 @compiled
 def sums(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
-    """Replace weights of the functions by the table of their weighted sum, in place: the transpose of `means`."""
+    """Replace weights of the functions by the table of their weighted sum, in place: the transpose
+    of `means`."""
     if binary:
         means(values, spare, sizes, binary)
         return
@@ -115,7 +122,8 @@ def extended(table: Floats, sizes: Integers, first: Floats, second: Floats) -> F
 
 @compiled
 def narrowed(weights: Floats, sizes: Integers, first: Floats, second: Floats) -> Floats:
-    """The table of the weighted sum of extended functions, in one of the buffers: the transpose of `extended`."""
+    """The table of the weighted sum of extended functions, in one of the buffers: the transpose of
+    `extended`."""
     source, target = first, second
     source[: weights.size] = weights
     before, after = 1, weights.size
@@ -132,7 +140,9 @@ def narrowed(weights: Floats, sizes: Integers, first: Floats, second: Floats) ->
                     running = target[place + inner]
                     weight = root * source[start + row * after + inner]
                     second_moment = scale * source[square + inner] if size > 2 else 0.0
-                    target[place + row * after + inner] = running - row * weight + row * row * second_moment
+                    target[place + row * after + inner] = (
+                        running - row * weight + row * row * second_moment
+                    )
                     target[place + inner] = running + weight + second_moment
         before *= size
         source, target = target, source
@@ -141,10 +151,11 @@ def narrowed(weights: Floats, sizes: Integers, first: Floats, second: Floats) ->
 
 @compiled_in_order
 def exponentials(values: Floats, scale: Integers) -> None:
-    """exp of values <= 0, in place; the cells below -708 become nearly zero. `scale` is work space of equal length.
+    """exp of values <= 0, in place; the cells below -708 become nearly zero. `scale` is work space
+    of equal length.
 
-    2 ** whole * exp(rest) with |rest| <= log(2) / 2 and 13 terms of the series: right to rounding, and, unlike a call
-    of the library, done for many cells at once.
+    2 ** whole * exp(rest) with |rest| <= log(2) / 2 and 13 terms of the series: right to rounding,
+    and, unlike a call of the library, done for many cells at once.
     """
     for cell in range(values.size):
         value = max(values[cell], -708.0)

@@ -15,5 +15,9 @@ def projection(shape: tuple[int, ...], places: tuple[int, ...]) -> Any:
     cells = math.prod(shape)
     coordinates = np.unravel_index(np.arange(cells), shape)
     sub = tuple(shape[place] for place in places)
-    rows = np.ravel_multi_index([coordinates[place] for place in places], sub) if places else np.zeros(cells, dtype=int)
+    rows = (
+        np.ravel_multi_index([coordinates[place] for place in places], sub)
+        if places
+        else np.zeros(cells, dtype=int)
+    )
     return csr_array((np.ones(cells), (rows, np.arange(cells))), shape=(math.prod(sub), cells))

@@ -9,11 +9,13 @@ class Status(enum.Enum):
     """How a solve ended, from best to worst; the text says what it means and what can be changed."""
 
     OPTIMAL = "solved to the stated tolerance"
-    RELAXED = "the constraints contradict each other; solved after relaxing them by `Solution.relaxation`"
-    UNPROVEN = (
-        "an answer that may not be the best: the method proves nothing; more steps or an exact solver may do better"
+    RELAXED = (
+        "the constraints contradict each other; solved after relaxing them by `Solution.relaxation`"
     )
-    ITERATION_LIMIT = "the iteration limit was reached before the tolerance; raise `iterations` or `tolerance`"
+    UNPROVEN = "an answer that may not be the best: the method proves nothing; more steps or an exact solver may do better"
+    ITERATION_LIMIT = (
+        "the iteration limit was reached before the tolerance; raise `iterations` or `tolerance`"
+    )
     TIME_LIMIT = "the time limit was reached before the tolerance; raise the limit or ask for fewer attributes"
     INFEASIBLE = "nothing meets the constraints; drop some, or use a solver that relaxes them (`Newton`, `Ladder`)"
     MISSING = "the back-end is not installed; install it or choose another"

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .basis import Floats, transform
+from .basis import transform
 from .reconstruct.problem import Problem, Solution, Solver
 from .status import Status
+from .types import Floats
 
 __all__ = ["check_solver", "examples"]
 
 
 def examples(seed: int = 0) -> dict[str, Problem]:
-    """Small problems of every kind, by name: binary and categorical, agreeing and contradictory, with little known,
-    with cells that must be zero."""
+    """Small problems of every kind, by name: binary and categorical, agreeing and contradictory,
+    with little known, with cells that must be zero."""
     rng = np.random.default_rng(seed)
     pairs = [(0, 1), (1, 2), (0, 2)]
     binary, mixed = rng.gamma(1.0, 1.0, (2, 2, 2)), rng.gamma(1.0, 1.0, (2, 3, 2))
@@ -36,12 +37,13 @@ def examples(seed: int = 0) -> dict[str, Problem]:
 
 
 def check_solver(solver: Solver) -> None:
-    """Hold a solver to the contract: small problems, each answered or refused with a status, and the answers checked.
+    """Hold a solver to the contract: small problems, each answered or refused with a status, and
+    the answers checked.
 
-    An answer has the problem's shape and total, no negative cell, nothing where cells must be zero, its true residual,
-    and repeats when asked again; the problem stays as it was. Where a table is fully known it is returned. If the
-    solver has a method ``objective(problem, distribution)``, no small step towards another distribution may lower it:
-    for a convex objective that is optimality.
+    An answer has the problem's shape and total, no negative cell, nothing where cells must be zero,
+    its true residual, and repeats when asked again; the problem stays as it was. Where a table is
+    fully known it is returned. If the solver has a method ``objective(problem, distribution)``, no
+    small step towards another distribution may lower it: for a convex objective that is optimality.
 
     Raises
     ------
@@ -52,9 +54,15 @@ def check_solver(solver: Solver) -> None:
         arrays = [array.copy() for array in (problem.index, problem.target, problem.variance)]
         solution = solver.solve(problem)
         _require(isinstance(solution.status, Status), name, "the status is not a Status")
-        for array, before in zip((problem.index, problem.target, problem.variance), arrays, strict=True):
+        for array, before in zip(
+            (problem.index, problem.target, problem.variance), arrays, strict=True
+        ):
             _require(np.array_equal(array, before), name, "the problem was changed")
-        _require(solution.table.shape == problem.shape, name, f"the table has shape {solution.table.shape}")
+        _require(
+            solution.table.shape == problem.shape,
+            name,
+            f"the table has shape {solution.table.shape}",
+        )
         if solution.status.ok:
             _check_answer(solver, name, problem, solution)
     _check_known(solver)
@@ -64,14 +72,34 @@ def _check_answer(solver: Any, name: str, problem: Problem, solution: Solution) 
     table = solution.table.ravel()
     _require(bool(np.isfinite(table).all()), name, "a cell is not finite")
     _require(bool(table.min() >= 0), name, "a cell is negative")
-    _require(problem.zeros is None or not table[problem.zeros].any(), name, "a cell is positive that must be zero")
-    _require(math.isclose(table.sum(), problem.total, rel_tol=1e-6), name, "the cells do not sum to the total")
+    _require(
+        problem.zeros is None or not table[problem.zeros].any(),
+        name,
+        "a cell is positive that must be zero",
+    )
+    _require(
+        math.isclose(table.sum(), problem.total, rel_tol=1e-6),
+        name,
+        "the cells do not sum to the total",
+    )
     distribution = table / table.sum()
     residual = np.abs(problem.moments(distribution) - problem.target).max(initial=0.0)
-    _require(abs(solution.residual - residual) <= 1e-6, name, f"the residual is {residual}, not {solution.residual}")
-    _require(solution.iterations >= 0 and solution.seconds >= 0, name, "iterations and seconds must be >= 0")
+    _require(
+        abs(solution.residual - residual) <= 1e-6,
+        name,
+        f"the residual is {residual}, not {solution.residual}",
+    )
+    _require(
+        solution.iterations >= 0 and solution.seconds >= 0,
+        name,
+        "iterations and seconds must be >= 0",
+    )
     again = solver.solve(problem).table
-    _require(np.allclose(again, solution.table, atol=1e-6 * problem.total), name, "the answer does not repeat")
+    _require(
+        np.allclose(again, solution.table, atol=1e-6 * problem.total),
+        name,
+        "the answer does not repeat",
+    )
     if solution.variance is not None:
         _require(solution.variance.shape == problem.shape, name, "the variance has another shape")
         _require(bool((solution.variance >= 0).all()), name, "a variance is negative")
@@ -82,12 +110,17 @@ def _check_answer(solver: Any, name: str, problem: Problem, solution: Solution) 
 
 
 def _check_optimal(solver: Any, name: str, problem: Problem, distribution: Floats) -> None:
-    """Steps towards corners, random distributions, and tables with the same known moments do not pay."""
+    """Steps towards corners, random distributions, and tables with the same known moments do not
+    pay."""
     here = solver.objective(problem, distribution)
     rng = np.random.default_rng(0)
     others = [np.eye(problem.cells)[cell] for cell in problem.possible]
-    others += [problem.spread(weights) for weights in rng.dirichlet(np.ones(len(problem.possible)), 20)]
-    fixed = np.vstack([np.ones((1, problem.cells)), problem.functions(np.eye(len(problem.index)))])[:, problem.possible]
+    others += [
+        problem.spread(weights) for weights in rng.dirichlet(np.ones(len(problem.possible)), 20)
+    ]
+    fixed = np.vstack([np.ones((1, problem.cells)), problem.functions(np.eye(len(problem.index)))])[
+        :, problem.possible
+    ]
     room = distribution[problem.possible].min()
     for _ in range(20):
         draw = rng.normal(size=len(problem.possible))
@@ -97,11 +130,14 @@ def _check_optimal(solver: Any, name: str, problem: Problem, distribution: Float
         for length in (1e-3, 1e-2, 0.1):
             there = solver.objective(problem, (1 - length) * distribution + length * other)
             slack = 1e-6 * (1 + abs(here)) + 1e-3 * length
-            _require(there >= here - slack, name, f"the objective can be lowered from {here} to {there}")
+            _require(
+                there >= here - slack, name, f"the objective can be lowered from {here} to {there}"
+            )
 
 
 def _check_known(solver: Solver) -> None:
-    """A table that is known in full has one answer, whatever the objective; so has one that zeros make known."""
+    """A table that is known in full has one answer, whatever the objective; so has one that zeros
+    make known."""
     array = np.random.default_rng(1).gamma(2.0, 1.0, (2, 3)) + 0.5
     diagonal = array * np.array([[0, 1, 1], [1, 0, 0]])
     for name, known, problem in (
@@ -125,18 +161,29 @@ def _problem(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
     component = basis.component
     masks = [sum(1 << place for place in view) for view in views]
     index = np.array(
-        [row for row, mask in enumerate(component.tolist()) if mask and any(mask & m == mask for m in masks)], np.int64
+        [
+            row
+            for row, mask in enumerate(component.tolist())
+            if mask and any(mask & m == mask for m in masks)
+        ],
+        np.int64,
     )
     moments = basis.analyse(array.ravel() / array.sum()) * math.sqrt(array.size)
     return Problem(
-        shape=array.shape, index=index, target=moments[index], variance=np.full(len(index), 1e-7), total=1000.0
+        shape=array.shape,
+        index=index,
+        target=moments[index],
+        variance=np.full(len(index), 1e-7),
+        total=1000.0,
     )
 
 
 def _shifted(problem: Problem, rng: np.random.Generator) -> Problem:
     """A problem with errors in its targets."""
     shift = rng.normal(0.0, 0.05, len(problem.index))
-    return dataclasses.replace(problem, target=problem.target + shift, variance=problem.variance * 1e3)
+    return dataclasses.replace(
+        problem, target=problem.target + shift, variance=problem.variance * 1e3
+    )
 
 
 def _with_zeros(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
@@ -147,7 +194,8 @@ def _with_zeros(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
 
 
 def _contradictory() -> Problem:
-    """a equals b, b equals c, and a differs from c: each pair is a table, but no joint table has them."""
+    """a equals b, b equals c, and a differs from c: each pair is a table, but no joint table has
+    them."""
     return Problem(
         shape=(2, 2, 2),
         index=np.arange(1, 7),

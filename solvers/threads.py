@@ -12,11 +12,13 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 PATIENCE = 1.0
-"""Seconds of numpy's work for which compiled loops are loaded, or compiled if this is the first time ever."""
+"""Seconds of numpy's work for which compiled loops are loaded, or compiled if this is the first
+time ever."""
 
 
 def compiled_loops(name: str, seconds: float) -> Any:
-    """A module of compiled loops, or None when it is not installed, or not loaded yet and numpy needs only so long."""
+    """A module of compiled loops, or None when it is not installed, or not loaded yet and numpy
+    needs only so long."""
     if f"{__package__}.{name}" not in sys.modules and seconds < PATIENCE:
         return None
     try:
@@ -26,8 +28,8 @@ def compiled_loops(name: str, seconds: float) -> Any:
 
 
 def in_parts(count: int, threads: int, work: Callable[[int, int], None]) -> None:
-    """Do the items from 0 up to `count` in ranges, several threads at a time; `work` takes where a range starts and
-    stops."""
+    """Do the items from 0 up to `count` in ranges, several threads at a time; `work` takes where a
+    range starts and stops."""
     if threads == 1:
         work(0, count)
         return
@@ -43,8 +45,8 @@ def processors() -> int:
 
 
 def single_thread() -> AbstractContextManager[Any]:
-    """One thread inside: on small matrices a busy machine's threads wait for each other thirty times longer than they
-    work."""
+    """One thread inside: on small matrices a busy machine's threads wait for each other thirty
+    times longer than they work."""
     limited: AbstractContextManager[Any] = _libraries().limit(limits=1)
     return limited
 

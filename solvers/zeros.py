@@ -1,9 +1,10 @@
 """`Zeros`: cells of an array that must be zero, and what follows for marginals and for rows.
 
-A cell must be zero when it lies in one of several *boxes*. Axes that boxes link make up a *part*; parts have nothing to
-do with each other. Within a part, categories that every box treats alike are one *class*, so that parts are small
-however many categories their axes have. What follows for some of the axes, whatever the others are, is found exactly by
-eliminating the others one by one (Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
+A cell must be zero when it lies in one of several *boxes*. Axes that boxes link make up a *part*;
+parts have nothing to do with each other. Within a part, categories that every box treats alike are
+one *class*, so that parts are small however many categories their axes have. What follows for some
+of the axes, whatever the others are, is found exactly by eliminating the others one by one
+(Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
 """
 
 import heapq
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .basis import Floats, Integers
+from .types import Flags, Floats, Integers
 
 __all__ = ["Box", "Zeros"]
 
@@ -24,7 +25,6 @@ Axes = tuple[int, ...]
 Box = tuple[tuple[int, tuple[int, ...]], ...]
 """Axes, ascending, each with some of its categories, ascending: all combinations of these."""
 
-Flags = NDArray[np.bool_]
 _Factor = tuple[Axes, NDArray[Any]]
 """A function of some axes, ascending, by the classes of each."""
 
@@ -40,10 +40,12 @@ _LONGEST = 1 << 24
 """How many categories an axis in a box may have."""
 
 _ROUNDS, _STEPS, _CLOSE = 20, 10_000, 0.005
-"""For how many rounds an axis weights are fitted to shares, how many eliminations that may take, and what is near."""
+"""For how many rounds an axis weights are fitted to shares, how many eliminations that may take,
+and what is near."""
 
 _LIFTS, _ENOUGH = 3, 0.1
-"""For how many rounds an axis categories are lifted that are lost, and from which part of an equal share they are not.
+"""For how many rounds an axis categories are lifted that are lost, and from which part of an equal
+share they are not.
 """
 
 _LEAST, _LEAST_WEIGHT = 1e-6, 1e-200
@@ -76,13 +78,25 @@ class Zeros:
             raise ValueError("there must be at least one box")
         for box in self.boxes:
             axes = [axis for axis, _ in box]
-            if not axes or axes != sorted(set(axes)) or not 0 <= axes[0] <= axes[-1] < len(self.sizes):
+            if (
+                not axes
+                or axes != sorted(set(axes))
+                or not 0 <= axes[0] <= axes[-1] < len(self.sizes)
+            ):
                 raise ValueError(f"the axes of a box must be ascending and below {len(self.sizes)}")
             for axis, codes in box:
-                if not codes or list(codes) != sorted(set(codes)) or not 0 <= codes[0] <= codes[-1] < self.sizes[axis]:
-                    raise ValueError(f"the categories of axis {axis} in a box must be ascending and below its size")
+                if (
+                    not codes
+                    or list(codes) != sorted(set(codes))
+                    or not 0 <= codes[0] <= codes[-1] < self.sizes[axis]
+                ):
+                    raise ValueError(
+                        f"the categories of axis {axis} in a box must be ascending and below its size"
+                    )
                 if self.sizes[axis] > _LONGEST:
-                    raise ValueError(f"axis {axis} has more than {_LONGEST} categories, too many for a box")
+                    raise ValueError(
+                        f"axis {axis} has more than {_LONGEST} categories, too many for a box"
+                    )
         if not all(part.possible(()).all() for part in self._parts):
             raise ValueError("no cell is left that may hold anything: drop some boxes")
 
@@ -94,10 +108,12 @@ class Zeros:
         return ruled
 
     def cells(self, axes: Axes) -> Flags:
-        """Which cells of the marginal on some ascending axes must be zero, of shape ``[sizes[a] for a in axes]``.
+        """Which cells of the marginal on some ascending axes must be zero, of shape ``[sizes[a] for
+        a in axes]``.
 
-        Exact: a cell must be zero when every cell of the array that it sums must be. Only where that would look at too
-        many combinations together are the boxes left out that have other axes.
+        Exact: a cell must be zero when every cell of the array that it sums must be. Only where
+        that would look at too many combinations together are the boxes left out that have other
+        axes.
         """
         possible = np.ones([self.sizes[axis] for axis in axes], np.bool_)
         for part, own in self._in(axes):
@@ -106,7 +122,8 @@ class Zeros:
         return ~possible
 
     def cells_of_many(self, asked: Integers) -> Flags | None:
-        """`cells` of many marginals of one shape, from (n, k) to (n, cells); None where there are none."""
+        """`cells` of many marginals of one shape, from (n, k) to (n, cells); None where there are
+        none."""
         named = np.where(self.ruled[asked], asked, -1)
         if not len(asked) or (named < 0).all():
             return None
@@ -118,16 +135,17 @@ class Zeros:
         return masks[np.ravel(same)] if masks.any() else None
 
     def uniform(self, axes: Axes) -> Floats:
-        """The marginal on some ascending axes of the distribution in which all cells that may hold something are
-        equally likely."""
+        """The marginal on some ascending axes of the distribution in which all cells that may hold
+        something are equally likely."""
         return self._marginal(axes, "uniform", self._even)
 
     def positive(self, axes: Axes) -> Floats:
-        """The marginal on some ascending axes of a distribution that is positive wherever it may be.
+        """The marginal on some ascending axes of a distribution that is positive wherever it may
+        be.
 
-        Of one distribution for all axes, so that all marginals agree. Where boxes leave few cells for a category, the
-        uniform distribution all but loses it: this one is half that, and half one in which no category has less than a
-        tenth of an equal share, as far as that can be.
+        Of one distribution for all axes, so that all marginals agree. Where boxes leave few cells
+        for a category, the uniform distribution all but loses it: this one is half that, and half
+        one in which no category has less than a tenth of an equal share, as far as that can be.
         """
         return (self.uniform(axes) + self._marginal(axes, "lifted", self._lifted)) / 2
 
@@ -148,18 +166,20 @@ class Zeros:
         return inside
 
     def mend(self, rows: NDArray[Any], rng: np.random.Generator) -> None:
-        """Draw anew, in place, what rows, codes of shape (rows, axes), hold on the axes of a part that they break.
+        """Draw anew, in place, what rows, codes of shape (rows, axes), hold on the axes of a part
+        that they break.
 
-        From all that breaks nothing, with the products of weights for the categories, such that as many of the rows as
-        before have each category, as far as that can be: the distribution of most entropy with these marginals. A row
-        that is alone changes as little as it must.
+        From all that breaks nothing, with the products of weights for the categories, such that as
+        many of the rows as before have each category, as far as that can be: the distribution of
+        most entropy with these marginals. A row that is alone changes as little as it must.
         """
         for part in self._parts:
             own = [box for box in self.boxes if box[0][0] in part.classes]
             wrong = np.flatnonzero(np.any([self.inside(rows, box) for box in own], axis=0))
             if wrong.size:
                 shares = {
-                    axis: np.bincount(rows[wrong, axis], minlength=self.sizes[axis]) / wrong.size + _LEAST
+                    axis: np.bincount(rows[wrong, axis], minlength=self.sizes[axis]) / wrong.size
+                    + _LEAST
                     for axis in part.classes
                 }
                 part.draw(rows, wrong, shares if wrong.size == 1 else part.weights(shares), rng)
@@ -178,7 +198,9 @@ class Zeros:
 
     def _in(self, axes: Axes) -> list[tuple["_Part", Axes]]:
         """The parts that have some of the axes, each with these."""
-        owns = ((part, tuple(axis for axis in axes if axis in part.classes)) for part in self._parts)
+        owns = (
+            (part, tuple(axis for axis in axes if axis in part.classes)) for part in self._parts
+        )
         return [(part, own) for part, own in owns if own]
 
     @cached_property
@@ -235,8 +257,13 @@ class _Part:
             for row, (_, codes) in enumerate(own):
                 flags[row, list(codes)] = True
             by_class, classes = np.unique(flags, axis=1, return_inverse=True)
-            self.classes[axis], self.kinds[axis] = np.ravel(classes).astype(np.int64), by_class.shape[1]
-            inside.update(((number, axis), row) for (number, _), row in zip(own, by_class, strict=True))
+            self.classes[axis], self.kinds[axis] = (
+                np.ravel(classes).astype(np.int64),
+                by_class.shape[1],
+            )
+            inside.update(
+                ((number, axis), row) for (number, _), row in zip(own, by_class, strict=True)
+            )
         self._factors: list[_Factor] = []
         for number, box in enumerate(boxes):
             axes = tuple(axis for axis, _ in box)
@@ -263,11 +290,14 @@ class _Part:
         return part
 
     def reduced(self, kept: Axes, weights: _Weights | None = None) -> NDArray[Any]:
-        """For the classes of some ascending axes, the sum over all others of the products of the categories' weights
-        over what is possible, up to a factor; without weights, whether there is any."""
+        """For the classes of some ascending axes, the sum over all others of the products of the
+        categories' weights over what is possible, up to a factor; without weights, whether there is
+        any."""
         factors, _ = self._eliminated(kept, weights)
         self._check_width(kept)
-        joint: NDArray[Any] = np.ones([self.kinds[axis] for axis in kept], np.float64 if weights else np.bool_)
+        joint: NDArray[Any] = np.ones(
+            [self.kinds[axis] for axis in kept], np.float64 if weights else np.bool_
+        )
         for axes, table in factors:
             joint = joint * _spread(table, axes, kept)
         return joint
@@ -277,10 +307,11 @@ class _Part:
         return table[np.ix_(*(self.classes[axis] for axis in axes))]
 
     def weights(self, shares: _Weights) -> dict[int, Floats]:
-        """For each axis the weights of its categories, such that with their products over what is possible each axis
-        has nearly these shares, as far as that can be.
+        """For each axis the weights of its categories, such that with their products over what is
+        possible each axis has nearly these shares, as far as that can be.
 
-        Iterative proportional fitting, of the axis that is furthest off each time, for so many rounds.
+        Iterative proportional fitting, of the axis that is furthest off each time, for so many
+        rounds.
         """
         weights = dict(shares)
         wanted = {axis: self._summed(axis, share) for axis, share in shares.items()}
@@ -291,31 +322,41 @@ class _Part:
             gap, axis = max((float(np.abs(there[axis] - now[axis]).max()), axis) for axis in now)
             if gap < _CLOSE:
                 break
-            ratio = np.divide(there[axis], now[axis], out=np.ones_like(now[axis]), where=now[axis] > 0)
+            ratio = np.divide(
+                there[axis], now[axis], out=np.ones_like(now[axis]), where=now[axis] > 0
+            )
             weights[axis] = weights[axis] * ratio[self.classes[axis]]
             weights[axis] = np.maximum(weights[axis] / weights[axis].max(), _LEAST_WEIGHT)
         return weights
 
     def lifted(self) -> dict[int, Floats]:
-        """For each axis weights of its categories, such that with their products over what is possible no category has
-        less than a tenth of an equal share, as far as that can be in so many rounds."""
+        """For each axis weights of its categories, such that with their products over what is
+        possible no category has less than a tenth of an equal share, as far as that can be in so
+        many rounds."""
         weights = {axis: np.ones(classes.size) for axis, classes in self.classes.items()}
-        wanted = {axis: np.where(self.possible((axis,)), self._summed(axis, one), 0.0) for axis, one in weights.items()}
+        wanted = {
+            axis: np.where(self.possible((axis,)), self._summed(axis, one), 0.0)
+            for axis, one in weights.items()
+        }
         wanted = {axis: share / share.sum() for axis, share in wanted.items()}
         for _ in range(min(_LIFTS * len(weights), _STEPS // len(weights))):
             now = self._shares(weights)
             least, axis = min(
-                (float((now[axis][share > 0] / share[share > 0]).min()), axis) for axis, share in wanted.items()
+                (float((now[axis][share > 0] / share[share > 0]).min()), axis)
+                for axis, share in wanted.items()
             )
             if least >= _ENOUGH:
                 break
-            weights[axis] = weights[axis] * (wanted[axis] / np.maximum(now[axis], 1e-200))[self.classes[axis]]
+            weights[axis] = (
+                weights[axis] * (wanted[axis] / np.maximum(now[axis], 1e-200))[self.classes[axis]]
+            )
             weights[axis] = np.maximum(weights[axis] / weights[axis].max(), _LEAST_WEIGHT)
         return weights
 
     def _shares(self, weights: _Weights) -> dict[int, Floats]:
-        """The shares of the classes of each axis, in the distribution with the products of weights over what is
-        possible: each axis given those that are eliminated after it, from the last to the first."""
+        """The shares of the classes of each axis, in the distribution with the products of weights
+        over what is possible: each axis given those that are eliminated after it, from the last to
+        the first."""
         joint: dict[int, _Factor] = {}
         shares: dict[int, Floats] = {}
         steps = self._eliminated((), weights)[1]
@@ -327,15 +368,19 @@ class _Part:
             others = tuple(other for other in axes if other != axis)
             if others:
                 known, outer = joint[min(others, key=turn.__getitem__)]
-                outer = outer.sum(axis=tuple(k for k, other in enumerate(known) if other not in others))
+                outer = outer.sum(
+                    axis=tuple(k for k, other in enumerate(known) if other not in others)
+                )
                 belief = belief * np.expand_dims(outer, place)
             joint[axis] = axes, belief
             shares[axis] = belief.sum(axis=tuple(k for k in range(len(axes)) if k != place))
         return shares
 
-    def draw(self, rows: NDArray[Any], which: Integers, weights: _Weights, rng: np.random.Generator) -> None:
-        """Draw all axes of some rows, in place, with the products of weights over what is possible: the axis that is
-        eliminated last first, each given those that were eliminated after it."""
+    def draw(
+        self, rows: NDArray[Any], which: Integers, weights: _Weights, rng: np.random.Generator
+    ) -> None:
+        """Draw all axes of some rows, in place, with the products of weights over what is possible:
+        the axis that is eliminated last first, each given those that were eliminated after it."""
         for axis, axes, table in reversed(self._eliminated((), weights)[1]):
             by_category = np.moveaxis(table, axes.index(axis), -1)[..., self.classes[axis]]
             by_category = by_category * self.within_class(axis, weights[axis])
@@ -362,10 +407,14 @@ class _Part:
     ) -> tuple[list[_Factor], list[tuple[int, Axes, NDArray[Any]]]]:
         """Eliminate all axes but some, those first, by and large, that need the smallest tables.
 
-        Returns the factors that are left; and for each axis, in this order, itself and the axes and the table of all
-        factors that held it.
+        Returns the factors that are left; and for each axis, in this order, itself and the axes and
+        the table of all factors that held it.
         """
-        own = [] if weights is None else [((axis,), self._summed(axis, weights[axis])) for axis in self.classes]
+        own = (
+            []
+            if weights is None
+            else [((axis,), self._summed(axis, weights[axis])) for axis in self.classes]
+        )
         factors: dict[int, _Factor] = dict(enumerate([*self._factors, *own]))
         holders: dict[int, set[int]] = {axis: set() for axis in self.classes}
         for number, (axes, _) in factors.items():
@@ -385,13 +434,19 @@ class _Part:
                 heapq.heappush(queue, (self._width(axes), axis))
                 continue
             self._check_width(axes)
-            table: NDArray[Any] = np.ones([self.kinds[a] for a in axes], np.bool_ if weights is None else np.float64)
+            table: NDArray[Any] = np.ones(
+                [self.kinds[a] for a in axes], np.bool_ if weights is None else np.float64
+            )
             for number in sorted(holders[axis]):
                 some, factor = factors.pop(number)
                 table = table * _spread(factor, some, axes)
                 for other in set(some) - {axis}:
                     holders[other].discard(number)
-            summed = table.any(axis=axes.index(axis)) if weights is None else table.sum(axis=axes.index(axis))
+            summed = (
+                table.any(axis=axes.index(axis))
+                if weights is None
+                else table.sum(axis=axes.index(axis))
+            )
             if weights is not None and summed.max() > 0:
                 summed = summed / summed.max()
             number = len(self._factors) + len(own) + len(steps)
@@ -406,7 +461,9 @@ class _Part:
 
     def _check_width(self, axes: Axes) -> None:
         if self._width(axes) > _WIDEST:
-            raise ValueError(f"{len(axes)} axes of boxes hang together too much to be looked at together")
+            raise ValueError(
+                f"{len(axes)} axes of boxes hang together too much to be looked at together"
+            )
 
 
 def _spread(table: NDArray[Any], own: Axes, axes: Axes) -> NDArray[Any]:

@@ -1,4 +1,5 @@
-"""Checks that several tests of the audit share: tests that must pass, and that planted bugs must fail."""
+"""Checks that several tests of the audit share: tests that must pass, and that planted bugs must
+fail."""
 
 import itertools
 import math
@@ -27,7 +28,9 @@ DOMAIN = Domain({"a": 2, "b": 3, "c": 4})
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
 CELLS = Conjunctions.cells(DOMAIN, [["a", "b"], ["b", "c"]])
 # Of which a row satisfies five of seven.
-MOSTLY = Conjunctions(DOMAIN, [[1]] * 3 + [[2]] * 4, [[0], [1], [2], [0], [1], [2], [3]], [[True]] * 7)
+MOSTLY = Conjunctions(
+    DOMAIN, [[1]] * 3 + [[2]] * 4, [[0], [1], [2], [0], [1], [2], [3]], [[True]] * 7
+)
 
 
 class Ask:
@@ -38,7 +41,11 @@ class Ask:
 
     def run(self, private, workload):
         answer = getattr(private, self.method)(*self.arguments, **self.options)
-        return [getattr(part, "counts", part) for part in answer] if isinstance(answer, tuple) else answer
+        return (
+            [getattr(part, "counts", part) for part in answer]
+            if isinstance(answer, tuple)
+            else answer
+        )
 
 
 class Draw:
@@ -70,13 +77,17 @@ def findings(mechanism, domain=DOMAIN, budget=PureDP(1), pairs=20):
 
 
 def check_law_of_choices(ask, budget=PureDP(4), domain=ITEMS, runs=1500):
-    """Every ordered outcome as often as the exponential mechanism makes it, at the rate that the charge pays for.
+    """Every ordered outcome as often as the exponential mechanism makes it, at the rate that the
+    charge pays for.
 
-    The law is enumerated, by its definition: each choice is among those that are left, with a weight of exp(epsilon
-    score / spread). The frequency of an outcome of probability p in n runs is within sqrt(2 p (1 - p) L / n) + L / n
-    of p but with probability 2 exp(-L) (Bernstein 1924). L is such that all are but with probability 2e-6.
+    The law is enumerated, by its definition: each choice is among those that are left, with a
+    weight of exp(epsilon score / spread). The frequency of an outcome of probability p in n runs is
+    within sqrt(2 p (1 - p) L / n) + L / n of p but with probability 2 exp(-L) (Bernstein 1924). L
+    is such that all are but with probability 2e-6.
     """
-    codes = np.array([[1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]])[:, : len(domain)]
+    codes = np.array(
+        [[1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]]
+    )[:, : len(domain)]
     from margin.audit.grey import Recorder
     from margin.data.source import CodesSource
 
@@ -113,7 +124,9 @@ def law_of_peeling(scores, rate, count):
         p, left = 1.0, list(range(len(scores)))
         for choice in outcome:
             top = max(scores[other] for other in left)
-            p *= math.exp(rate * (scores[choice] - top)) / sum(math.exp(rate * (scores[o] - top)) for o in left)
+            p *= math.exp(rate * (scores[choice] - top)) / sum(
+                math.exp(rate * (scores[o] - top)) for o in left
+            )
             left.remove(choice)
         law[outcome] = p
     return law
@@ -136,7 +149,9 @@ def made_events(rng, count=6):
             sampler = ExponentialMechanism(parameter)
             made.append(Event(sampler=sampler, spread=l1, draws=rng.randint(1, 4), **shared))
         else:
-            made.append(Event(sampler=DiscreteGaussian(parameter), l1=l1, l2_squared=l1**2, **shared))
+            made.append(
+                Event(sampler=DiscreteGaussian(parameter), l1=l1, l2_squared=l1**2, **shared)
+            )
     return made
 
 
@@ -156,7 +171,8 @@ def check_pure_epsilon():
 
 
 def check_certificates():
-    """No certificate is below what its rounds are known to cost, by a loss distribution of the audit's own."""
+    """No certificate is below what its rounds are known to cost, by a loss distribution of the
+    audit's own."""
     rng = random.Random(4)
     for _ in range(8):
         step, samples = F(rng.randint(1, 40), 100), rng.choice([1, 2, 5, 30, 100])
@@ -184,8 +200,8 @@ def check_certificates():
 
 
 def law_of_largest(truth, scale, rule, runs, seed):
-    """Which cells the `rule.size` largest priorities keep, by its definition on every cell: (runs, cells), kept or not,
-    and the noisy counts."""
+    """Which cells the `rule.size` largest priorities keep, by its definition on every cell: (runs,
+    cells), kept or not, and the noisy counts."""
     rng = np.random.default_rng(seed)
     r = math.exp(-1 / float(scale))
     shape = (runs, truth.size)
@@ -199,13 +215,16 @@ def law_of_largest(truth, scale, rule, runs, seed):
 def check_law_of_largest(start=None, runs=600, sizes=(24,), rule=Largest(5, 2), scale=F(3, 2)):
     """A priority sample has the law of its definition, wherever the levels start that it goes down.
 
-    Means of numbers in [0, 1] over n and N runs differ by sqrt(L / 2 (1 / n + 1 / N)) or more with probability 2
-    exp(-L) at most (Hoeffding), L = 18 for each of fewer than 60 means: 2e-6 together. Priorities may be on a coarse
-    grid, where equal ones fall together: 2 % more are allowed for it.
+    Means of numbers in [0, 1] over n and N runs differ by sqrt(L / 2 (1 / n + 1 / N)) or more with
+    probability 2 exp(-L) at most (Hoeffding), L = 18 for each of fewer than 60 means: 2e-6
+    together. Priorities may be on a coarse grid, where equal ones fall together: 2 % more are
+    allowed for it.
     """
     before = sparse_noise._start
     if start is not None:
-        sparse_noise._start = lambda noisy, empty, noise, keep: sparse_noise.Keep(keep.theta, start, True)
+        sparse_noise._start = lambda noisy, empty, noise, keep: sparse_noise.Keep(
+            keep.theta, start, True
+        )
     try:
         grid = Grid([Leaves(size) for size in sizes])
         truth = np.zeros(24, np.int64)

@@ -9,14 +9,16 @@ import pytest
 from margin import Domain
 from margin.solvers.threads import processors
 
-# The same examples in every run: a failure is then the change's, not chance's. A clock fails no test.
+# The same examples in every run: a failure is then the change's, not chance's. A clock fails no
+# test.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker for each processor that this process may use, and at most four: each holds half a gigabyte."""
+    """One worker for each processor that this process may use, and at most four: each holds half a
+    gigabyte."""
     return min(processors(), 4)
 
 

@@ -19,18 +19,25 @@ def example(seed, attributes, rows):
     columns["person"] = pa.array(rng.integers(0, max(rows // 4, 1), rows))
     domain = Domain(forms)
     some = [domain.attributes[:1], domain.attributes[-1:]]
-    some += [tuple(rng.choice(domain.attributes, min(3, attributes), replace=False)) for _ in range(4)]
+    some += [
+        tuple(rng.choice(domain.attributes, min(3, attributes), replace=False)) for _ in range(4)
+    ]
     return domain, pa.table(columns), list(dict.fromkeys(tuple(map(str, view)) for view in some))
 
 
 def by_hand(domain, table, views):
     """The tables of the views, a value at a time."""
-    columns = {name: [attribute.code(value) for value in table[name].to_pylist()] for name, attribute in domain.items()}
+    columns = {
+        name: [attribute.code(value) for value in table[name].to_pylist()]
+        for name, attribute in domain.items()
+    }
     tables = []
     for view in views:
         seen = Counter(zip(*(columns[name] for name in view), strict=True))
         cells = product(*(range(size) for size in domain.shape(view)))
-        tables.append(np.array([seen[cell] for cell in cells], np.int64).reshape(domain.shape(view)))
+        tables.append(
+            np.array([seen[cell] for cell in cells], np.int64).reshape(domain.shape(view))
+        )
     return tables
 
 
@@ -62,7 +69,9 @@ def _flags(rng, rows):
 
 
 def _truths(rng, rows):
-    return {"values": [False, True], "missing": "?"}, pa.array(_some_null(rng, [True, False], rows), pa.bool_())
+    return {"values": [False, True], "missing": "?"}, pa.array(
+        _some_null(rng, [True, False], rows), pa.bool_()
+    )
 
 
 def _texts(rng, rows):

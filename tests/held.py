@@ -1,4 +1,5 @@
-"""Cells of a table as the methods of sparse summaries take them: in memory, or as they come from a cluster."""
+"""Cells of a table as the methods of sparse summaries take them: in memory, or as they come from a
+cluster."""
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from margin.private.cell_counts import Counted
 def held(words, counts=None):
     """Cells in memory; one row in each, when no counts are given."""
     words = np.array(words, np.int64)
-    return Counted(words, np.ones(len(words), np.int64) if counts is None else np.asarray(counts, np.int64))
+    return Counted(
+        words, np.ones(len(words), np.int64) if counts is None else np.asarray(counts, np.int64)
+    )
 
 
 class Scattered:

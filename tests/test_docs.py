@@ -1,4 +1,5 @@
-"""Every block of code in the documentation runs, page by page; every link between the pages leads somewhere."""
+"""Every block of code in the documentation runs, page by page; every link between the pages leads
+somewhere."""
 
 import ast
 import contextlib
@@ -55,10 +56,15 @@ def test_every_block_of_code_runs(page, tmp_path, monkeypatch):
 def shell(code):
     """Each line with this interpreter's `margin` and `python`."""
     for line in code.splitlines():
-        command = re.sub(r"^margin\b", f"{sys.executable} -m margin", re.sub(r"^python\b", sys.executable, line))
+        command = re.sub(
+            r"^margin\b", f"{sys.executable} -m margin", re.sub(r"^python\b", sys.executable, line)
+        )
         path = os.pathsep.join([str(ROOT), *sys.path])
         done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
+            ["bash", "-c", command],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONPATH": path},
         )
         assert done.returncode == 0, f"{line}: {done.stderr}"
 
@@ -76,15 +82,20 @@ def test_the_notebook_runs(tmp_path):
     assert (tmp_path / "people.margin").exists()
 
     def kinds(notebook):
-        return [[output.output_type for output in cell.get("outputs", [])] for cell in notebook.cells]
+        return [
+            [output.output_type for output in cell.get("outputs", [])] for cell in notebook.cells
+        ]
 
     assert kinds(run) == kinds(kept)
 
 
-# A mechanism is documented by a section of one of the pages in docs/mechanisms, whose heading is its name as code.
+# A mechanism is documented by a section of one of the pages in docs/mechanisms, whose heading is
+# its name as code.
 SECTION = re.compile(r"^## `(\w+)`$\n(.*?)(?=^## |\Z)", re.DOTALL | re.MULTILINE)
 SECTIONS = [
-    found for page in sorted((ROOT / "docs" / "mechanisms").glob("*.md")) for found in SECTION.findall(page.read_text())
+    found
+    for page in sorted((ROOT / "docs" / "mechanisms").glob("*.md"))
+    for found in SECTION.findall(page.read_text())
 ]
 
 
@@ -99,7 +110,8 @@ def test_a_section_states_problem_source_guarantee_use_and_an_example(name, text
     assert parts == ["Problem", "Source", "Guarantee", "Use it"]
     assert re.search(r"^\$\$.+\$\$", text, re.MULTILINE)
     assert any(
-        f"margin.{name}(" in code for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+        f"margin.{name}(" in code
+        for code in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     )
 
 
@@ -113,13 +125,16 @@ def test_formulas_can_be_shown(page):
         assert "\\" not in re.sub(r'alttext="[^"]*"', "", shown), formula
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *PAGES], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
-# A gate method is proved on a page of docs/proofs that has its name, beside the tests that check it.
+# A gate method is proved on a page of docs/proofs that has its name, beside the tests that check
+# it.
 PROOFS = sorted((ROOT / "docs" / "proofs").glob("*.md"))
 TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
@@ -130,7 +145,11 @@ def functions(path):
 
 
 def test_every_method_of_the_gate_has_a_proof():
-    methods = {name for name, _ in inspect.getmembers(margin.Private, inspect.isfunction) if not name.startswith("_")}
+    methods = {
+        name
+        for name, _ in inspect.getmembers(margin.Private, inspect.isfunction)
+        if not name.startswith("_")
+    }
     pages = {page.stem for page in PROOFS}
     assert methods - pages == {"affords"}  # reads no row; on the page of sample_queries
     assert "`affords`" in (ROOT / "docs" / "proofs" / "sample_queries.md").read_text()
@@ -155,7 +174,10 @@ def test_a_proof_names_code_that_exists(page):
 
 
 def test_every_proof_is_in_the_table_and_in_the_navigation():
-    index, navigation = (ROOT / "docs" / "proofs" / "index.md").read_text(), (ROOT / "mkdocs.yml").read_text()
+    index, navigation = (
+        (ROOT / "docs" / "proofs" / "index.md").read_text(),
+        (ROOT / "mkdocs.yml").read_text(),
+    )
     for page in PROOFS:
         assert f"proofs/{page.name}" in navigation
         assert page.stem == "index" or f"({page.name})" in index

@@ -1,4 +1,5 @@
-"""The compiled loop of simulated annealing under a group; numba is needed, so this is imported only when used."""
+"""The compiled loop of simulated annealing under a group; numba is needed, so this is imported only
+when used."""
 
 import math
 from typing import Any
@@ -6,14 +7,22 @@ from typing import Any
 import numpy as np
 
 from ...solvers.compiled import compiled_in_order
-from ..subsets import IntArray
+from ..types import Integers
 
 
 @compiled_in_order
 def _count(
-    table: IntArray, worth: IntArray, counts: IntArray, v: int, t: int, points: IntArray, length: int, step: int
+    table: Integers,
+    worth: Integers,
+    counts: Integers,
+    v: int,
+    t: int,
+    points: Integers,
+    length: int,
+    step: int,
 ) -> int:
-    """Count the t-subsets of ``points[:length]`` that hold its last point once more (step 1) or less (-1).
+    """Count the t-subsets of ``points[:length]`` that hold its last point once more (step 1) or
+    less (-1).
 
     Returns the change of the number of uncovered t-subsets.
     """
@@ -36,7 +45,7 @@ def _count(
 
 
 @compiled_in_order
-def _step(orbit: int, worth: IntArray, counts: IntArray, step: int) -> int:
+def _step(orbit: int, worth: Integers, counts: Integers, step: int) -> int:
     if step > 0:
         counts[orbit] += 1
         return -worth[orbit] if counts[orbit] == 1 else 0
@@ -46,15 +55,15 @@ def _step(orbit: int, worth: IntArray, counts: IntArray, step: int) -> int:
 
 @compiled_in_order
 def anneal_blocks(
-    table: IntArray,
-    worth: IntArray,
+    table: Integers,
+    worth: Integers,
     v: int,
     t: int,
     order: int,
     fixed: int,
-    blocks: IntArray,
-    lengths: IntArray,
-    widths: IntArray,
+    blocks: Integers,
+    lengths: Integers,
+    widths: Integers,
     moves: int,
     hot: float,
     cold: float,
@@ -70,8 +79,8 @@ def anneal_blocks(
     v, t, order, fixed : int
         Points, strength, length of a cycle of the group and number of points it fixes.
     blocks : array, shape (starters, k)
-        In place. A block of width w > 1 is a union of cycles of the subgroup of order w, which stand first, and of
-        fixed points.
+        In place. A block of width w > 1 is a union of cycles of the subgroup of order w, which
+        stand first, and of fixed points.
     lengths, widths : array, shape (starters,)
     moves, hot, cold, seed
         Length, first and last temperature, seed.
@@ -157,10 +166,10 @@ def anneal_blocks(
 
 @compiled_in_order
 def anneal_base_classes(
-    table: IntArray,
+    table: Integers,
     orbits: int,
     v: int,
-    slots: IntArray,
+    slots: Integers,
     spare: Any,
     width: int,
     moves: int,
@@ -176,7 +185,8 @@ def anneal_base_classes(
         The orbit of each pair, in either order of its points; ``orbits`` for a point with itself.
     orbits, v : int
     slots : array, shape (classes, slots)
-        In place. The points of each class, a block each `width`; every point stands in at least one slot.
+        In place. The points of each class, a block each `width`; every point stands in at least one
+        slot.
     spare : array of bool, shape (classes, slots)
         In place. The slots whose point may change.
     width, moves, hot, cold, seed
@@ -233,9 +243,17 @@ def anneal_base_classes(
 
 @compiled_in_order
 def _with_block(
-    table: IntArray, worth: IntArray, counts: IntArray, v: int, row: IntArray, slot: int, width: int, step: int
+    table: Integers,
+    worth: Integers,
+    counts: Integers,
+    v: int,
+    row: Integers,
+    slot: int,
+    width: int,
+    step: int,
 ) -> int:
-    """Count the pairs that the point in a slot makes with its block once more or less; the change of the energy."""
+    """Count the pairs that the point in a slot makes with its block once more or less; the change
+    of the energy."""
     change = 0
     start = slot // width * width
     at = row[slot] * v

@@ -1,7 +1,9 @@
-"""Parallel classes: partitions of the points such that each two points share a block of one of them.
+"""Parallel classes: partitions of the points such that each two points share a block of one of
+them.
 
-A covering of pairs that falls into such classes is called resolvable. Two of them, class with class, make coverings of
-triples; one, whose classes are each given further points, makes coverings of pairs: see `rules`.
+A covering of pairs that falls into such classes is called resolvable. Two of them, class with
+class, make coverings of triples; one, whose classes are each given further points, makes coverings
+of pairs: see `rules`.
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,8 @@ from ..geometry.geometry import affine_geometry
 from ..geometry.letters import as_text, from_text
 from ..gf import prime_power
 from ..groups import Group
-from ..subsets import Block, IntArray
+from ..subsets import Block
+from ..types import Integers
 
 FILE = Path(__file__).with_name("classes.txt")
 MOST_POINTS, WIDEST = 99, 12
@@ -49,8 +52,14 @@ class Classes:
 
     def expand(self) -> list[Class]:
         """All classes."""
-        images = [[self.group.images(np.array(block)).tolist() for block in one] for one in self.base]
-        return [[tuple(sorted(set(block[i]))) for block in one] for one in images for i in range(self.group.order)]
+        images = [
+            [self.group.images(np.array(block)).tolist() for block in one] for one in self.base
+        ]
+        return [
+            [tuple(sorted(set(block[i]))) for block in one]
+            for one in images
+            for i in range(self.group.order)
+        ]
 
     def line(self) -> str:
         """The line of text that `read_classes` reads."""
@@ -73,11 +82,12 @@ def shipped_classes() -> dict[tuple[int, int], Classes]:
 
 
 @cache
-def class_counts() -> IntArray:
-    """How many parallel classes of ceil(v / width) blocks each hold all pairs, by width and v; UNKNOWN where none are.
+def class_counts() -> Integers:
+    """How many parallel classes of ceil(v / width) blocks each hold all pairs, by width and v;
+    UNKNOWN where none are.
 
-    From shipped ones, lines of affine planes and matchings; points are deleted as long as the number of blocks stays,
-    points stand for several, and blocks are widened.
+    From shipped ones, lines of affine planes and matchings; points are deleted as long as the
+    number of blocks stays, points stand for several, and blocks are widened.
     """
     counts = np.full((WIDEST + 1, MOST_POINTS + 1), UNKNOWN)
     for width, v, count in _known():
@@ -105,11 +115,19 @@ def parallel_classes(v: int, width: int) -> list[Class]:
     if width * width == v and prime_power(width) and count == width + 1:
         return _directions(width)
     if v % width and v < MOST_POINTS and class_counts()[width, v + 1] == count:
-        return [[tuple(p for p in block if p < v) for block in one] for one in parallel_classes(v + 1, width)]
+        return [
+            [tuple(p for p in block if p < v) for block in one]
+            for one in parallel_classes(v + 1, width)
+        ]
     narrow, n = next(rule for rule in _derivations(width, v) if class_counts()[rule] == count)
     copies = width // narrow if n < v else 1
     return [
-        [tuple(p for point in block for p in range(point * copies, min(point * copies + copies, v))) for block in one]
+        [
+            tuple(
+                p for point in block for p in range(point * copies, min(point * copies + copies, v))
+            )
+            for block in one
+        ]
         for one in parallel_classes(n, narrow)
     ]
 
@@ -122,7 +140,8 @@ def _known() -> list[tuple[int, int, int]]:
 
 
 def _derivations(width: int, v: int) -> list[tuple[int, int]]:
-    """Widths and numbers of points whose parallel classes give some here of as many blocks, by widening or copies."""
+    """Widths and numbers of points whose parallel classes give some here of as many blocks, by
+    widening or copies."""
     rules = [(width - 1, v)] if -(-v // width) == -(-v // (width - 1)) else []
     for copies in range(2, width // 2 + 1):
         n = -(-v // copies)
@@ -132,7 +151,8 @@ def _derivations(width: int, v: int) -> list[tuple[int, int]]:
 
 
 def _matchings(v: int) -> list[Class]:
-    """A one-factorisation of the complete graph on v points, or on v + 1 of which the last is deleted."""
+    """A one-factorisation of the complete graph on v points, or on v + 1 of which the last is
+    deleted."""
     n = v - 1 + v % 2
     classes = []
     for i in range(n):
@@ -156,7 +176,8 @@ def _directions(q: int) -> list[Class]:
 
 
 def joined_classes(first: Sequence[Class], second: Sequence[Class], shift: int) -> list[Block]:
-    """Each block of a class with each of a class of the other, whose points are shifted, class after class."""
+    """Each block of a class with each of a class of the other, whose points are shifted, class
+    after class."""
     blocks = []
     for i in range(max(len(first), len(second))):
         for one in first[i % len(first)]:

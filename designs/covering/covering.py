@@ -34,10 +34,11 @@ Candidate = tuple[list[Block], str]
 def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -> Design:
     """Few blocks of k points out of v that hold every t points together somewhere.
 
-    For k <= 12, t <= 4 and v <= 99 (any v when t = 2) takes the best of a table that is closed under the rules of
-    `table`: finite geometries, designs induced by them, transversal designs, shipped finds of long searches, joins and
-    deletions. Otherwise, and with more effort, induces designs from geometries, covers greedily and anneals under
-    cyclic groups. The result is checked by enumeration of every t-subset.
+    For k <= 12, t <= 4 and v <= 99 (any v when t = 2) takes the best of a table that is closed
+    under the rules of `table`: finite geometries, designs induced by them, transversal designs,
+    shipped finds of long searches, joins and deletions. Otherwise, and with more effort, induces
+    designs from geometries, covers greedily and anneals under cyclic groups. The result is checked
+    by enumeration of every t-subset.
 
     Parameters
     ----------
@@ -55,7 +56,8 @@ def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -
     Raises
     ------
     ValueError
-        If a parameter is out of range, or the design would have too many t-subsets to enumerate, or too many blocks.
+        If a parameter is out of range, or the design would have too many t-subsets to enumerate, or
+        too many blocks.
 
     Examples
     --------
@@ -91,7 +93,9 @@ def _covering(v: int, k: int, t: int, seed: int, effort: int) -> Design:
     blocks, provenance = _trivial(v, k, t) or _best(v, k, t, seed, effort)
     design = Design(v=v, k=k, t=t, blocks=tuple(sorted(blocks)), provenance=provenance)
     if not design.verify():
-        raise RuntimeError(f"{provenance} left {len(design.uncovered())} subsets uncovered: please report this")
+        raise RuntimeError(
+            f"{provenance} left {len(design.uncovered())} subsets uncovered: please report this"
+        )
     return design
 
 
@@ -118,7 +122,9 @@ def _best(v: int, k: int, t: int, seed: int, effort: int) -> Candidate:
             candidates.insert(0, (_greedy(v, k, t, seed), "a greedy cover"))
     ready = [(finished(blocks, v, k, t), words) for blocks, words in candidates[:FINISHED]]
     best = min(ready, key=lambda c: len(c[0]))
-    annealed = smaller_by_annealing(v, k, t, above=bound, below=len(best[0]), effort=effort - 1, seed=seed)
+    annealed = smaller_by_annealing(
+        v, k, t, above=bound, below=len(best[0]), effort=effort - 1, seed=seed
+    )
     if annealed is None:
         return best
     return annealed[0], f"simulated annealing under a cyclic group of order {annealed[1]}"

@@ -6,9 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..subsets import Block, BoolArray, FloatArray, IntArray, subsets
+from ..subsets import Block, subsets
+from ..types import Flags, Floats, Integers
 
-Fits = Callable[[Sequence[int]], BoolArray]
+Fits = Callable[[Sequence[int]], Flags]
 LARGEST_TABLE = 10**8  # entries of an array with an axis of v for each of up to 4 points
 JITTER = 0.3  # random, to break ties: less than a whole subset
 
@@ -19,7 +20,7 @@ class Wanted(Protocol):
     def start(self) -> list[int] | None:
         """Begin a block with the points of the first wanted subset; None when all are covered."""
 
-    def gain(self) -> IntArray:
+    def gain(self) -> Integers:
         """How many wanted subsets each point would complete in the block, shape (points,)."""
 
     def take(self, point: int) -> None:
@@ -29,7 +30,9 @@ class Wanted(Protocol):
         """Mark the subsets of the block as covered."""
 
 
-def greedy_cover(wanted: Wanted, fits: Fits, price: FloatArray, rng: np.random.Generator) -> list[Block]:
+def greedy_cover(
+    wanted: Wanted, fits: Fits, price: Floats, rng: np.random.Generator
+) -> list[Block]:
     """Blocks that together hold every wanted subset, one block after the other.
 
     A block starts as the first subset still wanted, and takes in turn the point that completes
@@ -99,7 +102,7 @@ class _Dense:
         True at the wanted subsets: symmetric in its axes, false where two coordinates are equal.
     """
 
-    def __init__(self, mask: BoolArray) -> None:
+    def __init__(self, mask: Flags) -> None:
         self._mask = mask
         self._next = 0
         self._block: list[int] = []
@@ -114,7 +117,7 @@ class _Dense:
         self._gain = self._count((), self._mask.ndim - 1)
         return list(self._block)
 
-    def gain(self) -> IntArray:
+    def gain(self) -> Integers:
         return self._gain
 
     def take(self, point: int) -> None:
@@ -124,11 +127,11 @@ class _Dense:
     def settle(self) -> None:
         self._mask[np.ix_(*[self._block] * self._mask.ndim)] = False
 
-    def _count(self, points: tuple[int, ...], more: int) -> IntArray:
+    def _count(self, points: tuple[int, ...], more: int) -> Integers:
         """How many wanted subsets each point completes with `points` and `more` of the block."""
         rows = np.array(self._block, np.int64)[subsets(len(self._block), more)]
         found = self._mask[(*points, *rows.T)].reshape(-1, len(self._mask))
-        count: IntArray = found.sum(axis=0)
+        count: Integers = found.sum(axis=0)
         return count
 
 
@@ -158,7 +161,7 @@ class _Sparse:
             self.take(point)
         return list(self._sets[first])
 
-    def gain(self) -> IntArray:
+    def gain(self) -> Integers:
         return self._gain
 
     def take(self, point: int) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..bounds import schonheim_bound
 from ..design import Design
-from ..subsets import Block, FloatArray, IntArray
+from ..subsets import Block
+from ..types import Floats, Integers
 
 Cover = Callable[[int], Sequence[Block]]
 
@@ -16,7 +17,9 @@ ROUNDS = 40
 WORK = 50_000_000  # bound on the look-ups of all restarts together
 
 
-def induce(base: Design, v: int, k: int, cover: Cover, rng: np.random.Generator) -> list[Block] | None:
+def induce(
+    base: Design, v: int, k: int, cover: Cover, rng: np.random.Generator
+) -> list[Block] | None:
     """A (v, k, t) covering from a base design of any other number of points and block size.
 
     Each base point stands for some number of points, zero included, v in all. Any t points come
@@ -49,8 +52,11 @@ def induce(base: Design, v: int, k: int, cover: Cover, rng: np.random.Generator)
     return expanded(base.blocks, copies.tolist(), v, k, cover)
 
 
-def expanded(base: Sequence[Block], copies: Sequence[int], v: int, k: int, cover: Cover) -> list[Block] | None:
-    """The blocks when each base point stands for so many points; None when some come to hold far more than k."""
+def expanded(
+    base: Sequence[Block], copies: Sequence[int], v: int, k: int, cover: Cover
+) -> list[Block] | None:
+    """The blocks when each base point stands for so many points; None when some come to hold far
+    more than k."""
     ends = np.cumsum(copies).tolist()
     spans = [range(end - n, end) for end, n in zip(ends, copies, strict=True)]
     blocks: set[Block] = set()
@@ -65,7 +71,7 @@ def expanded(base: Sequence[Block], copies: Sequence[int], v: int, k: int, cover
     return sorted(blocks)
 
 
-def _costs(base: Design, v: int, k: int, cover: Cover) -> FloatArray:
+def _costs(base: Design, v: int, k: int, cover: Cover) -> Floats:
     """How many blocks a base block costs that has come to hold 0, 1, 2, ... points."""
     widest = v + base.k * -(-v // base.v)
     costs = np.full(widest + 2, float(v**base.t))
@@ -75,7 +81,7 @@ def _costs(base: Design, v: int, k: int, cover: Cover) -> FloatArray:
     return costs
 
 
-def _copies(base: Design, v: int, costs: FloatArray, enough: int, rng: np.random.Generator) -> IntArray:
+def _copies(base: Design, v: int, costs: Floats, enough: int, rng: np.random.Generator) -> Integers:
     """How many points each base point is to stand for, shape (base.v,), summing to v."""
     holders: list[list[int]] = [[] for _ in range(base.v)]
     for i, block in enumerate(base.blocks):
@@ -97,13 +103,13 @@ def _copies(base: Design, v: int, costs: FloatArray, enough: int, rng: np.random
 
 
 def _descend(
-    through: IntArray,
+    through: Integers,
     size: int,
-    copies: IntArray,
+    copies: Integers,
     v: int,
-    costs: FloatArray,
+    costs: Floats,
     rng: np.random.Generator,
-) -> tuple[float, IntArray]:
+) -> tuple[float, Integers]:
     """Bring the sum of `copies` to v, then move single units about; the best cost and copies.
 
     `through` holds the blocks through each point, padded with the number of blocks, `size`.

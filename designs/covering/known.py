@@ -60,7 +60,8 @@ def goal(v: int, k: int, t: int) -> int:
 
 @cache
 def _table() -> dict[tuple[int, int, int], Known]:
-    """One line for each k and t: sizes for v, v + 1, ... after ``v:``; ``*`` marks proof, ``'`` the later source."""
+    """One line for each k and t: sizes for v, v + 1, ... after ``v:``; ``*`` marks proof, ``'`` the
+    later source."""
     known: dict[tuple[int, int, int], Known] = {}
     for line in FILE.read_text(encoding="ascii").splitlines():
         k, t, *words = line.split(" ")
@@ -70,6 +71,8 @@ def _table() -> dict[tuple[int, int, int], Known]:
                 v = int(word[:-1])
                 continue
             source = LATER if word.endswith("'") else REPOSITORY
-            known[v, int(k), int(t)] = Known(size=int(word.rstrip("*'")), optimal="*" in word, source=source)
+            known[v, int(k), int(t)] = Known(
+                size=int(word.rstrip("*'")), optimal="*" in word, source=source
+            )
             v += 1
     return known

@@ -1,4 +1,5 @@
-"""Designs that are known by name and given by a formula: what they cover, their sizes, and what builds them."""
+"""Designs that are known by name and given by a formula: what they cover, their sizes, and what
+builds them."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -36,25 +37,55 @@ def _geometries() -> list[Named]:
                 break
             for s in range(1, m):
                 size = q ** (m - s) * subspace_count(m, s, q)
-                found.append((q**m, q**s, s + 1, size, f"A {m} {q} {s}", partial(affine_geometry, m, q, s)))
+                found.append(
+                    (q**m, q**s, s + 1, size, f"A {m} {q} {s}", partial(affine_geometry, m, q, s))
+                )
                 points, width = (q ** (m + 1) - 1) // (q - 1), (q ** (s + 1) - 1) // (q - 1)
                 if points <= MOST_POINTS:
                     size = subspace_count(m + 1, s + 1, q)
-                    found.append((points, width, s + 1, size, f"P {m} {q} {s}", partial(projective_geometry, m, q, s)))
+                    found.append(
+                        (
+                            points,
+                            width,
+                            s + 1,
+                            size,
+                            f"P {m} {q} {s}",
+                            partial(projective_geometry, m, q, s),
+                        )
+                    )
         if q * q + 1 <= MOST_POINTS:
-            found.append((q * q + 1, q + 1, 3, q * (q * q + 1), f"M {q}", partial(inversive_plane, q)))
+            found.append(
+                (q * q + 1, q + 1, 3, q * (q * q + 1), f"M {q}", partial(inversive_plane, q))
+            )
         for n in (2, 4, 8, 16):
-            if prime_power(q) == (2, q.bit_length() - 1) and 2 * n <= q and (v := q * n - q + n) <= MOST_POINTS:
-                found.append((v, n, 2, v * (v - 1) // (n * (n - 1)), f"D {q} {n}", partial(maximal_arc, q, n)))
+            if (
+                prime_power(q) == (2, q.bit_length() - 1)
+                and 2 * n <= q
+                and (v := q * n - q + n) <= MOST_POINTS
+            ):
+                found.append(
+                    (
+                        v,
+                        n,
+                        2,
+                        v * (v - 1) // (n * (n - 1)),
+                        f"D {q} {n}",
+                        partial(maximal_arc, q, n),
+                    )
+                )
     for v in (22, 23, 24):
         size = {22: 77, 23: 253, 24: 759}[v]
-        found += [(v, v - 16, t, size, f"W {v} {t}", partial(witt_design, v)) for t in range(2, v - 18)]
+        found += [
+            (v, v - 16, t, size, f"W {v} {t}", partial(witt_design, v)) for t in range(2, v - 18)
+        ]
     for q, d in SPHERES:
         size = comb(q**d + 1, 3) // comb(q + 1, 3)
         found.append((q**d + 1, q + 1, 3, size, f"S {q} {d}", partial(spherical_geometry, q, d)))
     for m, s, t, tries, chosen in LINEAR:
         size = chosen * 2 ** (m - s)
-        found.append((2**m, 2**s, t, size, f"L {m} {s} {t}", partial(linear_cover, m, s, t, tries=tries)))
+        found.append(
+            (2**m, 2**s, t, size, f"L {m} {s} {t}", partial(linear_cover, m, s, t, tries=tries))
+        )
     return [entry for entry in found if entry[3] <= MOST_BLOCKS]
 
 

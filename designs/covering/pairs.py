@@ -1,4 +1,5 @@
-"""Sizes and recipes of coverings of pairs on any number of points: transversal designs, recursively on their groups."""
+"""Sizes and recipes of coverings of pairs on any number of points: transversal designs, recursively
+on their groups."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +32,9 @@ class Pairs:
         """The blocks on v points; some may be redundant."""
         return table().build(v, self.k, 2) if v <= MOST_POINTS else self.builders[v](self)
 
-    def offer(self, v: int, size: int, words: str, builder: Callable[["Pairs"], list[Block]]) -> None:
+    def offer(
+        self, v: int, size: int, words: str, builder: Callable[["Pairs"], list[Block]]
+    ) -> None:
         """Take a builder if it gives fewer blocks than what is there."""
         if size < self.sizes[v]:
             self.sizes[v], self.words[v], self.builders[v] = size, words, builder
@@ -70,13 +73,16 @@ def _add_transversal(found: Pairs, v: int, shared: int) -> None:
 
 
 def _add_join(found: Pairs, v: int, added: int) -> None:
-    """A covering of fewer points and one of those that are added; parts of both, of k points together, pair them up."""
+    """A covering of fewer points and one of those that are added; parts of both, of k points
+    together, pair them up."""
     k, rest = found.k, v - added
     cross = [(-(-added // width) * -(-rest // (k - width)), width) for width in range(1, k)]
     count, width = min(cross)
     size = found.sizes[rest] + found.sizes[added] + count
     if size < found.sizes[v]:
-        found.offer(v, size, f"a join of {rest} points and {added}", partial(_joined, rest, added, width))
+        found.offer(
+            v, size, f"a join of {rest} points and {added}", partial(_joined, rest, added, width)
+        )
 
 
 def _add_steiner_systems(found: Pairs, most: int) -> None:
@@ -88,7 +94,13 @@ def _add_steiner_systems(found: Pairs, most: int) -> None:
             designs.append((k**m, f"the lines of AG({m}, {k})", partial(affine_geometry, m, k, 1)))
         if prime_power(k - 1):
             points = ((k - 1) ** (m + 1) - 1) // (k - 2)
-            designs.append((points, f"the lines of PG({m}, {k - 1})", partial(projective_geometry, m, k - 1, 1)))
+            designs.append(
+                (
+                    points,
+                    f"the lines of PG({m}, {k - 1})",
+                    partial(projective_geometry, m, k - 1, 1),
+                )
+            )
     if k & (k - 1) == 0:
         for power in range(k.bit_length(), 9):
             q = 2**power

@@ -7,7 +7,8 @@ from math import comb
 
 import numpy as np
 
-from ..subsets import Block, IntArray
+from ..subsets import Block
+from ..types import Integers
 
 MOST_POINTS, WIDEST, STRONGEST = 99, 12, 4
 NONE = 10**9  # the size of what is not known
@@ -28,7 +29,7 @@ class Table:
         By (v, k, t): words that say where the design is from, and what makes its blocks.
     """
 
-    sizes: IntArray
+    sizes: Integers
     recipes: dict[Cell, Recipe]
 
     def build(self, v: int, k: int, t: int) -> list[Block]:

@@ -5,10 +5,11 @@ from math import comb
 
 import numpy as np
 
-from ..subsets import Block, IntArray, block_ranks, coverage, ranks, subsets
+from ..subsets import Block, block_ranks, coverage, ranks, subsets
+from ..types import Integers
 
 
-def needed(held: Sequence[IntArray], total: int) -> list[int]:
+def needed(held: Sequence[Integers], total: int) -> list[int]:
     """Which blocks to keep so that everything held stays held, dropping the least useful first.
 
     Parameters
@@ -62,7 +63,7 @@ def fill(blocks: Sequence[Block], v: int, k: int, t: int) -> list[Block]:
     return filled
 
 
-def _ranks_with(block: Sequence[int], others: IntArray, v: int, t: int) -> IntArray:
+def _ranks_with(block: Sequence[int], others: Integers, v: int, t: int) -> Integers:
     """The ranks of the t-subsets that each other point forms with t - 1 points of the block.
 
     Shape (len(others), comb(len(block), t - 1)).

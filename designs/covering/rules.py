@@ -8,7 +8,8 @@ import numpy as np
 
 from ..geometry.transversal import transversal_cover
 from ..gf import prime_power
-from ..subsets import Block, IntArray
+from ..subsets import Block
+from ..types import Integers
 from .classes import class_counts, joined_classes, parallel_classes
 from .recipes import MOST_POINTS, NONE, STRONGEST, WIDEST, Cell, Table
 
@@ -36,11 +37,19 @@ def close(made: Table) -> None:
                         _offer_transversal(made, v, k)
                 for v in reversed(range(k + 1, MOST_POINTS)):
                     words = f"a design of {v + 1} points, less one"
-                    made.offer((v, k, t), int(made.sizes[t, k, v + 1]), (words, partial(_shortened, (v + 1, k, t))))
+                    made.offer(
+                        (v, k, t),
+                        int(made.sizes[t, k, v + 1]),
+                        (words, partial(_shortened, (v + 1, k, t))),
+                    )
 
 
 def _offer_narrower(made: Table, v: int, k: int, t: int) -> None:
-    made.offer((v, k, t), int(made.sizes[t, k - 1, v]), (f"blocks of {k - 1} points", partial(_built, (v, k - 1, t))))
+    made.offer(
+        (v, k, t),
+        int(made.sizes[t, k - 1, v]),
+        (f"blocks of {k - 1} points", partial(_built, (v, k - 1, t))),
+    )
 
 
 def _built(cell: Cell, made: Table) -> list[Block]:
@@ -57,7 +66,11 @@ def _offer_copies(made: Table, v: int, k: int, t: int) -> None:
     for copies in range(2, k // t + 1):
         n, width = -(-v // copies), k // copies
         words = f"a design of {n} points, each standing for {copies}"
-        made.offer((v, k, t), int(made.sizes[t, width, n]), (words, partial(_copied, (n, width, t), copies, v)))
+        made.offer(
+            (v, k, t),
+            int(made.sizes[t, width, n]),
+            (words, partial(_copied, (n, width, t), copies, v)),
+        )
 
 
 def _copied(cell: Cell, copies: int, v: int, made: Table) -> list[Block]:
@@ -67,11 +80,12 @@ def _copied(cell: Cell, copies: int, v: int, made: Table) -> list[Block]:
     ]
 
 
-def _crossings(made: Table, k: int, t: int) -> dict[tuple[bool, bool], IntArray]:
-    """Blocks that a join takes, shape (MOST_POINTS + 1,) * 2, by the points of each part, without those in one part.
+def _crossings(made: Table, k: int, t: int) -> dict[tuple[bool, bool], Integers]:
+    """Blocks that a join takes, shape (MOST_POINTS + 1,) * 2, by the points of each part, without
+    those in one part.
 
-    One array for joins whose t-subsets of the second part are left to a cover of that part alone, or not; and the same
-    for the first part.
+    One array for joins whose t-subsets of the second part are left to a cover of that part alone,
+    or not; and the same for the first part.
     """
     points = np.arange(MOST_POINTS + 1)
     prices = {
@@ -79,7 +93,7 @@ def _crossings(made: Table, k: int, t: int) -> dict[tuple[bool, bool], IntArray]
         for run in combinations_with_replacement(range(t + 1), 2)
     }
     alone = (0, 0), (t, t)
-    totals: dict[tuple[bool, bool], IntArray] = {}
+    totals: dict[tuple[bool, bool], Integers] = {}
     for runs in _divisions(t):
         ends = alone[0] in runs, alone[1] in runs
         total = np.sum([prices[run] for run in runs if run not in alone], axis=0)
@@ -97,26 +111,34 @@ def _divisions(t: int) -> list[list[tuple[int, int]]]:
 
 
 def _price(
-    made: Table, k: int, t: int, run: tuple[int, int], first: IntArray | int, second: IntArray | int
-) -> tuple[IntArray, IntArray]:
-    """How few blocks hold the t-subsets with `low` to `high` points, a run, in the first part; and their points there.
+    made: Table, k: int, t: int, run: tuple[int, int], first: Integers | int, second: Integers | int
+) -> tuple[Integers, Integers]:
+    """How few blocks hold the t-subsets with `low` to `high` points, a run, in the first part; and
+    their points there.
 
-    They are the blocks of a cover of strength `high` of the first part, each with each block of a cover of strength
-    ``t - low`` of the second.
+    They are the blocks of a cover of strength `high` of the first part, each with each block of a
+    cover of strength ``t - low`` of the second.
     """
     low, high = run
     prices = np.array(
-        [made.sizes[high, width, first] * made.sizes[t - low, k - width, second] for width in range(k + 1)]
+        [
+            made.sizes[high, width, first] * made.sizes[t - low, k - width, second]
+            for width in range(k + 1)
+        ]
     )
-    if low < high:  # a part of too few points for a cover of this strength would be taken to need no block
+    if (
+        low < high
+    ):  # a part of too few points for a cover of this strength would be taken to need no block
         prices = np.where((np.asarray(first) < high) | (np.asarray(second) < t - low), NONE, prices)
     return prices.min(axis=0), prices.argmin(axis=0)
 
 
-def _offer_join(made: Table, cell: Cell, crossings: dict[tuple[bool, bool], IntArray]) -> None:
-    """Split the points in two; t of them are s in the first part and t - s in the second, for some s.
+def _offer_join(made: Table, cell: Cell, crossings: dict[tuple[bool, bool], Integers]) -> None:
+    """Split the points in two; t of them are s in the first part and t - s in the second, for some
+    s.
 
-    D. Gordon, G. Kuperberg, O. Patashnik, J. Combin. Designs 3 (1995), 269-284, section 5 (dynamic programming).
+    D. Gordon, G. Kuperberg, O. Patashnik, J. Combin. Designs 3 (1995), 269-284, section 5 (dynamic
+    programming).
     """
     v, k, t = cell
     firsts = np.arange(1, v // 2 + 1)
@@ -129,12 +151,17 @@ def _offer_join(made: Table, cell: Cell, crossings: dict[tuple[bool, bool], IntA
         axis=0,
     )
     best = int(np.argmin(total))
-    made.offer(cell, int(total[best]), ("a join of two parts", partial(_joined, cell, int(firsts[best]))))
+    made.offer(
+        cell, int(total[best]), ("a join of two parts", partial(_joined, cell, int(firsts[best])))
+    )
 
 
 def _joined(cell: Cell, first: int, made: Table) -> list[Block]:
     v, k, t = cell
-    prices = {run: _price(made, k, t, run, first, v - first) for run in combinations_with_replacement(range(t + 1), 2)}
+    prices = {
+        run: _price(made, k, t, run, first, v - first)
+        for run in combinations_with_replacement(range(t + 1), 2)
+    }
     blocks: list[Block] = []
     for low, high in min(_divisions(t), key=lambda runs: sum(int(prices[run][0]) for run in runs)):
         width = int(prices[low, high][1])
@@ -143,12 +170,13 @@ def _joined(cell: Cell, first: int, made: Table) -> list[Block]:
     return blocks
 
 
-def _class_crossings(k: int, t: int) -> tuple[IntArray, IntArray] | None:
+def _class_crossings(k: int, t: int) -> tuple[Integers, Integers] | None:
     """As `_crossings`, but from parallel classes; and the widths of the blocks in the first part.
 
-    For t = 3 class i of the one part is joined to class i of the other: two points lie in one of the classes, and each
-    class holds any third point. For t = 2 class i is joined to the i-th of as few subsets of the other part as have
-    points enough, which holds the pairs of the first part too.
+    For t = 3 class i of the one part is joined to class i of the other: two points lie in one of
+    the classes, and each class holds any third point. For t = 2 class i is joined to the i-th of as
+    few subsets of the other part as have points enough, which holds the pairs of the first part
+    too.
     """
     if t not in (2, 3):
         return None
@@ -160,11 +188,14 @@ def _class_crossings(k: int, t: int) -> tuple[IntArray, IntArray] | None:
         if t == 2:
             totals.append(np.maximum.outer(first, parts) * blocks[:, None])
         else:
-            totals.append(np.maximum.outer(first, class_counts()[k - width]) * np.multiply.outer(blocks, parts))
+            totals.append(
+                np.maximum.outer(first, class_counts()[k - width])
+                * np.multiply.outer(blocks, parts)
+            )
     return np.min(totals, axis=0), widths[np.argmin(totals, axis=0)]
 
 
-def _offer_class_join(made: Table, cell: Cell, classes: tuple[IntArray, IntArray]) -> None:
+def _offer_class_join(made: Table, cell: Cell, classes: tuple[Integers, Integers]) -> None:
     v, k, t = cell
     crossings, widths = classes
     firsts = np.arange(2, v - 1)

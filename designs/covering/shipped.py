@@ -56,7 +56,11 @@ class Shipped:
             moved = [str(self.group.order), str(self.group.multiplier)]
         else:
             moved = [PERMUTES + as_text(images) for images in self.group.generators]
-        words = [*map(str, (self.group.v, self.k, self.t, self.size)), *moved, *map(as_text, self.starters)]
+        words = [
+            *map(str, (self.group.v, self.k, self.t, self.size)),
+            *moved,
+            *map(as_text, self.starters),
+        ]
         return " ".join([*words, *(["|", *map(as_text, self.loose)] if self.loose else [])])
 
 
@@ -97,7 +101,8 @@ class Copies:
     ----------
     v, k, t, size : int
     words : str
-        The short name of the base, such as ``A 2 8 1``, see `named.base`; or ``X 27 6 4`` for a shipped design.
+        The short name of the base, such as ``A 2 8 1``, see `named.base`; or ``X 27 6 4`` for a
+        shipped design.
     numbers : tuple of int
         How many points each base point stands for.
     """
@@ -124,7 +129,8 @@ class Copies:
         return f"a design induced by the {name}"
 
     def line(self) -> str:
-        """The line of text that `read_copies` reads; it ends with the numbers as digits, the first the lowest."""
+        """The line of text that `read_copies` reads; it ends with the numbers as digits, the first
+        the lowest."""
         radix = max(2, max(self.numbers) + 1)
         value = int("".join(DIGITS[number] for number in reversed(self.numbers)), radix)
         return f"{self.v} {self.k} {self.t} {self.size} {self.words.replace(' ', '-')} {radix} {value:x}"

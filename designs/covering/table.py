@@ -1,7 +1,8 @@
-"""The best sizes, and how to reach them, of many covering designs at once, each made of smaller ones.
+"""The best sizes, and how to reach them, of many covering designs at once, each made of smaller
+ones.
 
-Every cell (v, k, t) of the table takes the least of: a shipped design; a geometry; and what the `rules` make of other
-cells. What the cells hold is a recipe; `Table.build` makes the blocks.
+Every cell (v, k, t) of the table takes the least of: a shipped design; a geometry; and what the
+`rules` make of other cells. What the cells hold is a recipe; `Table.build` makes the blocks.
 """
 
 from collections.abc import Callable

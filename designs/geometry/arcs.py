@@ -10,8 +10,9 @@ from ..gf import field
 def maximal_arc(q: int, n: int) -> Design:
     """Denniston's maximal arc of degree n in PG(2, q): every line holds 0 or n of its points.
 
-    For an irreducible form Q(x, y) = x**2 + c x y + y**2 the points (x, y, 1) with Q(x, y) in an additive subgroup of n
-    elements are such an arc. Its lines are a (q n - q + n, n, 2) covering design in which each pair lies once.
+    For an irreducible form Q(x, y) = x**2 + c x y + y**2 the points (x, y, 1) with Q(x, y) in an
+    additive subgroup of n elements are such an arc. Its lines are a (q n - q + n, n, 2) covering
+    design in which each pair lies once.
 
     Parameters
     ----------
@@ -25,7 +26,8 @@ def maximal_arc(q: int, n: int) -> Design:
 
     References
     ----------
-    R. Denniston, Some maximal arcs in finite projective planes, J. Combin. Theory 6 (1969), 317-319.
+    R. Denniston, Some maximal arcs in finite projective planes, J. Combin. Theory 6 (1969),
+    317-319.
 
     Examples
     --------

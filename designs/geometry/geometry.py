@@ -8,7 +8,8 @@ import numpy as np
 from ..checks import check_int
 from ..design import Design
 from ..gf import Field, field
-from ..subsets import Block, IntArray
+from ..subsets import Block
+from ..types import Integers
 
 
 def affine_geometry(m: int, q: int, s: int) -> Design:
@@ -51,7 +52,9 @@ def affine_geometry(m: int, q: int, s: int) -> Design:
         shifts[:, free] = vectors(q, len(free))
         flats = f.add[shifts[:, None], combine(f, vectors(q, s), basis)] @ places
         blocks += _ascending(flats)
-    return Design(v=q**m, k=q**s, t=s + 1, blocks=tuple(blocks), provenance=f"{s}-flats of AG({m}, {q})")
+    return Design(
+        v=q**m, k=q**s, t=s + 1, blocks=tuple(blocks), provenance=f"{s}-flats of AG({m}, {q})"
+    )
 
 
 def projective_geometry(m: int, q: int, s: int) -> Design:
@@ -150,19 +153,19 @@ def _check_dimensions(m: int, s: int) -> None:
         raise ValueError(f"s ({s}) must be <= m ({m}): a flat lies within the space")
 
 
-def vectors(q: int, n: int) -> IntArray:
+def vectors(q: int, n: int) -> Integers:
     """All vectors over ``range(q)``, shape (q**n, n), row i holding the base-q digits of i."""
     return np.arange(q**n)[:, None] // q ** np.arange(n) % q
 
 
-def normalised(q: int, n: int) -> IntArray:
+def normalised(q: int, n: int) -> Integers:
     """The vectors whose first nonzero entry is 1: a representative of each line through 0."""
     every = vectors(q, n)[1:]
     first = np.take_along_axis(every, np.argmax(every > 0, axis=1)[:, None], axis=1)
     return np.compress(first[:, 0] == 1, every, axis=0)
 
 
-def subspaces(f: Field, n: int, dimension: int) -> Iterator[IntArray]:
+def subspaces(f: Field, n: int, dimension: int) -> Iterator[Integers]:
     """A basis in reduced row echelon form, shape (dimension, n), of each subspace of GF(q)**n."""
     rows = np.arange(dimension)
     for pivots in combinations(range(n), dimension):
@@ -175,7 +178,7 @@ def subspaces(f: Field, n: int, dimension: int) -> Iterator[IntArray]:
             yield basis
 
 
-def combine(f: Field, coefficients: IntArray, basis: IntArray) -> IntArray:
+def combine(f: Field, coefficients: Integers, basis: Integers) -> Integers:
     """The linear combinations, shape (r, n), of the rows of `basis`; coefficients (r, len(basis)).
 
     A normalised coefficient vector gives a normalised combination of an echelon basis.
@@ -186,18 +189,18 @@ def combine(f: Field, coefficients: IntArray, basis: IntArray) -> IntArray:
     return total
 
 
-def _ascending(rows: IntArray) -> list[Block]:
+def _ascending(rows: Integers) -> list[Block]:
     return [tuple(row) for row in np.sort(rows, axis=1).tolist()]
 
 
-def _power(f: Field, exponent: int) -> IntArray:
+def _power(f: Field, exponent: int) -> Integers:
     """The table of x**exponent over the elements of the field, shape (q,)."""
     table = np.zeros(f.q, np.int64)
     table[f.powers] = f.powers[np.arange(f.q - 1) * exponent % (f.q - 1)]
     return table
 
 
-def _level_sets(values: IntArray, at_least: int) -> set[Block]:
+def _level_sets(values: Integers, at_least: int) -> set[Block]:
     """The sets of positions that share a value, those of `at_least` positions."""
     levels = (np.flatnonzero(values == value) for value in np.unique(values))
     return {tuple(level.tolist()) for level in levels if len(level) >= at_least}

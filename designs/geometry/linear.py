@@ -7,7 +7,7 @@ import numpy as np
 
 from ..design import Design
 from ..gf import field
-from ..subsets import IntArray
+from ..types import Integers
 from .geometry import combine, subspaces, vectors
 
 RESTARTS = 15
@@ -66,7 +66,7 @@ def linear_cover(m: int, s: int, t: int, *, tries: int, seed: int = 0) -> Design
     )
 
 
-def _subspaces(m: int, s: int) -> IntArray:
+def _subspaces(m: int, s: int) -> Integers:
     """The elements of each s-subspace of GF(2)**m, shape (subspaces, 2**s).
 
     Element i is the combination of the basis by the digits of i, so that the elements at the
@@ -74,21 +74,23 @@ def _subspaces(m: int, s: int) -> IntArray:
     """
     places = 2 ** np.arange(m)
     coefficients = vectors(2, s)
-    return np.array([combine(field(2), coefficients, b) @ places for b in subspaces(field(2), m, s)])
+    return np.array(
+        [combine(field(2), coefficients, b) @ places for b in subspaces(field(2), m, s)]
+    )
 
 
-def _positions(all_sets: IntArray, sets: IntArray, labels: IntArray) -> IntArray:
+def _positions(all_sets: Integers, sets: Integers, labels: Integers) -> Integers:
     """Where each of `sets`, shape (..., size), stands in `all_sets`, shape (n, size).
 
     Sets are recognised by the sum of random labels of their elements, modulo 2**64.
     """
     keys = labels[all_sets].sum(axis=-1)
     order = np.argsort(keys)
-    places: IntArray = order[np.searchsorted(keys, labels[sets].sum(axis=-1), sorter=order)]
+    places: Integers = order[np.searchsorted(keys, labels[sets].sum(axis=-1), sorter=order)]
     return places
 
 
-def _random_map(m: int, rng: np.random.Generator) -> tuple[IntArray, int]:
+def _random_map(m: int, rng: np.random.Generator) -> tuple[Integers, int]:
     """A random invertible linear map as a table, shape (2**m,), and its order."""
     identity = np.arange(2**m)
     while True:
@@ -107,7 +109,7 @@ def _random_map(m: int, rng: np.random.Generator) -> tuple[IntArray, int]:
             return powers[order // d], d
 
 
-def _orbits(permutation: IntArray, order: int) -> IntArray:
+def _orbits(permutation: Integers, order: int) -> Integers:
     """The number of the orbit that each position belongs to, shape (len(permutation),)."""
     least = current = np.arange(len(permutation))
     for _ in range(order - 1):
@@ -116,7 +118,9 @@ def _orbits(permutation: IntArray, order: int) -> IntArray:
     return np.unique(least, return_inverse=True)[1]
 
 
-def _choose(large: IntArray, small: IntArray, inside: IntArray, rng: np.random.Generator) -> IntArray:
+def _choose(
+    large: Integers, small: Integers, inside: Integers, rng: np.random.Generator
+) -> Integers:
     """Orbits of large subspaces that together hold every orbit of small ones, greedily.
 
     Parameters

@@ -8,9 +8,11 @@ from ..gf import field
 
 
 def spherical_geometry(q: int, d: int) -> Design:
-    """Any 3 of the q**d + 1 points of the projective line over GF(q**d) lie in exactly one block of q + 1.
+    """Any 3 of the q**d + 1 points of the projective line over GF(q**d) lie in exactly one block of
+    q + 1.
 
-    The blocks are the images of the line over GF(q) under the fractional linear maps; for d = 2 an inversive plane.
+    The blocks are the images of the line over GF(q) under the fractional linear maps; for d = 2 an
+    inversive plane.
 
     Parameters
     ----------
@@ -42,7 +44,8 @@ def spherical_geometry(q: int, d: int) -> Design:
     inverse[f.powers] = f.powers[-np.arange(n - 1) % (n - 1)]
     # The elements of the subfield are 0 and the powers of g ** ((n - 1) / (q - 1)).
     line = np.array([0, *f.powers[:: (n - 1) // (q - 1)], infinity])
-    # Up to maps x -> a x + b every block is the line or holds no infinity; those are images of x -> 1 / (x + c).
+    # Up to maps x -> a x + b every block is the line or holds no infinity; those are images of x ->
+    # 1 / (x + c).
     shapes = [line]
     for c in range(n):
         moved = f.add[line[:-1], c]

@@ -14,10 +14,11 @@ Cover = Callable[[int], Sequence[Block]]
 
 
 def transversal_design(k: int, q: int) -> Design:
-    """The transversal design of k groups of q points: two points of different groups share exactly one block.
+    """The transversal design of k groups of q points: two points of different groups share exactly
+    one block.
 
-    Point y of group i is ``q * i + y``; see `transversal_cover`. As a record it is a covering design for t = 1 only,
-    since no block holds two points of a group.
+    Point y of group i is ``q * i + y``; see `transversal_cover`. As a record it is a covering
+    design for t = 1 only, since no block holds two points of a group.
 
     Parameters
     ----------
@@ -41,7 +42,13 @@ def transversal_design(k: int, q: int) -> Design:
     if k > q + 1:
         raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}): there are no more groups")
     blocks = transversal_cover(k * q, k, q, lambda _: ())
-    return Design(v=k * q, k=k, t=1, blocks=tuple(sorted(blocks)), provenance=f"transversal design of order {q}")
+    return Design(
+        v=k * q,
+        k=k,
+        t=1,
+        blocks=tuple(sorted(blocks)),
+        provenance=f"transversal design of order {q}",
+    )
 
 
 def transversal_cover(v: int, k: int, q: int, cover: Cover, *, shared: int = 0) -> list[Block]:

@@ -1,4 +1,5 @@
-"""The Witt designs: the codewords of least weight of the Golay code, and what they leave at one point or two."""
+"""The Witt designs: the codewords of least weight of the Golay code, and what they leave at one
+point or two."""
 
 from functools import cache
 
@@ -8,7 +9,8 @@ from ..subsets import Block
 
 
 def witt_design(v: int) -> Design:
-    """The Steiner system S(v - 19, v - 16, v) for v = 22, 23 or 24: every t points lie in exactly one block.
+    """The Steiner system S(v - 19, v - 16, v) for v = 22, 23 or 24: every t points lie in exactly
+    one block.
 
     Parameters
     ----------
@@ -36,7 +38,13 @@ def witt_design(v: int) -> Design:
     for point in range(23, v - 1, -1):
         blocks = tuple(block[:-1] for block in blocks if block[-1] == point)
     t = v - 19
-    return Design(v=v, k=v - 16, t=t, blocks=tuple(sorted(blocks)), provenance=f"Witt design S({t}, {v - 16}, {v})")
+    return Design(
+        v=v,
+        k=v - 16,
+        t=t,
+        blocks=tuple(sorted(blocks)),
+        provenance=f"Witt design S({t}, {v - 16}, {v})",
+    )
 
 
 @cache
@@ -55,4 +63,6 @@ def _octads() -> tuple[Block, ...]:
     words = [0]
     for row in basis:
         words += [word ^ row for word in words]
-    return tuple(tuple(i for i in range(24) if word >> i & 1) for word in words if word.bit_count() == 8)
+    return tuple(
+        tuple(i for i in range(24) if word >> i & 1) for word in words if word.bit_count() == 8
+    )

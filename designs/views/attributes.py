@@ -1,4 +1,5 @@
-"""Attributes by number or by name: what a function may be told of them, and its answers in the same words."""
+"""Attributes by number or by name: what a function may be told of them, and its answers in the same
+words."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar, runtime_checkable
@@ -28,7 +29,8 @@ Named = tuple[int, ...] | tuple[str, ...]
 
 
 def checked_sizes(domain: Domain) -> list[int]:
-    """The number of values of each attribute; ValueError unless there are some and each is an int >= 1."""
+    """The number of values of each attribute; ValueError unless there are some and each is an int
+    >= 1."""
     sizes = list(domain.sizes if isinstance(domain, Attributes) else domain)
     check_ints("sizes", sizes, 1)
     if not sizes:
@@ -37,7 +39,8 @@ def checked_sizes(domain: Domain) -> list[int]:
 
 
 def numbered(name: str, sets: Sets, domain: Domain) -> list[Block]:
-    """The sets as ascending tuples of places; ValueError unless they hold distinct attributes of the domain."""
+    """The sets as ascending tuples of places; ValueError unless they hold distinct attributes of
+    the domain."""
     if not isinstance(domain, Attributes):
         return checked_sets(name, sets, len(domain))
     places = {attribute: place for place, attribute in enumerate(domain.attributes)}
@@ -45,7 +48,9 @@ def numbered(name: str, sets: Sets, domain: Domain) -> list[Block]:
     for i, members in enumerate(sets):
         for member in members:
             if member not in places:
-                raise ValueError(f"{name}[{i}] names {member!r}, which is no attribute of the domain")
+                raise ValueError(
+                    f"{name}[{i}] names {member!r}, which is no attribute of the domain"
+                )
         numbers.append([places[str(member)] for member in members])
     return checked_sets(name, numbers, len(places))
 
@@ -64,7 +69,9 @@ def checked_sets(name: str, sets: Sets, d: int) -> list[Block]:
         check_ints(f"{name}[{i}]", members, 0)
         places = tuple(sorted(member for member in members if isinstance(member, int)))
         if any(j >= d for j in places):
-            raise ValueError(f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only")
+            raise ValueError(
+                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only"
+            )
         if len(set(places)) < len(places):
             raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")
         checked.append(places)

@@ -100,7 +100,9 @@ def least_squares_error(
     checked_views = numbered("views", views, domain)
     marginals = numbered("workload", workload, domain)
     checked_numbers("variances", variances, len(views), "view")
-    precisions = [1 / (_cells(sizes, view) * s) for view, s in zip(checked_views, variances, strict=True)]
+    precisions = [
+        1 / (_cells(sizes, view) * s) for view, s in zip(checked_views, variances, strict=True)
+    ]
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     return weighted_error(kappa, checked_views, precisions)
 
@@ -114,7 +116,9 @@ def marginal_weights(workload: Sets, weights: Sequence[float] | None) -> list[fl
     return [float(weight) for weight in given]
 
 
-def contrast_weights(sizes: Sequence[int], workload: Iterable[Block], weights: Iterable[float]) -> dict[Block, float]:
+def contrast_weights(
+    sizes: Sequence[int], workload: Iterable[Block], weights: Iterable[float]
+) -> dict[Block, float]:
     """kappa_A for every subset A of every marginal of the workload."""
     kappa: dict[Block, float] = {}
     for marginal, weight in zip(workload, weights, strict=True):
@@ -158,7 +162,9 @@ def checked_numbers(name: str, numbers: Sequence[float], count: int, what: str) 
         raise ValueError(f"{name} has length {len(numbers)}: give one for each of {count} {what}s")
     for i, number in enumerate(numbers):
         if isinstance(number, bool) or not isinstance(number, Real) or not 0 < float(number) < inf:
-            raise ValueError(f"{name}[{i}] ({number!r}) must be a finite number > 0: drop the {what}")
+            raise ValueError(
+                f"{name}[{i}] ({number!r}) must be a finite number > 0: drop the {what}"
+            )
 
 
 def _cells(sizes: Sequence[int], view: Block) -> int:

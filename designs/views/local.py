@@ -8,7 +8,10 @@ from ..subsets import Block
 from .shares import Contrasts, Shares, best_shares
 from .worth import WorthCover
 
-HOT, COLD = 0.05, 0.005  # increases of the error, in parts of that of one view, that are accepted one time in e
+HOT, COLD = (
+    0.05,
+    0.005,
+)  # increases of the error, in parts of that of one view, that are accepted one time in e
 MOST = 5  # views that are made anew at a time
 SPREAD = 0.4  # how often these are any views, rather than views with attributes in common
 JITTER = 2.0  # common attributes that chance makes up for
@@ -21,7 +24,8 @@ Candidate = tuple[list[Block], Shares]
 
 
 class LocalSearch:
-    """Takes some views away and covers anew what only they held, again and again, with the best shares for each trial.
+    """Takes some views away and covers anew what only they held, again and again, with the best
+    shares for each trial.
 
     A worse trial is kept with a chance that falls with the increase of the error, and over time.
 
@@ -35,11 +39,13 @@ class LocalSearch:
 
     References
     ----------
-    G. Schrimpf, J. Schneider, H. Stamm-Wilbrandt, G. Dueck, Record breaking optimization results using the ruin and
-    recreate principle, J. Comput. Phys. 159 (2000), 139-171.
+    G. Schrimpf, J. Schneider, H. Stamm-Wilbrandt, G. Dueck, Record breaking optimization results
+    using the ruin and recreate principle, J. Comput. Phys. 159 (2000), 139-171.
     """
 
-    def __init__(self, contrasts: Contrasts, cover: WorthCover, power: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, contrasts: Contrasts, cover: WorthCover, power: int, rng: np.random.Generator
+    ) -> None:
         self._contrasts = contrasts
         self._cover = cover
         self._power = power
@@ -61,18 +67,25 @@ class LocalSearch:
         return best
 
     def _trial(self, views: list[Block], shares: Shares) -> tuple[Candidate, int]:
-        """Views with some made anew, with shares near their best; and how many contrasts were touched."""
+        """Views with some made anew, with shares near their best; and how many contrasts were
+        touched."""
         gone = self._chosen(views)
         start = {view: float(shares.shares[i]) for i, view in enumerate(views) if i not in gone}
         fresh = self._cover.run(NOISE * self._rng.random(), self._rng, kept=list(start))
-        parts = np.array([self._contrasts.cells(view) for view in fresh], np.float64) ** (1 / (self._power + 1))
+        parts = np.array([self._contrasts.cells(view) for view in fresh], np.float64) ** (
+            1 / (self._power + 1)
+        )
         freed = float(shares.shares[list(gone)].sum())
         start.update(zip(fresh, (parts / parts.sum() * freed).tolist(), strict=True))
         holdings = self._contrasts.holdings(list(start))
         touched = OVERHEAD + GLANCE * holdings.view.size
-        found = best_shares(holdings, self._power, start=np.array(list(start.values())), steps=GLANCE, bounded=False)
+        found = best_shares(
+            holdings, self._power, start=np.array(list(start.values())), steps=GLANCE, bounded=False
+        )
         if found.error < shares.error * (1 + HOPE / len(views)):
-            found = best_shares(holdings, self._power, start=found.shares, steps=LOOK, bounded=False)
+            found = best_shares(
+                holdings, self._power, start=found.shares, steps=LOOK, bounded=False
+            )
             touched += LOOK * holdings.view.size
         return (list(start), found), touched
 
@@ -82,5 +95,7 @@ class LocalSearch:
         if self._rng.random() < SPREAD:
             return {*self._rng.permutation(len(views))[:number].tolist()}
         first = set(views[int(self._rng.integers(len(views)))])
-        alike = np.array([len(first.intersection(view)) for view in views]) + JITTER * self._rng.random(len(views))
+        alike = np.array(
+            [len(first.intersection(view)) for view in views]
+        ) + JITTER * self._rng.random(len(views))
         return {*np.argsort(-alike)[:number].tolist()}

@@ -41,15 +41,17 @@ def select_views(
 ) -> ViewPlan:
     """Views and shares that answer a workload with little expected error.
 
-    For power 2 no method is known that is sure to find the best; the best of covers of several limits of cells and of
-    covers made by their worth is improved by local search on the exact error. For power 1 the problem is convex over
-    any pool of views: the best shares of a pool are found, then views that would improve on them join it, until there
-    are none among the neighbours of those in use. The bound then holds for all views that were looked at.
+    For power 2 no method is known that is sure to find the best; the best of covers of several
+    limits of cells and of covers made by their worth is improved by local search on the exact
+    error. For power 1 the problem is convex over any pool of views: the best shares of a pool are
+    found, then views that would improve on them join it, until there are none among the neighbours
+    of those in use. The bound then holds for all views that were looked at.
 
     Parameters
     ----------
     domain : sequence of int, or an object with `attributes` and `sizes`
-        Number of values of each attribute. Where it has names, sets are given, and views answered, by name.
+        Number of values of each attribute. Where it has names, sets are given, and views answered,
+        by name.
     workload : sequence of sets
         The marginals to be answered.
     power : int
@@ -70,8 +72,8 @@ def select_views(
     Raises
     ------
     ValueError
-        If an attribute is unknown or repeated, a weight is not a finite number > 0, there is no marginal, or max_cells
-        is less than the largest marginal needs.
+        If an attribute is unknown or repeated, a weight is not a finite number > 0, there is no
+        marginal, or max_cells is less than the largest marginal needs.
 
     Examples
     --------
@@ -129,20 +131,31 @@ def _largest(contrasts: Contrasts) -> list[Block]:
     return [a for a in contrasts.weights if a not in inside]
 
 
-def _searched(contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int, effort: int) -> Candidate:
+def _searched(
+    contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int, effort: int
+) -> Candidate:
     rng = np.random.default_rng(seed)
-    candidates = [_rough(contrasts, views, power) for views in _limited(contrasts, wanted, limit, power, seed)]
+    candidates = [
+        _rough(contrasts, views, power) for views in _limited(contrasts, wanted, limit, power, seed)
+    ]
     if len(wanted) <= MOST_SETS:
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
         starts = max(1, min(STARTS, START_WORK // len(wanted)))
-        candidates += [_rough(contrasts, cover.run(noise, rng), power) for noise in np.geomspace(0.01, 0.8, starts)]
+        candidates += [
+            _rough(contrasts, cover.run(noise, rng), power)
+            for noise in np.geomspace(0.01, 0.8, starts)
+        ]
         work = effort * min(WORK, ENOUGH * len(wanted))
-        candidates.append(LocalSearch(contrasts, cover, power, rng).run(min(candidates, key=_error), work))
+        candidates.append(
+            LocalSearch(contrasts, cover, power, rng).run(min(candidates, key=_error), work)
+        )
     views, shares = min(candidates, key=_error)
     return views, best_shares(contrasts.holdings(views), power, start=shares.shares)
 
 
-def _limited(contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int) -> list[list[Block]]:
+def _limited(
+    contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int
+) -> list[list[Block]]:
     """Covers by views of ever more, then ever fewer, cells, while the error falls."""
     made: dict[int, tuple[float, list[Block]]] = {}
 
@@ -157,10 +170,14 @@ def _limited(contrasts: Contrasts, wanted: list[Block], limit: int, power: int, 
         cells = start
         while 4 <= (after := int(cells * factor)) <= limit and error(after) < error(cells):
             cells = after
-    return [views for _, views in made.values()] or [list(covers(contrasts.sizes, start, wanted, seed=seed))]
+    return [views for _, views in made.values()] or [
+        list(covers(contrasts.sizes, start, wanted, seed=seed))
+    ]
 
 
-def _priced(contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, effort: int) -> Candidate:
+def _priced(
+    contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, effort: int
+) -> Candidate:
     """Column generation: the best shares of a pool, then the views that would help most, and again."""
     pool = dict.fromkeys(wanted)
     for views in _limited(contrasts, wanted, limit, 1, seed):
@@ -187,8 +204,11 @@ def _priced(contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, ef
     return kept, Shares(shares=last.shares, error=last.error, bound=final.bound)
 
 
-def _helpful(contrasts: Contrasts, views: list[Block], found: Shares, useful: Sequence[int], limit: int) -> list[Block]:
-    """Neighbours of the views in use that would lower the error, the best first, as many as the pool has room for."""
+def _helpful(
+    contrasts: Contrasts, views: list[Block], found: Shares, useful: Sequence[int], limit: int
+) -> list[Block]:
+    """Neighbours of the views in use that would lower the error, the best first, as many as the
+    pool has room for."""
     holdings = contrasts.holdings(views)
     theta = holdings.precision(found.shares, 1)
     worth = (holdings.kappa / theta**2).tolist()
@@ -203,8 +223,13 @@ def _helpful(contrasts: Contrasts, views: list[Block], found: Shares, useful: Se
         for near in _neighbours(view, useful):
             if near in known or near in prices or contrasts.cells(near) > limit:
                 continue
-            prices[near] = sum(worth[place] for place in contrasts.held(near)) / contrasts.cells(near)
-    good = sorted((near for near, price in prices.items() if price > found.error * 1.0005), key=lambda n: -prices[n])
+            prices[near] = sum(worth[place] for place in contrasts.held(near)) / contrasts.cells(
+                near
+            )
+    good = sorted(
+        (near for near, price in prices.items() if price > found.error * 1.0005),
+        key=lambda n: -prices[n],
+    )
     return good[:room]
 
 

@@ -6,7 +6,8 @@ from math import inf, prod
 
 import numpy as np
 
-from ..subsets import Block, FloatArray, IntArray, members_within
+from ..subsets import Block, members_within
+from ..types import Floats, Integers
 from .attributes import Domain, Named, Sets, checked_sizes, numbered, worded
 from .error import Weights, check_power, contrast_weights, marginal_weights
 
@@ -28,8 +29,9 @@ class ViewPlan:
     expected_error : float
         See `expected_error`; ``inf`` when the views do not determine every marginal.
     bound : float
-        No shares of these views, nor of any other views that were looked at, give less error. Close to the expected
-        error for power 1, where the problem is convex; for power 2 that of a convex relaxation, usually far below.
+        No shares of these views, nor of any other views that were looked at, give less error. Close
+        to the expected error for power 1, where the problem is convex; for power 2 that of a convex
+        relaxation, usually far below.
     """
 
     views: tuple[Named, ...]
@@ -44,15 +46,20 @@ class ViewPlan:
 
 
 def allocate_budget(
-    domain: Domain, views: Sets, *, workload: Sets, weights: Sequence[float] | None = None, power: int
+    domain: Domain,
+    views: Sets,
+    *,
+    workload: Sets,
+    weights: Sequence[float] | None = None,
+    power: int,
 ) -> ViewPlan:
     """The shares of some views that answer a workload with the least expected error.
 
-    For power 1 the error is a convex function of the shares, and they are within 0.01 % of the least, as the bound
-    shows. For power 2 it is not, and the shares are a stationary point, reached from equal ones. At either, what a
-    little more of a share is worth, ``share ** (power - 1) * usefulness``, is the same for all views; shares are
-    multiplied by its root of order ``power + 1`` until that holds, which takes a single step where views have nothing
-    in common.
+    For power 1 the error is a convex function of the shares, and they are within 0.01 % of the
+    least, as the bound shows. For power 2 it is not, and the shares are a stationary point, reached
+    from equal ones. At either, what a little more of a share is worth, ``share ** (power - 1) *
+    usefulness``, is the same for all views; shares are multiplied by its root of order ``power +
+    1`` until that holds, which takes a single step where views have nothing in common.
 
     Parameters
     ----------
@@ -67,7 +74,8 @@ def allocate_budget(
     Raises
     ------
     ValueError
-        If an attribute is unknown or repeated, a weight is not a finite number > 0, or there is no view.
+        If an attribute is unknown or repeated, a weight is not a finite number > 0, or there is no
+        view.
 
     Examples
     --------
@@ -95,7 +103,8 @@ def allocate_budget(
 
 @dataclass(frozen=True, kw_only=True)
 class Holdings:
-    """Which contrasts each view holds: a sparse matrix, an entry for each view and each contrast A in it.
+    """Which contrasts each view holds: a sparse matrix, an entry for each view and each contrast A
+    in it.
 
     Parameters
     ----------
@@ -105,16 +114,18 @@ class Holdings:
         All > 0.
     """
 
-    view: IntArray
-    contrast: IntArray
-    cells: FloatArray
-    kappa: FloatArray
+    view: Integers
+    contrast: Integers
+    cells: Floats
+    kappa: Floats
 
-    def precision(self, shares: FloatArray, power: int) -> FloatArray:
+    def precision(self, shares: Floats, power: int) -> Floats:
         """theta of every contrast, shape (contrasts,)."""
-        return np.bincount(self.contrast, (shares**power / self.cells)[self.view], len(self.kappa)).astype(np.float64)
+        return np.bincount(
+            self.contrast, (shares**power / self.cells)[self.view], len(self.kappa)
+        ).astype(np.float64)
 
-    def usefulness(self, theta: FloatArray) -> FloatArray:
+    def usefulness(self, theta: Floats) -> Floats:
         """What a unit more of ``share ** power`` takes from the error, shape (views,)."""
         summed = np.bincount(self.view, (self.kappa / theta**2)[self.contrast], len(self.cells))
         return summed.astype(np.float64) / self.cells
@@ -147,7 +158,9 @@ class Contrasts:
     def held(self, view: Block) -> list[int]:
         """The places of the contrasts that lie within a view."""
         if view not in self._held:
-            self._held[view] = [self._places[a] for a in members_within(view, self._places, self._orders)]
+            self._held[view] = [
+                self._places[a] for a in members_within(view, self._places, self._orders)
+            ]
         return self._held[view]
 
     def cells(self, view: Block) -> int:
@@ -171,7 +184,7 @@ class Contrasts:
 class Shares:
     """Shares, shape (views,), the error they give and a bound on the least error."""
 
-    shares: FloatArray
+    shares: Floats
     error: float
     bound: float
 
@@ -180,18 +193,23 @@ def best_shares(
     holdings: Holdings,
     power: int,
     *,
-    start: FloatArray | None = None,
+    start: Floats | None = None,
     tolerance: float = TOLERANCE,
     steps: int = STEPS,
     bounded: bool = True,
 ) -> Shares:
     """The shares of least error, from equal ones or from a start.
 
-    The error is ``sum of kappa / theta``; with theta linear in the shares, a unit of which lowers it by `usefulness`,
-    and every feasible lambda gives ``error >= sum of 2 sqrt(kappa lambda) - max over views of lambda's usefulness``.
-    For lambda in proportion to kappa / theta**2 the best of these bounds is ``error**2 / max usefulness``.
+    The error is ``sum of kappa / theta``; with theta linear in the shares, a unit of which lowers
+    it by `usefulness`, and every feasible lambda gives ``error >= sum of 2 sqrt(kappa lambda) - max
+    over views of lambda's usefulness``. For lambda in proportion to kappa / theta**2 the best of
+    these bounds is ``error**2 / max usefulness``.
     """
-    shares = np.full(len(holdings.cells), 1 / len(holdings.cells)) if start is None else start / start.sum()
+    shares = (
+        np.full(len(holdings.cells), 1 / len(holdings.cells))
+        if start is None
+        else start / start.sum()
+    )
     theta = holdings.precision(shares, power)
     if not theta.all():
         return Shares(shares=shares, error=inf, bound=inf)

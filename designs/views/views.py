@@ -127,7 +127,9 @@ def choose_views(
     return min(rough[limit], _views(sizes, limit, t, sets, seed), key=error)
 
 
-def covers(sizes: Sequence[int], max_cells: int, sets: Sequence[Block], *, seed: int) -> tuple[Block, ...]:
+def covers(
+    sizes: Sequence[int], max_cells: int, sets: Sequence[Block], *, seed: int
+) -> tuple[Block, ...]:
     """`covering_views` of given sets without its checks, quickly."""
     return _views(sizes, max_cells, 1, sets, seed)
 
@@ -162,7 +164,8 @@ def _views(
     sets: Sequence[Sequence[int]] | None,
     seed: int,
 ) -> tuple[Block, ...]:
-    """Everything in one view where it fits; else the sets that are too large, and a cover of the rest."""
+    """Everything in one view where it fits; else the sets that are too large, and a cover of the
+    rest."""
     named = range(len(sizes)) if sets is None else sorted({j for members in sets for j in members})
     if prod(sizes[j] for j in named) <= max_cells:
         return (tuple(named),)
@@ -219,7 +222,10 @@ def _greedy_views(sizes: list[int], max_cells: int, sets: list[Block], seed: int
 def _without_unneeded(views: list[Block], sets: list[Block]) -> list[Block]:
     numbers = {members: i for i, members in enumerate(sets)}
     orders = sorted({len(members) for members in sets})
-    held = [np.array([numbers[s] for s in members_within(view, numbers, orders)], np.int64) for view in views]
+    held = [
+        np.array([numbers[s] for s in members_within(view, numbers, orders)], np.int64)
+        for view in views
+    ]
     return [views[i] for i in needed(held, len(sets))]
 
 

@@ -5,16 +5,18 @@ from math import prod
 
 import numpy as np
 
-from ..subsets import Block, BoolArray
+from ..subsets import Block
+from ..types import Flags
 from .error import Weights
 
 
 class WorthCover:
     """Covers wanted sets of attributes by views, each grown while that pays.
 
-    Were every set answered from one view only, of c_i cells and with weights kappa that add to a_i, the best shares
-    would give an error that grows with the sum of ``(a_i c_i) ** (1 / (power + 1))``. So a view is grown by the
-    attribute for which what its new sets would cost on their own, divided by what the view costs, is largest.
+    Were every set answered from one view only, of c_i cells and with weights kappa that add to a_i,
+    the best shares would give an error that grows with the sum of ``(a_i c_i) ** (1 / (power +
+    1))``. So a view is grown by the attribute for which what its new sets would cost on their own,
+    divided by what the view costs, is largest.
 
     Parameters
     ----------
@@ -28,7 +30,9 @@ class WorthCover:
     power : int
     """
 
-    def __init__(self, sizes: Sequence[int], sets: Sequence[Block], kappa: Weights, limit: int, power: int) -> None:
+    def __init__(
+        self, sizes: Sequence[int], sets: Sequence[Block], kappa: Weights, limit: int, power: int
+    ) -> None:
         self._sizes = np.array(sizes, np.float64)
         self._limit = limit
         self._root = 1 / (power + 1)
@@ -38,10 +42,14 @@ class WorthCover:
             row[list(members)] = 1
         weights = np.array([kappa[s] for s in sets])
         cells = np.array([prod(sizes[j] for j in s) for s in sets], np.float64)
-        self._values = np.array([(weights * cells) ** self._root, weights])  # of each set on its own, and kappa
-        self._held: dict[Block, BoolArray] = {}
+        self._values = np.array(
+            [(weights * cells) ** self._root, weights]
+        )  # of each set on its own, and kappa
+        self._held: dict[Block, Flags] = {}
 
-    def run(self, noise: float, rng: np.random.Generator, *, kept: Sequence[Block] = ()) -> list[Block]:
+    def run(
+        self, noise: float, rng: np.random.Generator, *, kept: Sequence[Block] = ()
+    ) -> list[Block]:
         """Views that hold every wanted set which none of those that are kept holds.
 
         The choice of an attribute is random by a relative `noise`.
@@ -57,13 +65,13 @@ class WorthCover:
             found.append(view)
         return found
 
-    def _holds(self, view: Block) -> BoolArray:
+    def _holds(self, view: Block) -> Flags:
         """Which sets lie within a view."""
         if view not in self._held:
             self._held[view] = self._members[:, list(view)].sum(axis=1) == self._members.sum(axis=1)
         return self._held[view]
 
-    def _grown(self, start: Block, wanted: BoolArray, noise: float, rng: np.random.Generator) -> Block:
+    def _grown(self, start: Block, wanted: Flags, noise: float, rng: np.random.Generator) -> Block:
         members, values = self._members[wanted], self._values[:, wanted]
         outside = np.ones(len(self._sizes))
         outside[list(start)] = 0

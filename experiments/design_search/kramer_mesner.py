@@ -1,7 +1,8 @@
 """Covers made of whole orbits of blocks under a group.
 
-The group makes few classes of the t-subsets and of the blocks. Which classes of blocks hold which classes of t-subsets
-is a small covering problem, whose solutions are covering designs that the group maps to themselves.
+The group makes few classes of the t-subsets and of the blocks. Which classes of blocks hold which
+classes of t-subsets is a small covering problem, whose solutions are covering designs that the
+group maps to themselves.
 
 E. Kramer, D. Mesner, t-designs on hypergraphs, Discrete Math. 15 (1976), 263-296.
 """
@@ -19,8 +20,11 @@ MOST_SETS = 2 * 10**7  # k-subsets
 MOST_ROWS, MOST_COLUMNS = 1500, 80_000
 
 
-def orbit_cover(group: Permutations, k: int, t: int, *, below: int, steps: int, seed: int) -> Shipped | None:
-    """A covering design of less than `below` blocks that the group maps to itself; None when none is found.
+def orbit_cover(
+    group: Permutations, k: int, t: int, *, below: int, steps: int, seed: int
+) -> Shipped | None:
+    """A covering design of less than `below` blocks that the group maps to itself; None when none
+    is found.
 
     Parameters
     ----------

@@ -1,11 +1,13 @@
 """The long searches whose finds are shipped.
 
-``python -m experiments.design_search.offline FILE --t 2 --v 20 50 --k 5 12 --moves 1e9`` anneals random groups and numbers of
-starter blocks for the cells of the table that are above the best known size, and appends what it finds to FILE, a line
-each; ``--search orbits`` makes them of whole orbits under random groups. `kept` of these lines and those of
-``starters.txt`` is the next ``starters.txt``. ``--search blocks`` starts from the designs of the table, leaves out a
-block and anneals the others. ``--search copies`` finds lines of ``induced.txt``, and ``--search classes`` of
-``classes.txt``, whose width is k. Each find makes others better through the rules, so the searches are run in turns.
+``python -m experiments.design_search.offline FILE --t 2 --v 20 50 --k 5 12 --moves 1e9`` anneals
+random groups and numbers of starter blocks for the cells of the table that are above the best known
+size, and appends what it finds to FILE, a line each; ``--search orbits`` makes them of whole orbits
+under random groups. `kept` of these lines and those of ``starters.txt`` is the next
+``starters.txt``. ``--search blocks`` starts from the designs of the table, leaves out a block and
+anneals the others. ``--search copies`` finds lines of ``induced.txt``, and ``--search classes`` of
+``classes.txt``, whose width is k. Each find makes others better through the rules, so the searches
+are run in turns.
 """
 
 import argparse
@@ -68,7 +70,11 @@ def _trial(cell: Cell, above: int, scale: int, random: Random) -> tuple[Shipped 
     maps = len(group.factors()) * group.order
     size = random.randint(max(1, goal(*cell)), above - 1)
     full, rest = divmod(size, maps)
-    divisors = [w for w in range(2, min(k, group.order) + 1) if group.order % w == 0] if group.multiplier == 1 else []
+    divisors = (
+        [w for w in range(2, min(k, group.order) + 1) if group.order % w == 0]
+        if group.multiplier == 1
+        else []
+    )
     widths = [1] * full
     while short := [w for w in divisors if group.order // w <= rest]:
         widths.append(random.choice(short))
@@ -76,13 +82,22 @@ def _trial(cell: Cell, above: int, scale: int, random: Random) -> tuple[Shipped 
     if not 0 < len(widths) <= MOST_STARTERS:
         return None, 1
     moves = MOVES * len(widths) * k * scale
-    uncovered, starters, made = anneal(group, k, t, widths=widths, moves=moves, seed=random.getrandbits(30))
+    uncovered, starters, made = anneal(
+        group, k, t, widths=widths, moves=moves, seed=random.getrandbits(30)
+    )
     if uncovered > MISSES * comb(k, t):
         return None, made
     blocks = group.expand(starters)
     loose = tuple(_remedy(blocks, cell))
     return (
-        Shipped(group=group, k=k, t=t, size=len({*blocks, *loose}), starters=tuple(starters), loose=loose),
+        Shipped(
+            group=group,
+            k=k,
+            t=t,
+            size=len({*blocks, *loose}),
+            starters=tuple(starters),
+            loose=loose,
+        ),
         made,
     )
 
@@ -109,13 +124,22 @@ def main(arguments: list[str] | None = None) -> None:
     """Search, and append what is found to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--search", choices=["starters", "orbits", "blocks", "copies", "classes"], default="starters")
+    parser.add_argument(
+        "--search",
+        choices=["starters", "orbits", "blocks", "copies", "classes"],
+        default="starters",
+    )
     parser.add_argument("--t", type=int, default=2)
     parser.add_argument("--k", type=int, nargs=2, default=(5, WIDEST))
     parser.add_argument("--v", type=int, nargs=2, default=(6, MOST_POINTS))
-    parser.add_argument("--moves", type=float, default=1e9, help="of starters in all, of classes in a try")
     parser.add_argument(
-        "--tries", type=int, default=20, help="random groups of orbits, starts of copies, blocks left out"
+        "--moves", type=float, default=1e9, help="of starters in all, of classes in a try"
+    )
+    parser.add_argument(
+        "--tries",
+        type=int,
+        default=20,
+        help="random groups of orbits, starts of copies, blocks left out",
     )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args(arguments)

@@ -31,7 +31,9 @@ def search_blocks(cells: Iterable[Cell], tries: int, seed: int) -> Iterator[Ship
                 continue
             start = random.sample(blocks, len(blocks) - 1)
             group, widths = Group(v=v, order=1), [1] * len(start)
-            left, blocks, _ = anneal(group, k, t, widths=widths, moves=MOVES, seed=random.getrandbits(30), start=start)
+            left, blocks, _ = anneal(
+                group, k, t, widths=widths, moves=MOVES, seed=random.getrandbits(30), start=start
+            )
             if not left:
                 found[v, k, t] = finished(blocks, v, k, t)
                 yield _alone(found[v, k, t], v, k, t)

@@ -13,7 +13,8 @@ SLACK = 8  # classes more than there must be
 
 
 def search_classes(cells: Iterable[tuple[int, int]], moves: int, seed: int) -> Iterator[Classes]:
-    """Fewer parallel classes than are known for numbers of points and widths, with so many moves for each try."""
+    """Fewer parallel classes than are known for numbers of points and widths, with so many moves
+    for each try."""
     random = Random(seed)
     for v, width in cells:
         least = -(-(v - 1) // (width - 1))
@@ -25,12 +26,21 @@ def search_classes(cells: Iterable[tuple[int, int]], moves: int, seed: int) -> I
 
 
 def _search(v: int, width: int, count: int, moves: int, random: Random) -> Classes | None:
-    """Try the groups whose order divides the number of classes and which fix no more points than a block holds."""
-    orders = [n for n in range(1, count + 1) if count % n == 0 and v % n <= width and count // n * v <= MOST_POINTS]
+    """Try the groups whose order divides the number of classes and which fix no more points than a
+    block holds."""
+    orders = [
+        n
+        for n in range(1, count + 1)
+        if count % n == 0 and v % n <= width and count // n * v <= MOST_POINTS
+    ]
     for _ in range(TRIES if orders else 0):
         order = random.choice(orders)
         found = anneal_classes(
-            Group(v=v, order=order), width, bases=count // order, moves=moves, seed=random.getrandbits(30)
+            Group(v=v, order=order),
+            width,
+            bases=count // order,
+            moves=moves,
+            seed=random.getrandbits(30),
         )
         if found is not None:
             return found

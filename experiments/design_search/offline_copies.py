@@ -16,7 +16,8 @@ from margin.designs.covering.shipped import Copies, shipped
 from margin.designs.covering.table import table
 from margin.designs.design import Design
 from margin.designs.geometry.geometry import affine_geometry, projective_geometry
-from margin.designs.subsets import Block, FloatArray, IntArray
+from margin.designs.subsets import Block
+from margin.designs.types import Floats, Integers
 
 LARGEST_BASE = 4000  # blocks
 LARGEST_GEOMETRY = 3000  # flats of each dimension that sets of points are made of
@@ -41,11 +42,16 @@ class _Base:
     def suits(self, cell: Cell) -> bool:
         """Whether its blocks would come to hold about as many points as they may."""
         v, k, t = cell
-        return t <= self.t and NARROWEST * k <= v * self.k / self.v <= WIDEST * k and not (v == self.v and self.k <= k)
+        return (
+            t <= self.t
+            and NARROWEST * k <= v * self.k / self.v <= WIDEST * k
+            and not (v == self.v and self.k <= k)
+        )
 
 
 def search_copies(cells: Iterable[Cell], tries: int, seed: int) -> Iterator[Copies]:
-    """Designs smaller than those of the table, as they are found, from so many starts for each base and cell."""
+    """Designs smaller than those of the table, as they are found, from so many starts for each base
+    and cell."""
     random = Random(seed)
     made = table()
     sizes = {(v, k, t): int(made.sizes[t, k, v]) for v, k, t in cells}
@@ -69,7 +75,9 @@ def _bases() -> Iterator[_Base]:
             yield _Base(words=words, v=v, k=k, t=t, build=partial(_blocks, design))
     for (v, k, t), found in shipped().items():
         if found.size <= LARGEST_BASE:
-            yield _Base(words=f"X {v} {k} {t}", v=v, k=k, t=t, build=partial(getattr, found, "blocks"))
+            yield _Base(
+                words=f"X {v} {k} {t}", v=v, k=k, t=t, build=partial(getattr, found, "blocks")
+            )
 
 
 def _blocks(build: Callable[[], Design]) -> Sequence[Block]:
@@ -88,7 +96,7 @@ def _flats(words: str, blocks: Sequence[Block], random: Random) -> list[frozense
     return [frozenset(flat) for kind in chosen for flat in kind]
 
 
-def _costs(made: Table, v: int, k: int, t: int) -> FloatArray:
+def _costs(made: Table, v: int, k: int, t: int) -> Floats:
     """Blocks that it takes to cover a base block that holds 0, 1, ..., v points."""
     costs = np.full(v + 1, float(v**t))
     widest = min(TOO_WIDE * k, v - 1)
@@ -100,7 +108,7 @@ def _search(
     base: _Base,
     blocks: Sequence[Block],
     flats: Sequence[frozenset[int]],
-    costs: FloatArray,
+    costs: Floats,
     v: int,
     tries: int,
     random: Random,
@@ -112,14 +120,16 @@ def _search(
     alone = np.arange(base.v)
     points = np.array([p for block in blocks for p in block])
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    best: tuple[float, IntArray] = float(NONE), np.zeros(base.v, np.int64)
+    best: tuple[float, Integers] = float(NONE), np.zeros(base.v, np.int64)
     for number in range(tries):
         copies = None
         if base.words.startswith("P") and number % 2:
             orbit = _orbits(base.words, random)
             start = _united(np.bincount(orbit), v, base.v, random)
             if start is not None:
-                copies = _annealed(points, owners, orbit, start, costs, ORBITS_HOT_COLD, random)[1][orbit]
+                copies = _annealed(points, owners, orbit, start, costs, ORBITS_HOT_COLD, random)[1][
+                    orbit
+                ]
         hot_cold = HOT_COLD if copies is None else WARM_COLD
         copies = _start(flats, base.v, v, random) if copies is None else copies
         cost, found = _annealed(points, owners, alone, copies, costs, hot_cold, random)
@@ -129,18 +139,18 @@ def _search(
 
 
 def _annealed(
-    points: IntArray,
-    owners: IntArray,
-    orbit: IntArray,
-    copies: IntArray,
-    costs: FloatArray,
+    points: Integers,
+    owners: Integers,
+    orbit: Integers,
+    copies: Integers,
+    costs: Floats,
     hot_cold: tuple[float, float],
     random: Random,
-) -> tuple[float, IntArray]:
+) -> tuple[float, Integers]:
     """The least cost found, and the copies of each orbit then.
 
-    `points` are those of all blocks, one block after the other, `owners` the blocks' numbers; `orbit` tells that of
-    each point.
+    `points` are those of all blocks, one block after the other, `owners` the blocks' numbers;
+    `orbit` tells that of each point.
     """
     from experiments.design_search.weighing import anneal_copies
 
@@ -148,15 +158,26 @@ def _annealed(
     keys, parts = np.unique(orbit[points] * number + owners, return_counts=True)
     starts = np.searchsorted(keys, np.arange(len(copies) + 1) * number)
     holders = keys % number
-    widths = np.bincount(holders, np.repeat(copies, np.diff(starts)) * parts, number).astype(np.int64)
+    widths = np.bincount(holders, np.repeat(copies, np.diff(starts)) * parts, number).astype(
+        np.int64
+    )
     moves = min(MOST_MOVES, MOVES * len(copies) // len(keys))
     cost, found = anneal_copies(
-        starts, holders, parts, np.bincount(orbit), copies, widths, costs, moves, *hot_cold, random.getrandbits(30)
+        starts,
+        holders,
+        parts,
+        np.bincount(orbit),
+        copies,
+        widths,
+        costs,
+        moves,
+        *hot_cold,
+        random.getrandbits(30),
     )
     return float(cost), found
 
 
-def _orbits(words: str, random: Random) -> IntArray:
+def _orbits(words: str, random: Random) -> Integers:
     """The number of the orbit of each point under a random collineation of small period."""
     m, q, _ = map(int, words.split(" ")[1:])
     images = np.array(random_element(projective_maps(m, q, random), random))
@@ -167,8 +188,9 @@ def _orbits(words: str, random: Random) -> IntArray:
     return np.unique(orbit, return_inverse=True)[1]
 
 
-def _united(sizes: IntArray, v: int, points: int, random: Random) -> IntArray | None:
-    """As many copies of each orbit, but one more for random ones, v points in all; None when they do not add up."""
+def _united(sizes: Integers, v: int, points: int, random: Random) -> Integers | None:
+    """As many copies of each orbit, but one more for random ones, v points in all; None when they
+    do not add up."""
     few, more = divmod(v, points)
     copies = np.full(len(sizes), few)
     for i in random.sample(range(len(sizes)), len(sizes)):
@@ -178,8 +200,9 @@ def _united(sizes: IntArray, v: int, points: int, random: Random) -> IntArray | 
     return None if more else copies
 
 
-def _start(flats: Sequence[frozenset[int]], points: int, v: int, random: Random) -> IntArray:
-    """As many copies of each point, but one more, or one less, for a union of intersections of flats.
+def _start(flats: Sequence[frozenset[int]], points: int, v: int, random: Random) -> Integers:
+    """As many copies of each point, but one more, or one less, for a union of intersections of
+    flats.
 
     Such sets meet all blocks alike, which local search from random sets does not find.
     """

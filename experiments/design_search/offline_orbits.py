@@ -15,7 +15,8 @@ STEPS = 1000
 
 
 def search_orbits(cells: Iterable[Cell], groups: int, seed: int) -> Iterator[Shipped]:
-    """Designs smaller than those of the table, as they are found, from so many random groups for each number of points.
+    """Designs smaller than those of the table, as they are found, from so many random groups for
+    each number of points.
 
     Affine and projective lines are tried first.
     """
@@ -25,7 +26,9 @@ def search_orbits(cells: Iterable[Cell], groups: int, seed: int) -> Iterator[Shi
         for group in chain(whole_groups(v), (random_subgroup(v, random) for _ in range(groups))):
             for cell in [cell for cell in sizes if cell[0] == v and sizes[cell] > goal(*cell)]:
                 _, k, t = cell
-                found = orbit_cover(group, k, t, below=sizes[cell], steps=STEPS, seed=random.getrandbits(30))
+                found = orbit_cover(
+                    group, k, t, below=sizes[cell], steps=STEPS, seed=random.getrandbits(30)
+                )
                 if found is not None:
                     sizes[cell] = found.size
                     yield found

@@ -1,4 +1,5 @@
-"""Groups of permutations under which good designs are found: affine, projective, Mathieu and wreath products.
+"""Groups of permutations under which good designs are found: affine, projective, Mathieu and wreath
+products.
 
 Each is told by generators: of each the images of the points 0, 1, 2, ...
 """
@@ -12,7 +13,7 @@ import numpy as np
 from margin.designs.geometry.geometry import combine, normalised
 from margin.designs.gf import field, prime_power
 from margin.designs.groups import Permutations
-from margin.designs.subsets import IntArray
+from margin.designs.types import Integers
 
 Images = tuple[int, ...]
 
@@ -23,14 +24,16 @@ MOST_ADDED = 3  # points that a group leaves fixed
 
 
 def affine_line(q: int, step: int) -> list[Images]:
-    """x -> a x + b over GF(q), for the powers a of g**step, where g generates the non-zero elements."""
+    """x -> a x + b over GF(q), for the powers a of g**step, where g generates the non-zero
+    elements."""
     f = field(q)
     shifts = [tuple(f.add[:, f.p**i].tolist()) for i in range(f.degree)]
     return [*shifts, tuple(f.multiply[:, f.powers[step % (q - 1)]].tolist())]
 
 
 def projective_line(q: int, step: int) -> list[Images]:
-    """The same maps of the line with one more point, the last, and x -> -1 / x: PGL(2, q), or PSL(2, q) for step 2."""
+    """The same maps of the line with one more point, the last, and x -> -1 / x: PGL(2, q), or
+    PSL(2, q) for step 2."""
     f = field(q)
     minus = np.argmax(f.add == 0, axis=1)
     inverse = np.zeros(q, np.int64)
@@ -71,14 +74,17 @@ def _collineation(m: int, q: int, random: Random) -> Images:
     index = np.zeros(q ** (m + 1), np.int64)
     index[points @ places] = np.arange(len(points))
     while True:
-        rows = combine(f, points, np.array([[random.randrange(q) for _ in range(m + 1)] for _ in range(m + 1)]))
+        rows = combine(
+            f, points, np.array([[random.randrange(q) for _ in range(m + 1)] for _ in range(m + 1)])
+        )
         if rows.any(axis=1).all():
             first = np.take_along_axis(rows, np.argmax(rows > 0, axis=1)[:, None], axis=1)
             return tuple(index[f.multiply[rows, inverse[first]] @ places].tolist())
 
 
 def mathieu_group() -> list[Images]:
-    """M24 on 24 points (J. Conway, N. Sloane, Sphere Packings, Lattices and Groups, 3rd ed. 1999, chapter 10)."""
+    """M24 on 24 points (J. Conway, N. Sloane, Sphere Packings, Lattices and Groups, 3rd ed. 1999,
+    chapter 10)."""
     residues = {x * x % 23 for x in range(1, 23)}
     ninth = pow(9, -1, 23)
     cubes = tuple(pow(x, 3, 23) * (ninth if x in residues else 9) % 23 for x in range(23))
@@ -91,7 +97,11 @@ def wreath_product(a: int, b: int) -> list[Images]:
     rotation = tuple((x + 1) % a if x < a else x for x in points)
     exchange = tuple(1 - x if x < 2 <= a else x for x in points)
     rows = tuple((x + a) % (a * b) for x in points)
-    two_rows = tuple(x + a if x < a else x - a if x < 2 * a <= a * b else x for x in points) if b > 1 else rows
+    two_rows = (
+        tuple(x + a if x < a else x - a if x < 2 * a <= a * b else x for x in points)
+        if b > 1
+        else rows
+    )
     return [rotation, exchange, rows, two_rows]
 
 
@@ -110,7 +120,9 @@ def random_subgroup(v: int, random: Random) -> Permutations:
     families = list(_large_groups(v))
     while True:
         generators = random.choice(families)
-        elements = [random_element(generators, random) for _ in range(random.choice((1, 1, 2, 2, 2, 3)))]
+        elements = [
+            random_element(generators, random) for _ in range(random.choice((1, 1, 2, 2, 2, 3)))
+        ]
         if FEWEST <= len(_closure(elements)) <= MOST:
             return Permutations(generators=_with_fixed(elements, v))
 
@@ -149,7 +161,7 @@ def _product(first: Images, second: Images) -> Images:
 
 
 def _period(images: Images) -> int:
-    array: IntArray = np.array(images)
+    array: Integers = np.array(images)
     lengths = []
     for start in range(len(array)):
         length, at = 1, array[start]

@@ -1,10 +1,11 @@
-"""The compiled loops of covers made of whole orbits; numba is needed, so this is imported only when used."""
+"""The compiled loops of covers made of whole orbits; numba is needed, so this is imported only when
+used."""
 
 from typing import Any
 
 import numpy as np
 
-from margin.designs.subsets import IntArray
+from margin.designs.types import Integers
 from margin.solvers.compiled import compiled_in_order
 
 STACK = 2_000_000  # the largest orbit that is followed
@@ -13,7 +14,7 @@ NO_COVER = 1 << 60  # the cost before there is a cover
 
 
 @compiled_in_order
-def _rank(mask: int, binomials: IntArray) -> int:
+def _rank(mask: int, binomials: Integers) -> int:
     """The place of a set of points in colexicographic order."""
     rank, size, point = 0, 0, 0
     while mask:
@@ -26,7 +27,7 @@ def _rank(mask: int, binomials: IntArray) -> int:
 
 
 @compiled_in_order
-def set_orbits(generators: IntArray, k: int, binomials: IntArray, largest: int) -> Any:
+def set_orbits(generators: Integers, k: int, binomials: Integers, largest: int) -> Any:
     """The orbits of the k-subsets under the group that permutations generate.
 
     Parameters
@@ -40,8 +41,8 @@ def set_orbits(generators: IntArray, k: int, binomials: IntArray, largest: int) 
     Returns
     -------
     (numbers, leaders, sizes)
-        The number of the orbit of each k-subset, -1 if it is not listed, shape (comb(v, k),); of each orbit a set, as
-        the digits of an int, and its size.
+        The number of the orbit of each k-subset, -1 if it is not listed, shape (comb(v, k),); of
+        each orbit a set, as the digits of an int, and its size.
     """
     v = generators.shape[1]
     numbers = np.full(binomials[v, k], -2, np.int32)
@@ -85,7 +86,9 @@ def set_orbits(generators: IntArray, k: int, binomials: IntArray, largest: int) 
 
 
 @compiled_in_order
-def held_orbits(leaders: IntArray, k: int, t: int, numbers: IntArray, subsets: IntArray, binomials: IntArray) -> Any:
+def held_orbits(
+    leaders: Integers, k: int, t: int, numbers: Integers, subsets: Integers, binomials: Integers
+) -> Any:
     """Which orbits of t-subsets the sets of each orbit of k-subsets hold.
 
     Returns
@@ -118,11 +121,14 @@ def held_orbits(leaders: IntArray, k: int, t: int, numbers: IntArray, subsets: I
 
 
 @compiled_in_order
-def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, steps: int, seed: int) -> Any:
+def light_cover(
+    starts: Integers, held: Integers, costs: Integers, rows: int, steps: int, seed: int
+) -> Any:
     """Columns of little cost that hold every row, by local search with weights on the rows.
 
-    Columns are removed, the least useful first, until one more could make a cover that costs less than the best; then
-    one or more are added, for rows that are missing, as the cost allows. Rows that stay missing gain weight.
+    Columns are removed, the least useful first, until one more could make a cover that costs less
+    than the best; then one or more are added, for rows that are missing, as the cost allows. Rows
+    that stay missing gain weight.
 
     Parameters
     ----------
@@ -137,8 +143,8 @@ def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, st
 
     References
     ----------
-    C. Gao, X. Yao, T. Weise, J. Li, An efficient local search heuristic with row weighting for the unicost set covering
-    problem, European J. Oper. Res. 246 (2015), 750-761.
+    C. Gao, X. Yao, T. Weise, J. Li, An efficient local search heuristic with row weighting for the
+    unicost set covering problem, European J. Oper. Res. 246 (2015), 750-761.
     """
     np.random.seed(seed)
     columns = len(costs)
@@ -150,7 +156,10 @@ def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, st
     counts = np.zeros(rows, np.int64)  # chosen columns that hold a row
     chosen = np.empty(columns, np.int64)
     moved = np.full(columns, -2, np.int64)  # the step in which a column was added or removed
-    missing, places = np.arange(rows), np.arange(rows)  # the rows that are missing come first; where each row stands
+    missing, places = (
+        np.arange(rows),
+        np.arange(rows),
+    )  # the rows that are missing come first; where each row stands
     size, left, cost = 0, rows, 0
     best, best_columns = NO_COVER, np.empty(0, np.int64)
     for step in range(steps):
@@ -158,7 +167,9 @@ def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, st
             best, best_columns = cost, chosen[:size].copy()
         removed = 0
         while size > 0 and (left == 0 or cost >= best - 1 or removed == 0):
-            at = _least_useful(starts, held, costs, weights, counts, chosen[:size], moved, step if left > 0 else -1)
+            at = _least_useful(
+                starts, held, costs, weights, counts, chosen[:size], moved, step if left > 0 else -1
+            )
             column = chosen[at]
             size, removed = size - 1, removed + 1
             chosen[at] = chosen[size]
@@ -172,7 +183,9 @@ def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, st
         while left > 0:
             row = missing[np.random.randint(left)]
             within = holders[first[row] : first[row + 1]]
-            column = _most_useful(starts, held, costs, weights, counts, within, moved, step, best - cost)
+            column = _most_useful(
+                starts, held, costs, weights, counts, within, moved, step, best - cost
+            )
             if column < 0:
                 break
             chosen[size] = column
@@ -185,7 +198,9 @@ def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, st
                     left -= 1
                     last = missing[left]
                     missing[places[row]], places[last] = last, places[row]
-            if best < NO_COVER and np.random.random() < 0.5:  # always one, and the number of columns could not grow
+            if (
+                best < NO_COVER and np.random.random() < 0.5
+            ):  # always one, and the number of columns could not grow
                 break
         for row in missing[:left]:
             weights[row] += 1
@@ -193,7 +208,7 @@ def light_cover(starts: IntArray, held: IntArray, costs: IntArray, rows: int, st
 
 
 @compiled_in_order
-def _holders(starts: IntArray, held: IntArray, rows: int) -> Any:
+def _holders(starts: Integers, held: Integers, rows: int) -> Any:
     """The columns that hold row i are ``holders[first[i]:first[i + 1]]``."""
     first = np.zeros(rows + 1, np.int64)
     for row in held:
@@ -210,16 +225,17 @@ def _holders(starts: IntArray, held: IntArray, rows: int) -> Any:
 
 @compiled_in_order
 def _least_useful(
-    starts: IntArray,
-    held: IntArray,
-    costs: IntArray,
-    weights: IntArray,
-    counts: IntArray,
-    chosen: IntArray,
-    moved: IntArray,
+    starts: Integers,
+    held: Integers,
+    costs: Integers,
+    weights: Integers,
+    counts: Integers,
+    chosen: Integers,
+    moved: Integers,
     step: int,
 ) -> int:
-    """The place among the chosen of the column that holds the least weight alone, for its cost; the oldest of equals.
+    """The place among the chosen of the column that holds the least weight alone, for its cost; the
+    oldest of equals.
 
     One that was added in the step before this one stays, if there are others.
     """
@@ -240,17 +256,18 @@ def _least_useful(
 
 @compiled_in_order
 def _most_useful(
-    starts: IntArray,
-    held: IntArray,
-    costs: IntArray,
-    weights: IntArray,
-    counts: IntArray,
-    within: IntArray,
-    moved: IntArray,
+    starts: Integers,
+    held: Integers,
+    costs: Integers,
+    weights: Integers,
+    counts: Integers,
+    within: Integers,
+    moved: Integers,
     step: int,
     limit: int,
 ) -> int:
-    """Of some columns, or a sample, the one of cost below the limit that adds the most weight for it; -1 if none can.
+    """Of some columns, or a sample, the one of cost below the limit that adds the most weight for
+    it; -1 if none can.
 
     What was moved in this step stays as it is.
     """

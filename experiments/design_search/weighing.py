@@ -5,19 +5,19 @@ from typing import Any
 
 import numpy as np
 
-from margin.designs.subsets import FloatArray, IntArray
+from margin.designs.types import Floats, Integers
 from margin.solvers.compiled import compiled_in_order
 
 
 @compiled_in_order
 def anneal_copies(
-    starts: IntArray,
-    holders: IntArray,
-    parts: IntArray,
-    sizes: IntArray,
-    copies: IntArray,
-    widths: IntArray,
-    costs: FloatArray,
+    starts: Integers,
+    holders: Integers,
+    parts: Integers,
+    sizes: Integers,
+    copies: Integers,
+    widths: Integers,
+    costs: Floats,
     moves: int,
     hot: float,
     cold: float,
@@ -28,7 +28,8 @@ def anneal_copies(
     Parameters
     ----------
     starts, holders, parts : array
-        The blocks that meet orbit i are ``holders[starts[i]:starts[i + 1]]``, in so many points as `parts` tells.
+        The blocks that meet orbit i are ``holders[starts[i]:starts[i + 1]]``, in so many points as
+        `parts` tells.
     sizes : array, shape (orbits,)
         Points of each orbit.
     copies : array, shape (orbits,)

@@ -1,7 +1,9 @@
-"""AIM (McKenna, Mullins, Sheldon and Miklau, VLDB 2022) on mbi 2.0, written from their Algorithm 2. zCDP.
+"""AIM (McKenna, Mullins, Sheldon and Miklau, VLDB 2022) on mbi 2.0, written from their Algorithm 2.
+zCDP.
 
-Options: `ways`, the workload is all marginals of that many attributes; `rounds`, how many rounds an attribute there may
-be at most (the paper: 16); `megabytes`, the largest junction tree (the paper: 80).
+Options: `ways`, the workload is all marginals of that many attributes; `rounds`, how many rounds an
+attribute there may be at most (the paper: 16); `megabytes`, the largest junction tree (the paper:
+80).
 """
 
 import itertools
@@ -17,12 +19,16 @@ ALPHA = 0.9
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """Measure all single attributes, then in each round the worst answered marginal; halve the noise where it tells."""
+    """Measure all single attributes, then in each round the worst answered marginal; halve the
+    noise where it tells."""
     attributes, rho = range(len(task.sizes)), task.amount
     workload = list(itertools.combinations(attributes, task.options["ways"]))
     weights = _weights(workload)
     rounds = task.options["rounds"] * len(attributes)
-    sigma, epsilon = math.sqrt(rounds / (2 * ALPHA * rho)), math.sqrt(8 * (1 - ALPHA) * rho / rounds)
+    sigma, epsilon = (
+        math.sqrt(rounds / (2 * ALPHA * rho)),
+        math.sqrt(8 * (1 - ALPHA) * rho / rounds),
+    )
     fitted, used, number, last = Fitted(task), 0.0, 0, False
     truths = {axes: task.counts(axes) for axes in weights}
     for axis in attributes:
@@ -33,12 +39,16 @@ def release(task: Task) -> Callable[[Axes], Table]:
         if rho - used < 2 * (1 / (2 * sigma**2) + epsilon**2 / 8):
             left, last = rho - used, True
             sigma, epsilon = math.sqrt(1 / (2 * ALPHA * left)), math.sqrt(8 * (1 - ALPHA) * left)
-        limit = task.options["megabytes"] * min(1.0, (used + 1 / (2 * sigma**2) + epsilon**2 / 8) / rho)
+        limit = task.options["megabytes"] * min(
+            1.0, (used + 1 / (2 * sigma**2) + epsilon**2 / 8) / rho
+        )
         axes = _worst(task, fitted, weights, truths, sigma, epsilon, limit)
         before = fitted.answer(axes)
         used += epsilon**2 / 8 + _measure(task, fitted, axes, sigma)
         fitted.fit()
-        if np.abs(fitted.answer(axes) - before).sum() <= math.sqrt(2 / math.pi) * sigma * task.cells(axes):
+        if np.abs(fitted.answer(axes) - before).sum() <= math.sqrt(
+            2 / math.pi
+        ) * sigma * task.cells(axes):
             sigma, epsilon = sigma / 2, 2 * epsilon
         task.note(rounds=number, spent=used / rho, megabytes=fitted.megabytes())
     return fitted.answer
@@ -47,7 +57,10 @@ def release(task: Task) -> Callable[[Axes], Table]:
 def _weights(workload: list[Axes]) -> dict[Axes, float]:
     """All subsets of the workload, each with how much of the workload it overlaps."""
     subsets = {
-        some for axes in workload for size in range(1, len(axes) + 1) for some in itertools.combinations(axes, size)
+        some
+        for axes in workload
+        for size in range(1, len(axes) + 1)
+        for some in itertools.combinations(axes, size)
     }
     sets = np.zeros((len(workload), 1 + max(map(max, workload))))
     for place, axes in enumerate(workload):
@@ -72,16 +85,21 @@ def _worst(
     epsilon: float,
     limit: float,
 ) -> Axes:
-    """The exponential mechanism on the weighted L1 error less the noise to expect, among what the model can hold."""
+    """The exponential mechanism on the weighted L1 error less the noise to expect, among what the
+    model can hold."""
     held = [set(clique) for clique in fitted.cliques]
     fits = [
         axes
         for axes in weights
-        if any(set(fitted.clique(axes)) <= clique for clique in held) or fitted.megabytes(axes) <= limit
+        if any(set(fitted.clique(axes)) <= clique for clique in held)
+        or fitted.megabytes(axes) <= limit
     ]
     scores = [
         weights[axes]
-        * (np.abs(truths[axes] - fitted.answer(axes)).sum() - math.sqrt(2 / math.pi) * sigma * truths[axes].size)
+        * (
+            np.abs(truths[axes] - fitted.answer(axes)).sum()
+            - math.sqrt(2 / math.pi) * sigma * truths[axes].size
+        )
         for axes in fits
     ]
     return fits[task.pick(np.array(scores) / max(weights[axes] for axes in fits), epsilon)]

@@ -25,8 +25,9 @@ _BLOCK, _PATIENCE = 50, 8
 class Fitted:
     """A growing list of noisy tables, and the maximum-entropy model that fits them best.
 
-    `answer` gives what `MarkovRandomField.project` gives, from the same potentials: by beliefs on the junction tree in
-    numpy. mbi compiles a new programme for each set of attributes, which takes it 0.3 to 1.5 seconds a set.
+    `answer` gives what `MarkovRandomField.project` gives, from the same potentials: by beliefs on
+    the junction tree in numpy. mbi compiles a new programme for each set of attributes, which takes
+    it 0.3 to 1.5 seconds a set.
     """
 
     def __init__(self, task: Task, iterations: int = 1000) -> None:
@@ -39,7 +40,9 @@ class Fitted:
         return tuple(self._names[axis] for axis in axes)
 
     def add(self, axes: Axes, noisy: Table, deviation: float) -> None:
-        self.measurements.append(mbi.LinearMeasurement(noisy.ravel(), self.clique(axes), stddev=deviation))
+        self.measurements.append(
+            mbi.LinearMeasurement(noisy.ravel(), self.clique(axes), stddev=deviation)
+        )
 
     @property
     def cliques(self) -> list[Clique]:
@@ -65,19 +68,22 @@ class Fitted:
         for left, right in edges:
             shared = tuple(sorted(set(left) & set(right)))
             below = opt_einsum.contract(self._beliefs[left], left, shared)
-            factors.append((shared, np.divide(1.0, below, out=np.zeros_like(below), where=below > 0)))
+            factors.append(
+                (shared, np.divide(1.0, below, out=np.zeros_like(below), where=below > 0))
+            )
         operands = list(itertools.chain.from_iterable((table, clique) for clique, table in factors))
         table = opt_einsum.contract(*operands, self.clique(axes))
         return np.asarray(table) * float(self._model.total)
 
 
 def approximate(fitted: Fitted, iterations: int) -> tuple[Any, float, int]:
-    """Pseudo-marginals of the measured tables by convex belief propagation, the number of rows, and iterations used.
+    """Pseudo-marginals of the measured tables by convex belief propagation, the number of rows, and
+    iterations used.
 
-    `ApproxMirrorDescent` has one step for the whole run. Where we looked, one sixteen times as long as the one that is
-    sure to converge did so too, in fewer iterations, and one 64 times as long did not. These are its iterations, with a
-    step that grows while the loss falls, and shrinks, from the best so far, where it does not. It ends where neither
-    helps.
+    `ApproxMirrorDescent` has one step for the whole run. Where we looked, one sixteen times as long
+    as the one that is sure to converge did so too, in fewer iterations, and one 64 times as long
+    did not. These are its iterations, with a step that grows while the loss falls, and shrinks,
+    from the best so far, where it does not. It ends where neither helps.
     """
     loss = marginal_loss.from_linear_measurements(fitted.measurements, fitted.domain)
     total = estimation.minimum_variance_unbiased_total(fitted.measurements)
@@ -107,14 +113,22 @@ def approximate(fitted: Fitted, iterations: int) -> tuple[Any, float, int]:
     return best[1], total, used
 
 
-def _calibrated(model: Any) -> tuple[list[Clique], list[tuple[Clique, Clique]], dict[Clique, Table]]:
-    """The junction tree's nodes, its edges and the probabilities of each node: two passes of sums and products."""
+def _calibrated(
+    model: Any,
+) -> tuple[list[Clique], list[tuple[Clique, Clique]], dict[Clique, Table]]:
+    """The junction tree's nodes, its edges and the probabilities of each node: two passes of sums
+    and products."""
     domain = model.domain
     tree, _ = junction_tree.make_junction_tree(domain, list(model.cliques))
     logs = {node: np.zeros(domain.project(node).shape) for node in tree.nodes}
     for clique in model.cliques:
-        home = min((node for node in tree.nodes if set(clique) <= set(node)), key=lambda node: logs[node].size)
-        logs[home] = logs[home] + _spread(np.asarray(model.potentials[clique].values), tuple(clique), home)
+        home = min(
+            (node for node in tree.nodes if set(clique) <= set(node)),
+            key=lambda node: logs[node].size,
+        )
+        logs[home] = logs[home] + _spread(
+            np.asarray(model.potentials[clique].values), tuple(clique), home
+        )
     for roots in nx.connected_components(tree):
         order = list(nx.dfs_edges(tree, min(roots)))
         messages = {}
@@ -148,7 +162,8 @@ def _summed(log: Table, node: Clique, other: Clique) -> tuple[Table, Clique]:
 def _needed(
     asked: set[str], nodes: Sequence[Clique], edges: Sequence[tuple[Clique, Clique]]
 ) -> tuple[list[Clique], list[tuple[Clique, Clique]]]:
-    """The part of the tree that a marginal depends on: leaves that add nothing asked for are cut off in turn."""
+    """The part of the tree that a marginal depends on: leaves that add nothing asked for are cut
+    off in turn."""
     whole = [node for node in nodes if asked <= set(node)]
     if whole:
         return [min(whole, key=len)], []

@@ -1,7 +1,7 @@
 """MST (McKenna, Miklau and Sheldon, JPC 2021) on mbi 2.0, written from their section 4. zCDP.
 
-A third of the budget measures all single attributes, a third chooses a tree of pairs, a third measures its edges. The
-merging of rare values, which makes the model smaller, is left out.
+A third of the budget measures all single attributes, a third chooses a tree of pairs, a third
+measures its edges. The merging of rare values, which makes the model smaller, is left out.
 """
 
 import math
@@ -14,7 +14,8 @@ from task import Axes, Table, Task, main
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """Single attributes; edges, by the exponential mechanism among those that join two parts; their tables."""
+    """Single attributes; edges, by the exponential mechanism among those that join two parts; their
+    tables."""
     attributes = range(len(task.sizes))
     fitted = Fitted(task, iterations=5000)
     for axis in attributes:

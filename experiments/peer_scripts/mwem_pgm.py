@@ -1,7 +1,7 @@
 """MWEM+PGM (McKenna, Sheldon and Miklau, ICML 2019) on mbi 2.0. Pure epsilon or zCDP.
 
-As many rounds as attributes; each chooses the pair that the model answers worst, and measures it. `megabytes`: the
-largest junction tree.
+As many rounds as attributes; each chooses the pair that the model answers worst, and measures it.
+`megabytes`: the largest junction tree.
 """
 
 import math
@@ -21,12 +21,18 @@ def release(task: Task) -> Callable[[Axes], Table]:
     fitted = Fitted(task)
     fitted.add((0,), *task.noisy((0,), 1 / rounds))  # a first table, for the number of rows
     fitted.fit()
-    epsilon = (1 - ALPHA) * task.amount / rounds if task.pure else math.sqrt(8 * (1 - ALPHA) * task.amount / rounds)
+    epsilon = (
+        (1 - ALPHA) * task.amount / rounds
+        if task.pure
+        else math.sqrt(8 * (1 - ALPHA) * task.amount / rounds)
+    )
     truths = {axes: task.counts(axes) for axes in pairs(task)}
     for number in range(1, rounds):
         limit = task.options["megabytes"] * number / (rounds - 1)
         fits = [axes for axes in truths if fitted.megabytes(axes) <= limit]
-        scores = [np.abs(truths[axes] - fitted.answer(axes)).sum() - task.cells(axes) for axes in fits]
+        scores = [
+            np.abs(truths[axes] - fitted.answer(axes)).sum() - task.cells(axes) for axes in fits
+        ]
         axes = fits[task.pick(np.array(scores), epsilon)]
         fitted.add(axes, *task.noisy(axes, ALPHA / rounds))
         fitted.fit()

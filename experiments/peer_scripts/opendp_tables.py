@@ -1,11 +1,14 @@
-"""OpenDP 0.16's contingency tables, which fit with mbi 1.1, asked through `project`. Pure epsilon or zCDP.
+"""OpenDP 0.16's contingency tables, which fit with mbi 1.1, asked through `project`. Pure epsilon
+or zCDP.
 
-Options: `algorithm`, "AIM" (its workload: all triples), "MST", or "Fixed", here a chain of pairs in the order of the
-attributes; `oneway`, the share that measures single attributes (OpenDP's own is a half); `rounds` of AIM, an attribute.
-OpenDP adds a place for missing values to each attribute, which is left out of the answers.
+Options: `algorithm`, "AIM" (its workload: all triples), "MST", or "Fixed", here a chain of pairs in
+the order of the attributes; `oneway`, the share that measures single attributes (OpenDP's own is a
+half); `rounds` of AIM, an attribute. OpenDP adds a place for missing values to each attribute,
+which is left out of the answers.
 
-Its budgets are floating-point numbers whose parts, rounded up, may sum to more than the whole, which it then refuses.
-So the context gets a thousandth more than the query spends, and each of MST's choices a trillionth less than its share.
+Its budgets are floating-point numbers whose parts, rounded up, may sum to more than the whole,
+which it then refuses. So the context gets a thousandth more than the query spends, and each of
+MST's choices a trillionth less than its share.
 """
 
 from collections.abc import Callable
@@ -27,14 +30,19 @@ def release(task: Task) -> Callable[[Axes], Table]:
         "AIM": lambda: dp.mbi.AIM(queries=3, rounds=_rounds(task), **shares),
         "MST": lambda: dp.mbi.MST(**shares),
         "Fixed": lambda: dp.mbi.Fixed(
-            queries=[dp.mbi.Count(pair) for pair in zip(task.attributes[:-1], task.attributes[1:], strict=True)]
+            queries=[
+                dp.mbi.Count(pair)
+                for pair in zip(task.attributes[:-1], task.attributes[1:], strict=True)
+            ]
         ),
     }[task.options["algorithm"]]()
     spend = {"epsilon" if task.pure else "rho": task.amount}
     allowed = {name: amount * 1.001 for name, amount in spend.items()}
     columns = {name: task.rows[:, axis] for axis, name in enumerate(task.attributes)}
     context = dp.Context.compositor(
-        data=pl.LazyFrame(columns), privacy_unit=dp.unit_of(contributions=1), privacy_loss=dp.loss_of(**allowed)
+        data=pl.LazyFrame(columns),
+        privacy_unit=dp.unit_of(contributions=1),
+        privacy_loss=dp.loss_of(**allowed),
     )
     keys = {name: list(range(size)) for name, size in zip(task.attributes, task.sizes, strict=True)}
     table = context.query(**spend).contingency_table(keys=keys, algorithm=algorithm).release()

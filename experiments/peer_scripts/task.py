@@ -1,8 +1,9 @@
 """A cell as a peer gets it, from a folder, and its results, which go back there. Needs numpy only.
 
-`task.json` holds what is public (domain, budget, queries, seed, options) and `rows.npy` the table, as integer codes.
-The answers are scored here, by the same few lines for every system: six-way tables of mixed domains would fill a disk.
-`result.json` is written after each size of query, so that a peer stopped by the clock leaves what it had done.
+`task.json` holds what is public (domain, budget, queries, seed, options) and `rows.npy` the table,
+as integer codes. The answers are scored here, by the same few lines for every system: six-way
+tables of mixed domains would fill a disk. `result.json` is written after each size of query, so
+that a peer stopped by the clock leaves what it had done.
 """
 
 import json
@@ -33,7 +34,8 @@ class Task:
     rows
         Codes, shape (rows, attributes).
     pure, amount
-        Whether the budget is pure epsilon or zCDP's rho, and how much there is. One row is added or removed.
+        Whether the budget is pure epsilon or zCDP's rho, and how much there is. One row is added or
+        removed.
     queries
         By the number of attributes, the axes of each query, rising.
     options
@@ -57,7 +59,9 @@ class Task:
     @classmethod
     def read(cls, folder: Path) -> "Task":
         """The task of a folder."""
-        return cls.of(json.loads((folder / "task.json").read_text()), np.load(folder / "rows.npy"), folder)
+        return cls.of(
+            json.loads((folder / "task.json").read_text()), np.load(folder / "rows.npy"), folder
+        )
 
     @classmethod
     def of(cls, public: dict[str, Any], rows: NDArray[np.integer], folder: Path) -> "Task":
@@ -69,7 +73,9 @@ class Task:
             rows=rows.astype(np.int64),
             pure=public["pure"],
             amount=public["amount"],
-            queries={int(k): [tuple(axes) for axes in some] for k, some in public["queries"].items()},
+            queries={
+                int(k): [tuple(axes) for axes in some] for k, some in public["queries"].items()
+            },
             options=public["options"],
             limit=public["limit"],
             rng=np.random.default_rng(public["seed"]),
@@ -90,9 +96,11 @@ class Task:
         return float(np.linalg.norm(answer - self.counts(axes)) / len(self.rows))
 
     def noisy(self, axes: Axes, share: float) -> tuple[Table, float]:
-        """The table of some attributes, measured with a share of the budget, and its noise's standard deviation.
+        """The table of some attributes, measured with a share of the budget, and its noise's
+        standard deviation.
 
-        Gaussian noise of variance 1 / (2 rho) under zCDP, Laplace noise of scale 1 / epsilon otherwise.
+        Gaussian noise of variance 1 / (2 rho) under zCDP, Laplace noise of scale 1 / epsilon
+        otherwise.
         """
         true = self.counts(axes)
         if self.pure:
@@ -117,14 +125,18 @@ class Task:
 
 
 def _stop_after(seconds: float | None) -> None:
-    """Have this process ended by SIGXCPU, without a core file, when it has spent so much of the processor."""
+    """Have this process ended by SIGXCPU, without a core file, when it has spent so much of the
+    processor."""
     if seconds is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (math.ceil(seconds), resource.getrlimit(resource.RLIMIT_CPU)[1])
+        )
 
 
 def main(release: Callable[[Task], Callable[[Axes], Table]]) -> None:
-    """Release the table of the folder that the command line names, answer the queries; CPU seconds of all threads."""
+    """Release the table of the folder that the command line names, answer the queries; CPU seconds
+    of all threads."""
     task = Task.read(Path(sys.argv[1]))
     _stop_after(task.limit)
     started = time.process_time()

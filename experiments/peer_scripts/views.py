@@ -1,8 +1,8 @@
 """mbi 2.0's own estimators on given views, measured with equal shares of the budget.
 
-Options: `views`, lists of axes; `megabytes`, the largest junction tree; `approximate`, whether by convex belief
-propagation: it fits any views but answers nothing beyond them, so that the fitted tables are handed back; `iterations`
-of either, at most.
+Options: `views`, lists of axes; `megabytes`, the largest junction tree; `approximate`, whether by
+convex belief propagation: it fits any views but answers nothing beyond them, so that the fitted
+tables are handed back; `iterations` of either, at most.
 """
 
 from collections.abc import Callable

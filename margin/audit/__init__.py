@@ -1,15 +1,18 @@
 """`audit`: does a mechanism keep to its budget? Three layers, for a user's own class as for ours.
 
-Grey box: the mechanism is run through the gate on a table, and again on a neighbour with the same noisy answers. It
-must ask the same, the true answers must differ by no more than was declared, the noise must cost no more than the
-charges, and what it lets out must be equal bit by bit. What it proves, it proves for the pairs that were tried.
+Grey box: the mechanism is run through the gate on a table, and again on a neighbour with the same
+noisy answers. It must ask the same, the true answers must differ by no more than was declared, the
+noise must cost no more than the charges, and what it lets out must be equal bit by bit. What it
+proves, it proves for the pairs that were tried.
 
 Law: each answer is drawn many times more, and the draws are compared with the declared law.
 
-Black box: the mechanism is run many times on both tables, and an event is sought that is more probable on one than the
-budget allows. It sees only large errors (not 20 % too little noise), but it sees them whatever the mechanism does.
+Black box: the mechanism is run many times on both tables, and an event is sought that is more
+probable on one than the budget allows. It sees only large errors (not 20 % too little noise), but
+it sees them whatever the mechanism does.
 
-The audit computes distances, costs and distribution functions itself, and asks nothing of the code that it audits.
+The audit computes distances, costs and distribution functions itself, and asks nothing of the code
+that it audits.
 """
 
 import contextlib
@@ -57,7 +60,8 @@ class Audit:
     runs
         How many runs of the black box were made on each table.
     findings
-        What is wrong, in words; empty when nothing was found, which proves nothing beyond the pairs tried.
+        What is wrong, in words; empty when nothing was found, which proves nothing beyond the pairs
+        tried.
     alpha
         The chance at most that the black box finds something about a correct mechanism.
     """
@@ -95,8 +99,8 @@ def audit(
     domain, budget, workload
         What it is run with.
     pairs
-        Neighbouring tables: of codes, or anything else that `release` reads, such as data frames and paths of files.
-        Or how many tables of codes to make up.
+        Neighbouring tables: of codes, or anything else that `release` reads, such as data frames
+        and paths of files. Or how many tables of codes to make up.
     runs
         For the black box, on each of two tables of the first few pairs; none when zero.
     alpha
@@ -104,10 +108,11 @@ def audit(
     seed
         For the made-up tables and the noise.
     output
-        For the black box: the numbers in what `run` returns, always as many; by default the tables of the views.
+        For the black box: the numbers in what `run` returns, always as many; by default the tables
+        of the views.
     unit
-        The column that says whose a row is, as of `release`: at most `budget.rows_per_person` rows of each are counted,
-        and neighbours differ in all rows of one.
+        The column that says whose a row is, as of `release`: at most `budget.rows_per_person` rows
+        of each are counted, and neighbours differ in all rows of one.
 
     Returns
     -------
@@ -138,10 +143,13 @@ def audit(
         source = CodesSource(data) if isinstance(data, np.ndarray) else open_source(data)
         return source if unit is None else bound(source, unit, budget.rows_per_person, _KEY)
 
-    # Libraries that are loaded or compiled on first use leave files: once before anything is compared.
+    # Libraries that are loaded or compiled on first use leave files: once before anything is
+    # compared.
     for table, _ in tables[:1]:
         with contextlib.suppress(Violation):
-            first_use = Private(opened(table), domain=domain, budget=budget, entropy=SeededEntropy(seed))
+            first_use = Private(
+                opened(table), domain=domain, budget=budget, entropy=SeededEntropy(seed)
+            )
             outcome(mechanism, first_use, workload)
     for first, second in tables:
         try:
@@ -151,7 +159,9 @@ def audit(
     looks = 0 if findings else min(len(tables), _LOOKS)
     full = isinstance(pairs, int)
     for number in range(looks):
-        data = _full(domain) if full and number % 2 else tables[number % len(tables)][number // 2 % 2]
+        data = (
+            _full(domain) if full and number % 2 else tables[number % len(tables)][number // 2 % 2]
+        )
         try:
             observed(mechanism, opened(data), **run)
         except Violation as violation:
@@ -163,15 +173,22 @@ def audit(
         for pair in chosen:
             first, second = (sample.many(opened(data), runs) for data in pair)
             findings.append(too_different(first, second, claim_of(budget), alpha / len(chosen)))
-    return Audit(pairs=len(tables), runs=runs, findings=tuple(dict.fromkeys(filter(None, findings))), alpha=alpha)
+    return Audit(
+        pairs=len(tables),
+        runs=runs,
+        findings=tuple(dict.fromkeys(filter(None, findings))),
+        alpha=alpha,
+    )
 
 
 def neighbours(domain: Domain, budget: Budget, count: int, seed: int = 0) -> Iterator[Pair]:
-    """Neighbouring tables of codes, as the budget means it: first a row into an empty cell, then any; both directions.
+    """Neighbouring tables of codes, as the budget means it: first a row into an empty cell, then
+    any; both directions.
 
-    Tables have no row, one row, and so on up to 24, and their rows crowd in few cells, so that neighbours differ in
-    empty cells, in single rows, in all attributes at once, and around every small count. `count` pairs of arrays of
-    codes, shape (rows, attributes), over `domain`; the same `seed` gives the same ones.
+    Tables have no row, one row, and so on up to 24, and their rows crowd in few cells, so that
+    neighbours differ in empty cells, in single rows, in all attributes at once, and around every
+    small count. `count` pairs of arrays of codes, shape (rows, attributes), over `domain`; the same
+    `seed` gives the same ones.
     """
     rng = random.Random(seed)
     for number in range(count):
@@ -189,7 +206,10 @@ def neighbours(domain: Domain, budget: Budget, count: int, seed: int = 0) -> Ite
         # The rows of a person are replaced by others, not necessarily as many; one row by one.
         replaced = rng.randint(0, budget.rows_per_person) if budget.rows_per_person > 1 else 1
         other = [news[1]] * replaced if budget.neighbours is Neighbours.REPLACE_ROW else []
-        pair = (_codes(_among(shared, other, rng), domain), _codes(_among(shared, [news[0]] * rows, rng), domain))
+        pair = (
+            _codes(_among(shared, other, rng), domain),
+            _codes(_among(shared, [news[0]] * rows, rng), domain),
+        )
         yield pair if number % 2 == 0 else (pair[1], pair[0])
 
 
@@ -208,14 +228,19 @@ def _codes(rows: list[list[int]], domain: Domain) -> Codes:
 def _full(domain: Domain) -> Codes:
     """A table of 300 rows in about half of the cells, where the domain is small."""
     rng = random.Random(0)
-    cells = [[rng.randrange(size) for size in domain.sizes] for _ in range(min(_MOST_HELD, math.prod(domain.sizes)))]
+    cells = [
+        [rng.randrange(size) for size in domain.sizes]
+        for _ in range(min(_MOST_HELD, math.prod(domain.sizes)))
+    ]
     held = [list(cell) for cell in dict.fromkeys(map(tuple, cells))]
     held = held[: max(1, math.prod(domain.sizes) // 2)]
     return _codes([rng.choice(held) for _ in range(300)], domain)
 
 
 def _views(synopsis: Any) -> npt.NDArray[np.float64]:
-    return np.concatenate([np.asarray(values, np.float64).ravel() for values in synopsis.tables.values])
+    return np.concatenate(
+        [np.asarray(values, np.float64).ravel() for values in synopsis.tables.values]
+    )
 
 
 @dataclass(frozen=True)
@@ -228,8 +253,11 @@ class _Sampler:
     entropy: SeededEntropy
 
     def many(self, source: Source, runs: int) -> npt.NDArray[np.float64]:
-        """The outputs of many runs on a table: array (runs, numbers); shorter outputs are filled with infinity."""
-        rows = [np.asarray(self.output(self._once(source)), np.float64).ravel() for _ in range(runs)]
+        """The outputs of many runs on a table: array (runs, numbers); shorter outputs are filled
+        with infinity."""
+        rows = [
+            np.asarray(self.output(self._once(source)), np.float64).ravel() for _ in range(runs)
+        ]
         filled = np.full((runs, max(row.size for row in rows)), np.inf)
         for place, row in enumerate(rows):
             filled[place, : row.size] = row

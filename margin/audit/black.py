@@ -1,8 +1,9 @@
-"""The black box: many runs on two neighbouring tables, and proof at a stated risk that their outputs differ too much.
+"""The black box: many runs on two neighbouring tables, and proof at a stated risk that their
+outputs differ too much.
 
-Half of the runs choose a feature of the output, a threshold and a direction; the other half test this one event. As it
-is fixed before they are seen, the Clopper-Pearson bounds hold, and a correct mechanism fails with probability `alpha`
-at most, at any number of runs.
+Half of the runs choose a feature of the output, a threshold and a direction; the other half test
+this one event. As it is fixed before they are seen, the Clopper-Pearson bounds hold, and a correct
+mechanism fails with probability `alpha` at most, at any number of runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Floats
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.conversion import epsilon_of
 
 __all__ = ["claim_of", "too_different"]
 
-Floats = npt.NDArray[np.float64]
 Claim = Callable[[Any], Any]
 Feature = Callable[[Floats], Floats]
 
@@ -48,7 +49,8 @@ def _concentrated(p: Any, powers: Floats, deltas: Floats) -> Any:
 
 
 def too_different(first: Floats, second: Floats, claim: Claim, alpha: float) -> str:
-    """Why two samples of outputs, arrays (runs, numbers), cannot both come from a private mechanism; or nothing."""
+    """Why two samples of outputs, arrays (runs, numbers), cannot both come from a private
+    mechanism; or nothing."""
     half = len(first) // 2
     width = max(first.shape[1], second.shape[1])
     first, second = (_widened(sample, width) for sample in (first, second))
@@ -108,11 +110,14 @@ def _best_event(first: Floats, second: Floats, claim: Claim) -> _Event:
                 excess = float(((high - allowed) / error)[place])
                 found.append((excess, name, feature, relation, float(cuts[place]), swapped))
     excess, name, feature, relation, cut, swapped = max(found, key=lambda event: event[0])
-    return _Event(name=name, feature=feature, relation=relation, cut=cut, swapped=swapped, excess=excess)
+    return _Event(
+        name=name, feature=feature, relation=relation, cut=cut, swapped=swapped, excess=excess
+    )
 
 
 def _features(first: Floats, second: Floats) -> Iterator[tuple[str, Feature]]:
-    """Numbers to look at in an output: cells that change most, their sum, the total, zeros, fractions, differences."""
+    """Numbers to look at in an output: cells that change most, their sum, the total, zeros,
+    fractions, differences."""
     with np.errstate(invalid="ignore"):
         shift = np.nan_to_num(second.mean(axis=0) - first.mean(axis=0))
     order = np.argsort(-np.abs(shift), kind="stable")[:_CELLS]

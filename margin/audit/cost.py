@@ -1,7 +1,8 @@
 """What answers cost, computed anew from their noise and from how far true answers are apart.
 
-Nothing here asks the code that is audited: not `Budget`, not `Event`'s charges, not the account. Numbers
-are Python's, which are of any size, or fractions; floats only where a bound is sought from below.
+Nothing here asks the code that is audited: not `Budget`, not `Event`'s charges, not the account.
+Numbers are Python's, which are of any size, or fractions; floats only where a bound is sought from
+below.
 """
 
 import math
@@ -36,7 +37,8 @@ Key = tuple[str, Fraction, int]
 
 @dataclass(frozen=True)
 class Apart:
-    """How far two true answers are apart: the sum, the sum of squares and the range of the changes of their numbers."""
+    """How far two true answers are apart: the sum, the sum of squares and the range of the changes
+    of their numbers."""
 
     l1: int
     l2_squared: int
@@ -65,12 +67,15 @@ def apart(ours: Any, theirs: Any) -> Apart:
 
 
 def sparse_apart(ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> Apart:
-    """How far two tables are apart that are given by their cells, as rows of words, and the counts in these."""
+    """How far two tables are apart that are given by their cells, as rows of words, and the counts
+    in these."""
     change: Counter[tuple[int, ...]] = Counter()
     for (words, counts), sign in ((ours, -1), (theirs, 1)):
         if np.asarray(counts).dtype.kind not in "iu":
             raise Violation("a true answer is not of integers")
-        for word, count in zip(np.asarray(words).tolist(), np.asarray(counts).tolist(), strict=True):
+        for word, count in zip(
+            np.asarray(words).tolist(), np.asarray(counts).tolist(), strict=True
+        ):
             change[tuple(word)] += sign * count
     return _apart([*change.values(), 0])
 
@@ -91,11 +96,13 @@ def chooses(event: Event) -> bool:
 
 
 def cost(event: Event, budget: Budget) -> Fraction:
-    """What an event really costs, by the parameter of its noise: epsilon for a pure budget, else rho.
+    """What an event really costs, by the parameter of its noise: epsilon for a pure budget, else
+    rho.
 
-    Laplace noise of scale b on answers l1 apart: epsilon = l1 / b. Gaussian noise of parameter s on answers of squared
-    distance d: rho = d / (2 s). Scores whose changes are at most `spread` apart, at a rate r: choices of bounded range
-    r * spread, which is epsilon, and rho = epsilon**2 / 8 for a choice, epsilon**2 / 2 for noise.
+    Laplace noise of scale b on answers l1 apart: epsilon = l1 / b. Gaussian noise of parameter s on
+    answers of squared distance d: rho = d / (2 s). Scores whose changes are at most `spread` apart,
+    at a rate r: choices of bounded range r * spread, which is epsilon, and rho = epsilon**2 / 8 for
+    a choice, epsilon**2 / 2 for noise.
     """
     sampler, pure = event.sampler, isinstance(budget, PureDP)
     if isinstance(sampler, DiscreteGaussian):
@@ -110,10 +117,12 @@ def cost(event: Event, budget: Budget) -> Fraction:
 
 
 def check_costs(events: Sequence[Event], budget: Budget) -> None:
-    """Violation unless all events together keep to the budget, each to its charge; by their noise alone.
+    """Violation unless all events together keep to the budget, each to its charge; by their noise
+    alone.
 
-    Rounds of draws are charged together. An (epsilon, delta) budget is kept to if the rhos add up to one that implies
-    it, or else unless the loss distributions of noise and choices, composed, are proved to exceed delta.
+    Rounds of draws are charged together. An (epsilon, delta) budget is kept to if the rhos add up
+    to one that implies it, or else unless the loss distributions of noise and choices, composed,
+    are proved to exceed delta.
     """
     total = sum((cost(event, budget) for event in events), Fraction(0))
     charged = sum(event.units for event in events) * _SLACK
@@ -124,16 +133,21 @@ def check_costs(events: Sequence[Event], budget: Budget) -> None:
     exceeded |= total > charged
     if not exceeded:
         return
-    if isinstance(budget, ApproxDP) and _is_below(events, float(budget.epsilon), float(budget.delta)):
+    if isinstance(budget, ApproxDP) and _is_below(
+        events, float(budget.epsilon), float(budget.delta)
+    ):
         return
     methods = ", ".join(dict.fromkeys(event.method for event in events))
-    raise Violation(f"has less noise than was paid for, or spends more than the budget, in {methods}")
+    raise Violation(
+        f"has less noise than was paid for, or spends more than the budget, in {methods}"
+    )
 
 
 def _allowed(budget: Budget) -> Fraction:
     """The epsilon or the rho that a budget may spend, read from its declaration.
 
-    For (epsilon, delta): the largest rho with inf over alpha of exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1)
+    For (epsilon, delta): the largest rho with inf over alpha of exp((alpha - 1) (alpha rho -
+    epsilon)) / (alpha - 1)
     * (1 - 1 / alpha)**alpha <= delta (Canonne, Kamath and Steinke 2020, Proposition 12), with a millionth more for
     rounding.
     """
@@ -158,10 +172,12 @@ def _allowed(budget: Budget) -> Fraction:
 
 
 def least_delta(events: Sequence[Event], epsilon: float) -> float:
-    """A delta that all events together cannot be below at that epsilon, if neighbours are as far apart as declared.
+    """A delta that all events together cannot be below at that epsilon, if neighbours are as far
+    apart as declared.
 
-    One number changes by all of the declared distance; losses are rounded down to a grid and added up by convolution.
-    For choices of range e the worst pair of laws on two outcomes is tried with several upper ends of the range.
+    One number changes by all of the declared distance; losses are rounded down to a grid and added
+    up by convolution. For choices of range e the worst pair of laws on two outcomes is tried with
+    several upper ends of the range.
     """
     keys = tuple(sorted(Counter(map(_key, events)).items()))
     shares = (0.5, 0.4, 0.6, 0.25, 0.75) if any(chooses(event) for event in events) else (0.5,)
@@ -183,8 +199,9 @@ def _least_delta(keys: "tuple[tuple[Key, int], ...]", epsilon: float, share: flo
 
 
 def _is_below(events: Sequence[Event], epsilon: float, delta: float) -> bool:
-    """Whether nothing is known by which all events together would exceed delta: no bound from below, nor, for Gaussian
-    noise alone, the sum over many coordinates, which is known to about a percent."""
+    """Whether nothing is known by which all events together would exceed delta: no bound from
+    below, nor, for Gaussian noise alone, the sum over many coordinates, which is known to about a
+    percent."""
     if least_delta(events, epsilon) > delta:
         return False
     if all(isinstance(event.sampler, DiscreteGaussian) for event in events):
@@ -201,7 +218,9 @@ def _key(event: Event) -> Key:
     return ("choice", Fraction(sampler.rate) * event.spread, event.draws)
 
 
-def _loss(kind: str, parameter: Fraction, size: int, share: float) -> tuple[npt.NDArray[np.float64], int]:
+def _loss(
+    kind: str, parameter: Fraction, size: int, share: float
+) -> tuple[npt.NDArray[np.float64], int]:
     """The distribution of the privacy loss on the grid, and the place of its first point."""
     if kind == "choice":
         reach = float(parameter)
@@ -214,7 +233,9 @@ def _loss(kind: str, parameter: Fraction, size: int, share: float) -> tuple[npt.
     width = float(parameter) if kind == "laplace" else math.sqrt(parameter)
     reach = int(40 * width + 10) + size
     if reach > 10**6:
-        return np.ones(1), 0  # too fine to be tabulated: taken to cost nothing, for a bound from below
+        return np.ones(
+            1
+        ), 0  # too fine to be tabulated: taken to cost nothing, for a bound from below
     x = np.arange(-reach, reach + 1, dtype=np.float64)
     if kind == "laplace":
         logs, losses = -np.abs(x) / width, (np.abs(x - size) - np.abs(x)) / width
@@ -224,7 +245,9 @@ def _loss(kind: str, parameter: Fraction, size: int, share: float) -> tuple[npt.
     return _on_grid(losses, weights / weights.sum())
 
 
-def _on_grid(losses: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:
+def _on_grid(
+    losses: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], int]:
     """Losses rounded down; what is very unlikely is left out, which lowers delta."""
     kept = weights > 1e-18
     places = np.floor(losses[kept] / _GRID).astype(np.int64)
@@ -232,7 +255,9 @@ def _on_grid(losses: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) 
     return np.bincount(places - least, weights[kept]).astype(np.float64), least
 
 
-def _power(loss: npt.NDArray[np.float64], least: int, times: int) -> tuple[npt.NDArray[np.float64], int]:
+def _power(
+    loss: npt.NDArray[np.float64], least: int, times: int
+) -> tuple[npt.NDArray[np.float64], int]:
     """The distribution of the sum of so many."""
     result, low = np.ones(1), 0
     while times:
@@ -246,7 +271,9 @@ def _power(loss: npt.NDArray[np.float64], least: int, times: int) -> tuple[npt.N
     return result, low
 
 
-def _fft(first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _fft(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     if min(first.size, second.size) < 64:
         return np.convolve(first, second)
     size = first.size + second.size - 1

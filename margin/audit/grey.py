@@ -1,7 +1,9 @@
-"""Record and replay: a mechanism is run on a table, then on a neighbour with the same noisy answers.
+"""Record and replay: a mechanism is run on a table, then on a neighbour with the same noisy
+answers.
 
-What it then asks must be the same, the true answers must be as close as was declared, and what it lets out must be
-equal bit by bit: only the answers may carry anything about the rows. See `margin.audit`.
+What it then asks must be the same, the true answers must be as close as was declared, and what it
+lets out must be equal bit by bit: only the answers may carry anything about the rows. See
+`margin.audit`.
 """
 
 import copy
@@ -22,7 +24,16 @@ from .law import Law
 from .left import Outcome, outcome
 from .look import Violation
 
-__all__ = ["Player", "Recorder", "Reply", "Violation", "check_tape", "observed", "outcome", "replayed"]
+__all__ = [
+    "Player",
+    "Recorder",
+    "Reply",
+    "Violation",
+    "check_tape",
+    "observed",
+    "outcome",
+    "replayed",
+]
 
 T = TypeVar("T")
 
@@ -51,7 +62,9 @@ class _Watched:
     def take(self, n: int) -> bytes:
         """See `Entropy`; Violation when the gate is not answering."""
         if not self.answering:
-            raise Violation("draws noise or chance before the charge, or besides the gate's answers")
+            raise Violation(
+                "draws noise or chance before the charge, or besides the gate's answers"
+            )
         return self._entropy.take(n)
 
 
@@ -71,16 +84,33 @@ class _Audited(Private):
 
     tape: list[Reply]
 
-    def __init__(self, source: Source, *, domain: Domain, budget: Budget, entropy: Entropy, ledger: Any = None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        domain: Domain,
+        budget: Budget,
+        entropy: Entropy,
+        ledger: Any = None,
+    ) -> None:
         self._watched = _Watched(entropy)
-        # Rounds of draws are not certified where there is a ledger: there the charge is left to the account.
+        # Rounds of draws are not certified where there is a ledger: there the charge is left to the
+        # account.
         self._charged = None if isinstance(budget, ApproxDP) or ledger is not None else _Charged()
-        super().__init__(source, domain=domain, budget=budget, entropy=self._watched, ledger=ledger or self._charged)
+        super().__init__(
+            source,
+            domain=domain,
+            budget=budget,
+            entropy=self._watched,
+            ledger=ledger or self._charged,
+        )
         self.tape = []
 
     def _check_charged(self) -> None:
         if self._charged is not None and self._charged.budgets != [self.budget]:
-            raise Violation("draws before the whole budget was charged to the ledger, or charges it otherwise")
+            raise Violation(
+                "draws before the whole budget was charged to the ledger, or charges it otherwise"
+            )
 
 
 class Recorder(_Audited):
@@ -111,7 +141,8 @@ class Recorder(_Audited):
 
 
 class Player(_Audited):
-    """Gives the answers of a tape, after comparing what is asked and how far the true answers are from the tape's."""
+    """Gives the answers of a tape, after comparing what is asked and how far the true answers are
+    from the tape's."""
 
     def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
         def play() -> T:
@@ -120,7 +151,9 @@ class Player(_Audited):
                 raise Violation("asks for more on a neighbouring table")
             reply = self.tape.pop(0)
             if reply.events != tuple(events):
-                raise Violation(f"asks something else on a neighbouring table, in {events[0].method}")
+                raise Violation(
+                    f"asks something else on a neighbouring table, in {events[0].method}"
+                )
             _compare(reply, [_kept(table) for table in true])
             answer: T = copy.deepcopy(reply.answer)
             return answer
@@ -146,7 +179,8 @@ def replayed(
     entropy: Entropy,
     law: Law,
 ) -> None:
-    """Run on the first table, replay on the second; Violation when anything but the answers depends on the rows."""
+    """Run on the first table, replay on the second; Violation when anything but the answers depends
+    on the rows."""
     recorder = Recorder(pair[0], domain=domain, budget=budget, entropy=entropy)
     before = outcome(mechanism, recorder, workload)
     player = Player(pair[1], domain=domain, budget=budget, entropy=entropy)
@@ -170,7 +204,14 @@ def check_replay(player: Player, before: Outcome, after: Outcome) -> None:
 
 
 def observed(
-    mechanism: Any, source: Source, *, domain: Domain, budget: Budget, workload: Any, entropy: Entropy, law: Law
+    mechanism: Any,
+    source: Source,
+    *,
+    domain: Domain,
+    budget: Budget,
+    workload: Any,
+    entropy: Entropy,
+    law: Law,
 ) -> None:
     """Run on a table, only to look at the noise that comes through the gate."""
     recorder = Recorder(source, domain=domain, budget=budget, entropy=entropy)
@@ -179,11 +220,16 @@ def observed(
 
 
 def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
-    """The parameters of the noise, apart from the account: what they really cost must be within the charges."""
+    """The parameters of the noise, apart from the account: what they really cost must be within the
+    charges."""
     for reply in tape:
         if reply.events[0].rounds is not None and np.size(reply.answer) != reply.events[0].draws:
             raise Violation(f"{reply.events[0].method}: draws another number than was declared")
-        if chooses(reply.events[0]) and reply.events[0].rounds is None and np.size(reply.answer) != len(reply.events):
+        if (
+            chooses(reply.events[0])
+            and reply.events[0].rounds is None
+            and np.size(reply.answer) != len(reply.events)
+        ):
             raise Violation(f"{reply.events[0].method}: chooses another number than was declared")
     check_costs([event for reply in tape for event in reply.events], budget)
 
@@ -203,7 +249,9 @@ def _compare(reply: Reply, true: Sequence[Any]) -> None:
 def _within(event: Event, found: Apart) -> None:
     if chooses(event):
         if found.spread > event.spread:
-            raise Violation(f"{event.method}: scores move {found.spread} apart, but {event.spread} was declared")
+            raise Violation(
+                f"{event.method}: scores move {found.spread} apart, but {event.spread} was declared"
+            )
     elif found.l1 > event.l1 or found.l2_squared > event.l2_squared:
         raise Violation(
             f"{event.method}: true answers differ by {found.l1} in L1 and {found.l2_squared} in squared L2, "

@@ -1,11 +1,13 @@
-"""Whether what came through the gate has the law that was declared: noise, choices, and summaries of huge tables.
+"""Whether what came through the gate has the law that was declared: noise, choices, and summaries
+of huge tables.
 
-Every draw is turned into a number that is uniform on (0, 1) if the law is the declared one, by its distribution
-function, which is computed here: U = F(x - 1) + V (F(x) - F(x - 1)), V uniform. The empirical distribution of such
-numbers is within sqrt(ln(2 / alpha) / (2 n)) of the uniform one but with probability alpha (Dvoretzky, Kiefer and
-Wolfowitz 1956; Massart 1990), for every n. Dependence is looked for in signs and in sizes of pairs of draws: a sum of R
-products of independent variables in [-1, 1] with mean zero is within sqrt(2 R ln(2 / alpha)) of zero but with
-probability alpha (Hoeffding 1963).
+Every draw is turned into a number that is uniform on (0, 1) if the law is the declared one, by its
+distribution function, which is computed here: U = F(x - 1) + V (F(x) - F(x - 1)), V uniform. The
+empirical distribution of such numbers is within sqrt(ln(2 / alpha) / (2 n)) of the uniform one but
+with probability alpha (Dvoretzky, Kiefer and Wolfowitz 1956; Massart 1990), for every n. Dependence
+is looked for in signs and in sizes of pairs of draws: a sum of R products of independent variables
+in [-1, 1] with mean zero is within sqrt(2 R ln(2 / alpha)) of zero but with probability alpha
+(Hoeffding 1963).
 """
 
 import itertools
@@ -18,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from .._types import Floats
 from ..noise.kept_cells import Keep
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace
 from ..privacy.event import Event
@@ -25,10 +28,10 @@ from .cost import chooses, cost
 
 __all__ = ["Law", "cost"]
 
-Floats = npt.NDArray[np.float64]
 
 _ALPHA = 1e-9  # of each of the tests, of which an audit makes about a hundred
-_FAR = 8.0  # standard errors; the sums have heavier tails than a normal variable's, whose chance this is 1e-15
+# standard errors; the sums have heavier tails than a normal variable's, whose chance this is 1e-15
+_FAR = 8.0
 _LEAST_VARIANCE = 1e-3  # below it, noise is nearly always zero, and too few draws are not
 _LEAST = 100  # draws, before a sum is judged
 _DRAWS = 10_000  # numbers that are drawn again for each answer, about
@@ -40,7 +43,8 @@ _WIDE = 400.0  # a variance
 
 
 class Law:
-    """What is known of the draws so far, apart for empty and other cells, and apart for each choice after another."""
+    """What is known of the draws so far, apart for empty and other cells, and apart for each choice
+    after another."""
 
     def __init__(self, seed: int = 0) -> None:
         self._sums: dict[str, list[tuple[float, float, int]]] = {}
@@ -60,10 +64,16 @@ class Law:
             self._sparse(events[0], true[0], answer)
         elif isinstance(answer, list):
             parts = zip(events, answer, true, strict=True)
-            self._again(events, [self._noise(event, np.asarray(noisy), table) for event, noisy, table in parts])
+            self._again(
+                events,
+                [self._noise(event, np.asarray(noisy), table) for event, noisy, table in parts],
+            )
 
-    def add_more(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], Any]) -> None:
-        """Draw the same answer again, many times, and look at all draws, and at how they depend on each other."""
+    def add_more(
+        self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], Any]
+    ) -> None:
+        """Draw the same answer again, many times, and look at all draws, and at how they depend on
+        each other."""
         size = sum(len(table[0]) if isinstance(table, tuple) else np.size(table) for table in true)
         repeats = max(8, min(_REPEATS, _DRAWS // max(size, 1)))
         if chooses(events[0]):
@@ -93,22 +103,30 @@ class Law:
             if gap > math.sqrt(math.log(2 / _ALPHA) / (2 * max(numbers.size, 1))):
                 self.findings.append(f"{name} do not have the declared distribution")
         for (name, columns), (products, repeats) in self._products.items():
-            if np.abs(products).max(initial=0) > math.sqrt(2 * repeats * math.log(2 * columns**2 / _ALPHA)):
+            if np.abs(products).max(initial=0) > math.sqrt(
+                2 * repeats * math.log(2 * columns**2 / _ALPHA)
+            ):
                 self.findings.append(f"{name} depend on each other")
         for cells, (excess, variances) in self._kept.items():
             bound = math.log(2 * cells / _ALPHA)  # Bernstein's inequality, for each cell
             furthest = np.sqrt(2 * variances * bound) + bound
             if (np.abs(excess) > furthest).any():
-                self.findings.append("sparse_cells: some cells are kept more, or less, often than their counts tell")
+                self.findings.append(
+                    "sparse_cells: some cells are kept more, or less, often than their counts tell"
+                )
         for name, totals in self._totals.items():
             ratios = np.array(totals)
-            if ratios.size >= _LEAST and abs(ratios.mean() - 1) > _FAR * math.sqrt(max(ratios.var(), 2) / ratios.size):
+            if ratios.size >= _LEAST and abs(ratios.mean() - 1) > _FAR * math.sqrt(
+                max(ratios.var(), 2) / ratios.size
+            ):
                 self.findings.append(f"{name} add up to more or less than independent draws would")
         return list(dict.fromkeys(self.findings))
 
     # Noise on every cell
 
-    def _noise(self, event: Event, noisy: npt.NDArray[Any], table: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _noise(
+        self, event: Event, noisy: npt.NDArray[Any], table: npt.NDArray[Any]
+    ) -> npt.NDArray[np.int64]:
         """The noise in some cells, once it has been looked at."""
         if noisy.dtype.kind != "i":
             self.findings.append(f"{event.method}: the noise is not of integers")
@@ -116,17 +134,24 @@ class Law:
         sampler: Any = event.sampler
         uniform = self._as_uniform(sampler, noise)
         variance = _variance(sampler)
-        # E[X**4] / E[X**2]**2: 3 for the Gaussian, at most 6 + 1 / variance for the Laplace distribution.
+        # E[X**4] / E[X**2]**2: 3 for the Gaussian, at most 6 + 1 / variance for the Laplace
+        # distribution.
         wide = variance >= _LEAST_VARIANCE
-        fourth = (6.0 if isinstance(sampler, DiscreteLaplace) else 3.0) + 1 / max(variance, _LEAST_VARIANCE)
+        fourth = (6.0 if isinstance(sampler, DiscreteLaplace) else 3.0) + 1 / max(
+            variance, _LEAST_VARIANCE
+        )
         squares = noise.astype(np.float64) ** 2 / max(variance, _LEAST_VARIANCE) - 1
         for name, cells in (("empty", table == 0), ("other", table != 0)):
             count = int(cells.sum())
             if count:
-                self._uniform.setdefault(f"{event.method}: draws in {name} cells", []).append(uniform[cells])
+                self._uniform.setdefault(f"{event.method}: draws in {name} cells", []).append(
+                    uniform[cells]
+                )
             if count and wide:
                 total = float(squares[cells].sum())
-                self._sum(f"{event.method}: noise in {name} cells", total, (fourth - 1) * count, count)
+                self._sum(
+                    f"{event.method}: noise in {name} cells", total, (fourth - 1) * count, count
+                )
         if wide:
             total = float(noise.sum()) / math.sqrt(variance)
             self._sum(f"{event.method}: signs of noise", total, noise.size, noise.size)
@@ -137,7 +162,8 @@ class Law:
         return np.asarray(low + self._chance.random(noise.shape) * (high - low), np.float64)
 
     def _again(self, events: Sequence[Event], noises: Sequence[npt.NDArray[np.int64]]) -> None:
-        """Two tables of wide noise never have the same six sizes or more, in whatever order: below 1e-10 a pair."""
+        """Two tables of wide noise never have the same six sizes or more, in whatever order: below
+        1e-10 a pair."""
         for event, noise in zip(events, noises, strict=True):
             if noise.size >= 6 and _variance(event.sampler) >= _WIDE:
                 key = tuple(np.sort(np.abs(noise), axis=None).tolist())
@@ -153,7 +179,9 @@ class Law:
             middle, above = _middle(event.sampler)
             signs.append(_some(np.sign(flat)).astype(np.float64))
             sizes.append(((_some(np.abs(flat)) > middle) - above) / max(above, 1 - above))
-            values.append(flat.sum(axis=1) / math.sqrt(max(_variance(event.sampler), _LEAST_VARIANCE)))
+            values.append(
+                flat.sum(axis=1) / math.sqrt(max(_variance(event.sampler), _LEAST_VARIANCE))
+            )
         method, repeats = events[0].method, len(noises[0])
         for name, columns in (("signs of noise", signs), ("sizes of noise", sizes)):
             table = _some(np.concatenate(columns, axis=1))
@@ -172,10 +200,15 @@ class Law:
 
     # Choices
 
-    def _choices(self, events: Sequence[Event], scores: npt.NDArray[Any], chosen: npt.NDArray[Any]) -> None:
-        """Each choice against its law, at the declared rate, given those before: without return where there are as many
-        events, with return where one event has many draws."""
-        if np.asarray(chosen).dtype.kind not in "iu" or not ((chosen >= 0) & (chosen < scores.size)).all():
+    def _choices(
+        self, events: Sequence[Event], scores: npt.NDArray[Any], chosen: npt.NDArray[Any]
+    ) -> None:
+        """Each choice against its law, at the declared rate, given those before: without return
+        where there are as many events, with return where one event has many draws."""
+        if (
+            np.asarray(chosen).dtype.kind not in "iu"
+            or not ((chosen >= 0) & (chosen < scores.size)).all()
+        ):
             self.findings.append(f"{events[0].method}: a choice is none of the candidates")
             return
         left = np.ones(scores.size, np.bool_)
@@ -199,20 +232,31 @@ class Law:
             signs.append(1.0 if uniform > 0.5 else -1.0)
             mean = float(weights @ np.where(left, values, 0.0))
             variance = float(weights @ np.where(left, values - mean, 0.0) ** 2)
-            self._sum(f"{event.method}: scores of {step}", float(values[choice]) - mean, variance + 1e-9, 1)
+            self._sum(
+                f"{event.method}: scores of {step}",
+                float(values[choice]) - mean,
+                variance + 1e-9,
+                1,
+            )
             left[choice] = again
-        # Given those before it each is uniform, so that products of one and the next have mean zero.
+        # Given those before it each is uniform, so that products of one and the next have mean
+        # zero.
         products = np.array([[sum(first * second for first, second in itertools.pairwise(signs))]])
         self._product(f"{events[0].method}: choices", 1, products, max(len(signs) - 1, 0))
 
     # Summaries of huge tables
 
-    def _sparse(self, event: Event, true: tuple[npt.NDArray[Any], npt.NDArray[Any]], kept: Any) -> None:
-        """How many cells entered that no row is in, and what of each cell of a small table was kept."""
+    def _sparse(
+        self, event: Event, true: tuple[npt.NDArray[Any], npt.NDArray[Any]], kept: Any
+    ) -> None:
+        """How many cells entered that no row is in, and what of each cell of a small table was
+        kept."""
         rule, cells = event.about[3], event.about[2]
         words = np.asarray(kept.words)
         if (np.diff(words[:, 0]) < 0).any() or len(np.unique(words, axis=0)) < len(words):
-            self.findings.append("sparse_cells: cells are not in order, or twice, which tells who was there")
+            self.findings.append(
+                "sparse_cells: cells are not in order, or twice, which tells who was there"
+            )
         if not isinstance(rule, Keep) or not isinstance(cells, int):
             return
         self._entering(event, rule, cells, true, words)
@@ -229,18 +273,29 @@ class Law:
             expected[some] = chance
             # Place 0 is for a cell that was not kept, place i for a count of values[i - 1].
             places = np.where(
-                found[some] == np.iinfo(np.int64).min, 0, np.clip(found[some] - values[0] + 1, 1, values.size)
+                found[some] == np.iinfo(np.int64).min,
+                0,
+                np.clip(found[some] - values[0] + 1, 1, values.size),
             )
             edges = np.concatenate([[0.0], below])
-            uniform[some] = edges[places] + self._chance.random(some.size) * (edges[places + 1] - edges[places])
+            uniform[some] = edges[places] + self._chance.random(some.size) * (
+                edges[places + 1] - edges[places]
+            )
         excess, variance = self._kept.get(cells, (np.zeros(cells), np.zeros(cells)))
         present = found != np.iinfo(np.int64).min
         self._kept[cells] = excess + present - expected, variance + expected * (1 - expected)
         for name, chosen in (("empty", table == 0), ("other", table != 0)):
-            self._uniform.setdefault(f"sparse_cells: what is kept of {name} cells", []).append(uniform[chosen])
+            self._uniform.setdefault(f"sparse_cells: what is kept of {name} cells", []).append(
+                uniform[chosen]
+            )
 
     def _entering(
-        self, event: Event, rule: Keep, cells: int, true: tuple[Any, Any], words: npt.NDArray[np.int64]
+        self,
+        event: Event,
+        rule: Keep,
+        cells: int,
+        true: tuple[Any, Any],
+        words: npt.NDArray[np.int64],
     ) -> None:
         """How many empty cells were kept: binomial, whose variance is below its mean."""
         held = {tuple(word) for word in np.asarray(true[0]).tolist()}
@@ -257,7 +312,11 @@ class Law:
 
 
 def _variance(sampler: Any) -> float:
-    return float(_tabulated(sampler)[2]) if isinstance(sampler, DiscreteGaussian) else _laplace_variance(sampler)
+    return (
+        float(_tabulated(sampler)[2])
+        if isinstance(sampler, DiscreteGaussian)
+        else _laplace_variance(sampler)
+    )
 
 
 def _laplace_variance(sampler: Any) -> float:
@@ -266,8 +325,9 @@ def _laplace_variance(sampler: Any) -> float:
 
 
 def _below(sampler: Any, values: npt.NDArray[np.int64]) -> Floats:
-    """P(X <= x): of the discrete Laplace distribution 1 - r**(x + 1) / (1 + r) from zero on and r**-x / (1 + r) below
-    it, r = exp(-1 / scale); of the discrete Gaussian a sum over its table, or the normal law where that is long."""
+    """P(X <= x): of the discrete Laplace distribution 1 - r**(x + 1) / (1 + r) from zero on and
+    r**-x / (1 + r) below it, r = exp(-1 / scale); of the discrete Gaussian a sum over its table, or
+    the normal law where that is long."""
     x = np.asarray(values, np.float64)
     if isinstance(sampler, DiscreteLaplace):
         rate = min(1 / float(sampler.scale), 700.0)
@@ -296,15 +356,22 @@ def _tabulated(sampler: DiscreteGaussian) -> tuple[int, Floats, float]:
 @lru_cache(maxsize=64)
 def _middle(sampler: Any) -> tuple[int, float]:
     """About the median m of the size of noise, and the probability of more."""
-    m = int(0.69 * math.sqrt(_variance(sampler)) * (0.72 if isinstance(sampler, DiscreteLaplace) else 1.0))
+    m = int(
+        0.69
+        * math.sqrt(_variance(sampler))
+        * (0.72 if isinstance(sampler, DiscreteLaplace) else 1.0)
+    )
     low, high = _below(sampler, np.array([-m - 1, m]))
     return m, float(1 - (high - low))
 
 
 @lru_cache(maxsize=4096)
-def _kept_below(sampler: Any, rule: Keep, count: int) -> tuple[Floats, npt.NDArray[np.int64], float]:
-    """Of a cell of that many rows: the probabilities that it is not kept, or kept with at most each value; the values;
-    and the probability that it is kept. A noisy count v is kept with probability min(1, |v| / tau) from theta on."""
+def _kept_below(
+    sampler: Any, rule: Keep, count: int
+) -> tuple[Floats, npt.NDArray[np.int64], float]:
+    """Of a cell of that many rows: the probabilities that it is not kept, or kept with at most each
+    value; the values; and the probability that it is kept. A noisy count v is kept with probability
+    min(1, |v| / tau) from theta on."""
     reach = int(45 * float(sampler.scale)) + 10
     values = np.arange(count - reach, count + reach + 1)
     noise = values - count

@@ -2,12 +2,13 @@
 
 What is returned or raised, with all that can be reached from it; what is printed or written to the
 standard streams, also by C code; warnings; log records of all loggers and levels; files that are
-written, also by C code where they are in the working folder or among temporary files; the environment,
-the working folder and settings of the process; programs that are started and connections that are
-opened; the state of the mechanism itself, of its classes and of the variables of their modules.
+written, also by C code where they are in the working folder or among temporary files; the
+environment, the working folder and settings of the process; programs that are started and
+connections that are opened; the state of the mechanism itself, of its classes and of the variables
+of their modules.
 
-Not seen: what code in C or another library keeps to itself, such as a cache, the state of a generator
-of chance, shared memory, or a file elsewhere.
+Not seen: what code in C or another library keeps to itself, such as a cache, the state of a
+generator of chance, shared memory, or a file elsewhere.
 """
 
 import builtins
@@ -37,7 +38,13 @@ __all__ = ["Outcome", "left", "outcome"]
 _COMPILED = ("__pycache__", ".pyc", ".nbi", ".nbc")  # caches of compilers, written once
 _COMPILERS = ("numba", "llvmlite")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"taskName"}
-_MADE = {"os.mkdir": 0, "os.truncate": 0, "os.rename": 1, "os.link": 1, "os.symlink": 1}  # where the path stands
+_MADE = {
+    "os.mkdir": 0,
+    "os.truncate": 0,
+    "os.rename": 1,
+    "os.link": 1,
+    "os.symlink": 1,
+}  # where the path stands
 _OUTSIDE = (
     "os.system",
     "os.exec",
@@ -84,7 +91,8 @@ class Outcome:
 def outcome(mechanism: Any, private: Any, workload: Any) -> Outcome:
     """All that a run of a mechanism lets out: see the module.
 
-    An error that is not one of this package's is a violation: it may say anything, and shows that something is broken.
+    An error that is not one of this package's is a violation: it may say anything, and shows that
+    something is broken.
     """
     return left(lambda: mechanism.run(private, workload), beside=mechanism)
 
@@ -95,8 +103,8 @@ def left(action: Callable[[], object], *, beside: object = None) -> Outcome:
     Raises
     ------
     Violation
-        When it raises an error that is not one of this package's, opens a connection, or lets out what cannot be
-        seen into.
+        When it raises an error that is not one of this package's, opens a connection, or lets out
+        what cannot be seen into.
     """
     result: tuple[object, ...]
     with _watched() as found:
@@ -109,12 +117,17 @@ def left(action: Callable[[], object], *, beside: object = None) -> Outcome:
         except (Violation, KeyboardInterrupt):
             raise
         except Exception as error:
-            raise Violation(f"raises {type(error).__name__}, which is no MarginError: {error}") from error
+            raise Violation(
+                f"raises {type(error).__name__}, which is no MarginError: {error}"
+            ) from error
         # Looked at inside: whatever looking at it causes counts as well.
         found["result"] = look(result, traces=result[0] == "returned")
     found["mechanism"] = look(beside)
     found["around"] = _around(beside)
-    parts = [(name, part if isinstance(part, Seen) else look(part, traces=False)) for name, part in found.items()]
+    parts = [
+        (name, part if isinstance(part, Seen) else look(part, traces=False))
+        for name, part in found.items()
+    ]
     together = hashlib.sha256(b"".join(part.digest for _, part in parts)).digest()
     return Outcome(Seen(together, tuple((f"{name} ", part) for name, part in parts)))
 
@@ -135,20 +148,31 @@ def _watched() -> Generator[dict[str, Any]]:
 
 
 def _around(mechanism: object) -> dict[str, Seen]:
-    """The plain variables of a mechanism's classes and of their modules; the settings of the process."""
+    """The plain variables of a mechanism's classes and of their modules; the settings of the
+    process."""
     found = {name: look(value) for name, value in _settings().items()}
     for kind in type(mechanism).__mro__[:-1]:
         module = sys.modules.get(kind.__module__)
-        for place, variables in ((kind.__qualname__, vars(kind)), (kind.__module__, vars(module) if module else {})):
+        for place, variables in (
+            (kind.__qualname__, vars(kind)),
+            (kind.__module__, vars(module) if module else {}),
+        ):
             for name, value in list(variables.items()):
-                if not name.startswith("__") and _is_plain(value) and f"{place}.{name}" not in found:
-                    with contextlib.suppress(Violation):  # of what cannot be seen into nothing is known
+                if (
+                    not name.startswith("__")
+                    and _is_plain(value)
+                    and f"{place}.{name}" not in found
+                ):
+                    with contextlib.suppress(
+                        Violation
+                    ):  # of what cannot be seen into nothing is known
                         found[f"{place}.{name}"] = look(value)
     return found
 
 
 def _is_plain(value: object) -> bool:
-    """Whether it is a plain value, or a container of a few plain values: a place where a number could be put by."""
+    """Whether it is a plain value, or a container of a few plain values: a place where a number
+    could be put by."""
     if type(value) not in _PLAIN:
         return False
     if not isinstance(value, list | set | tuple | dict):
@@ -221,7 +245,9 @@ def _logs() -> Generator[list[Any]]:
             return
         error = record.exc_info[1] if record.exc_info else None
         more = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        records.append((self.name, record.levelno, record.msg, record.args, error, record.stack_info, more))
+        records.append(
+            (self.name, record.levelno, record.msg, record.args, error, record.stack_info, more)
+        )
 
     try:
         logging.Logger.handle = keep  # type: ignore[method-assign]
@@ -241,7 +267,9 @@ def _environment() -> Generator[list[Any]]:
     finally:
         after = dict(os.environ)
         changed += [
-            (name, after.get(name)) for name in sorted({*before, *after}) if before.get(name) != after.get(name)
+            (name, after.get(name))
+            for name in sorted({*before, *after})
+            if before.get(name) != after.get(name)
         ]
         if threading.current_thread().name != called:
             changed.append(("thread", threading.current_thread().name))
@@ -266,7 +294,9 @@ class _Files:
         if event == "open":
             path, mode, flags = (*arguments, None, None)[:3]
             writes = any(letter in "wax+" for letter in mode) if isinstance(mode, str) else False
-            writes |= isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+            writes |= isinstance(flags, int) and bool(
+                flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            )
             if writes and isinstance(path, str | bytes | os.PathLike):
                 self._paths.add(os.path.abspath(os.fsdecode(path)))
         elif event in _OUTSIDE:
@@ -289,18 +319,23 @@ class _Files:
             if path == os.devnull or any(part in path for part in _COMPILED):
                 continue
             inside = path.startswith(self._folder)
-            # Only what is left is compared: whether rows were spilled is a matter of their number, as time is.
+            # Only what is left is compared: whether rows were spilled is a matter of their number,
+            # as time is.
             if os.path.isfile(path):
                 self._result.append(("temporary" if inside else path, Path(path).read_bytes()))
             elif os.path.lexists(path) and not inside:
                 self._result.append((path, None))
         self._result.sort(key=repr)
-        self._result += [event for event in self._events if not any(part in event for part in _COMPILED)]
+        self._result += [
+            event for event in self._events if not any(part in event for part in _COMPILED)
+        ]
 
     def found(self) -> list[Any]:
         """Paths and contents of what was written, and what happened outside."""
         for event in self._events:
-            if event.startswith(_SENDS) and not re.search(r"127\.0\.0\.1|localhost|::1|\('/", event):
+            if event.startswith(_SENDS) and not re.search(
+                r"127\.0\.0\.1|localhost|::1|\('/", event
+            ):
                 raise Violation("opens a connection: what it sends there cannot be seen")
         return self._result
 

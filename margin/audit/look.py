@@ -1,11 +1,12 @@
 """`look`: all that an object holds, as a tree of digests; what cannot be seen into is refused.
 
-Two runs that must let out the same are compared by these trees. A digest depends on values only, not
-on addresses, so that equal objects have equal digests. Whatever can be reached from Python code that
-holds the object is looked at: attributes in `__dict__` and `__slots__`, the cells of closures, default
-values, names and texts of functions, the locals of generators, what methods and partials are bound to,
-the targets of weak references, the memory behind the views of an array and how it is laid out, the
-metadata of its dtype, the causes, the contexts and the tracebacks of exceptions, the order of sets.
+Two runs that must let out the same are compared by these trees. A digest depends on values only,
+not on addresses, so that equal objects have equal digests. Whatever can be reached from Python code
+that holds the object is looked at: attributes in `__dict__` and `__slots__`, the cells of closures,
+default values, names and texts of functions, the locals of generators, what methods and partials
+are bound to, the targets of weak references, the memory behind the views of an array and how it is
+laid out, the metadata of its dtype, the causes, the contexts and the tracebacks of exceptions, the
+order of sets.
 
 Not looked at: which of two equal objects it is, how much memory a list or a text has in reserve.
 """
@@ -41,7 +42,9 @@ __all__ = ["Seen", "Violation", "difference", "look"]
 _DEEPEST = 250
 _BY_COPY = ("pandas", "polars", "pyarrow")  # libraries whose objects are what they are copied from
 _POINTER = struct.calcsize("P")
-_STRIDED: type = type(np.lib.stride_tricks.as_strided(np.zeros(1)).base)  # stands between an array and its memory
+_STRIDED: type = type(
+    np.lib.stride_tricks.as_strided(np.zeros(1)).base
+)  # stands between an array and its memory
 
 Part = tuple[str, object]
 Content = tuple[bytes, list[Part]]
@@ -67,14 +70,14 @@ def look(value: object, *, traces: bool = True) -> Seen:
     value
         The object.
     traces
-        Whether what the frames of tracebacks hold is looked at. Those of an error that passed through the gate hold
-        the gate.
+        Whether what the frames of tracebacks hold is looked at. Those of an error that passed
+        through the gate hold the gate.
 
     Raises
     ------
     Violation
-        When it holds the gate, or something that cannot be seen into, such as an object of a C library
-        that does not say how it is copied.
+        When it holds the gate, or something that cannot be seen into, such as an object of a C
+        library that does not say how it is copied.
     """
     return _Looker(traces).at(value, "", 0)
 
@@ -107,7 +110,9 @@ class _Looker:
         if key in self._within:  # a cycle: how far up it leads
             return Seen(b"cycle %d" % (depth - self._within[key]), ())
         if depth > _DEEPEST:
-            raise Violation(f"lets out objects nested more than {_DEEPEST} deep, which are not looked into")
+            raise Violation(
+                f"lets out objects nested more than {_DEEPEST} deep, which are not looked into"
+            )
         self._alive.append(value)
         self._within[key] = depth
         content, children = _content(value)
@@ -124,7 +129,8 @@ class _Looker:
 
 
 def _content(value: Any) -> Content:
-    """What is directly in an object: bytes that stand for its plain content, and the objects it holds."""
+    """What is directly in an object: bytes that stand for its plain content, and the objects it
+    holds."""
     if type(value) in _AT_ONCE:
         return _HANDLERS[type(value)](value)
     if isinstance(value, Gate):
@@ -181,8 +187,8 @@ def _importable(value: Any) -> bytes | None:
 
 @lru_cache(maxsize=4096)
 def _plan(kind: Any) -> "tuple[list[Callable[[Any], Content]], list[tuple[str, Any]], bool]":
-    """How objects of a type are looked at: what is known of its classes, the slots that these add, and whether some
-    class among them hides something."""
+    """How objects of a type are looked at: what is known of its classes, the slots that these add,
+    and whether some class among them hides something."""
     handlers, members, opaque = [], [], False
     for base in kind.__mro__[:-1]:
         if (handler := _HANDLERS.get(base)) is not None:
@@ -191,21 +197,27 @@ def _plan(kind: Any) -> "tuple[list[Callable[[Any], Content]], list[tuple[str, A
                 break
             continue
         for name, member in sorted(vars(base).items()):
-            if isinstance(member, types.MemberDescriptorType) and name not in ("__dict__", "__weakref__"):
+            if isinstance(member, types.MemberDescriptorType) and name not in (
+                "__dict__",
+                "__weakref__",
+            ):
                 members.append((f".{name}", member))
         opaque |= _hides(base)
     return handlers, members, opaque
 
 
 def _hides(kind: type) -> bool:
-    """Whether objects of a class have more memory than its slots, its dictionary and its weak references take: the
-    class is written in C."""
+    """Whether objects of a class have more memory than its slots, its dictionary and its weak
+    references take: the class is written in C."""
     base = kind.__base__
     if base is None:
         return False
     shown = sum(isinstance(member, types.MemberDescriptorType) for member in vars(kind).values())
     shown += ("__dict__" in vars(kind)) + ("__weakref__" in vars(kind))
-    return kind.__basicsize__ - base.__basicsize__ > shown * _POINTER or kind.__itemsize__ != base.__itemsize__
+    return (
+        kind.__basicsize__ - base.__basicsize__ > shown * _POINTER
+        or kind.__itemsize__ != base.__itemsize__
+    )
 
 
 def _dictionary(value: object) -> dict[str, object]:
@@ -219,7 +231,9 @@ def _dictionary(value: object) -> dict[str, object]:
 def _reduced(value: Any) -> object:
     """What an object of a C type is rebuilt from when it is copied."""
     reduce = getattr(type(value), "__reduce__", None)
-    if isinstance(reduce, types.FunctionType) or isinstance(type(value).__reduce_ex__, types.FunctionType):
+    if isinstance(reduce, types.FunctionType) or isinstance(
+        type(value).__reduce_ex__, types.FunctionType
+    ):
         raise Violation(_unseen(value))  # written in Python: it may leave out what it likes
     return _copied(value)
 
@@ -266,8 +280,11 @@ def _unordered(value: Any) -> Content:
     iterate = set.__iter__ if isinstance(value, set) else frozenset.__iter__
     items = list(iterate(value))
     digests = [look(item).digest for item in items]
-    # The order tells in which order items were added. Where addresses make it, it differs by itself.
-    return b"".join(digests if all(type(item) in _HASHED_BY_VALUE for item in items) else sorted(digests)), []
+    # The order tells in which order items were added. Where addresses make it, it differs by
+    # itself.
+    return b"".join(
+        digests if all(type(item) in _HASHED_BY_VALUE for item in items) else sorted(digests)
+    ), []
 
 
 def _array(value: Any) -> Content:
@@ -313,12 +330,17 @@ def _function(value: Any) -> Content:
         (".__doc__", value.__doc__),
     ]
     own = value.__globals__
-    if vars(sys.modules.get(own.get("__name__"), types)) is not own:  # no module's: made for this function
+    if (
+        vars(sys.modules.get(own.get("__name__"), types)) is not own
+    ):  # no module's: made for this function
         used = sorted({*value.__code__.co_names} & own.keys())
         parts += [(f".__globals__[{name!r}]", own[name]) for name in used]
-    named = f"{value.__module__}:{value.__name__}:{value.__qualname__}".encode(errors="surrogatepass")
+    named = f"{value.__module__}:{value.__name__}:{value.__qualname__}".encode(
+        errors="surrogatepass"
+    )
     return named, parts + [
-        (f".{name}", cell) for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        (f".{name}", cell)
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
     ]
 
 
@@ -343,7 +365,11 @@ def _generator(value: Any) -> Content:
 
 
 def _exception(value: Any) -> Content:
-    parts: list[Part] = [(".args", value.args), (".__cause__", value.__cause__), (".__context__", value.__context__)]
+    parts: list[Part] = [
+        (".args", value.args),
+        (".__cause__", value.__cause__),
+        (".__context__", value.__context__),
+    ]
     return str(value.__suppress_context__).encode(), parts
 
 
@@ -360,7 +386,10 @@ def _traced(error: BaseException) -> list[Part]:
 
 
 def _os_error(value: Any) -> Content:
-    return b"", [(f".{name}", getattr(value, name, None)) for name in ("errno", "strerror", "filename", "filename2")]
+    return b"", [
+        (f".{name}", getattr(value, name, None))
+        for name in ("errno", "strerror", "filename", "filename2")
+    ]
 
 
 def _attributes(*names: str) -> Callable[[Any], Content]:
@@ -400,8 +429,14 @@ _HANDLERS: dict[type, Callable[[Any], Content]] = {
     complex: lambda value: (struct.pack("<2d", value.real, value.imag), []),
     Fraction: _attributes("numerator", "denominator"),
     range: _attributes("start", "stop", "step"),
-    datetime.datetime: lambda value: (datetime.datetime.__repr__(value).encode(), [(".tzinfo", value.tzinfo)]),
-    datetime.time: lambda value: (datetime.time.__repr__(value).encode(), [(".tzinfo", value.tzinfo)]),
+    datetime.datetime: lambda value: (
+        datetime.datetime.__repr__(value).encode(),
+        [(".tzinfo", value.tzinfo)],
+    ),
+    datetime.time: lambda value: (
+        datetime.time.__repr__(value).encode(),
+        [(".tzinfo", value.tzinfo)],
+    ),
     np.dtype: _dtype,
     enum.Enum: lambda value: (value.name.encode(), []),
     np.generic: lambda value: (value.tobytes(), [(".dtype", value.dtype)]),

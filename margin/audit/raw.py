@@ -1,8 +1,9 @@
 """From raw tables: each row is read by itself, and neighbouring tables are counted as neighbours.
 
-The theorem that is tested: the codes of a row, and the identity of its unit, are functions of that row and of the
-declaration alone. So the counts of a table are the sum of those of its rows, each in a table of its own; and with a
-unit, the number of rows counted follows from which units are the same, which two rows alone decide.
+The theorem that is tested: the codes of a row, and the identity of its unit, are functions of that
+row and of the declaration alone. So the counts of a table are the sum of those of its rows, each in
+a table of its own; and with a unit, the number of rows counted follows from which units are the
+same, which two rows alone decide.
 """
 
 import random
@@ -35,17 +36,24 @@ _BESIDE = 40  # rows beyond a batch
 
 
 class _Looks:
-    """A mechanism that reads the rows in all ways: a table, a summary of a sparse one, their number."""
+    """A mechanism that reads the rows in all ways: a table, a summary of a sparse one, their
+    number."""
 
     def run(self, private: Any, workload: Any) -> Any:
         view = list(private.domain)
         kept = private.sparse_cells(view, keep=Keep(3, 3, False), spend="1/3")
-        return private.measure([view], spend="1/3"), kept.codes, kept.counts, private.count_rows(spend="1/3")
+        return (
+            private.measure([view], spend="1/3"),
+            kept.codes,
+            kept.counts,
+            private.count_rows(spend="1/3"),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RawTables:
-    """Tables made of some rows, in a form that `release` reads, and what is wrong with how they are read.
+    """Tables made of some rows, in a form that `release` reads, and what is wrong with how they are
+    read.
 
     Attributes
     ----------
@@ -69,7 +77,8 @@ class RawTables:
     seed: int = 0
 
     def problems(self, tables: int, *, beyond: bool = False) -> list[str]:
-        """What is wrong, in words: over so many made-up tables, and some of more than a batch of rows."""
+        """What is wrong, in words: over so many made-up tables, and some of more than a batch of
+        rows."""
         rng = random.Random(self.seed)
         alone = [self.counted([row]) for row in self.rows]
         accepted = [place for place, counts in enumerate(alone) if counts is not None]
@@ -83,7 +92,9 @@ class RawTables:
             return [*found, "all rows are refused"]
         same = self._same(accepted)
         for number in range(tables):
-            first, second, changed = self._neighbours(rng, accepted, same, beyond and number % 4 == 0)
+            first, second, changed = self._neighbours(
+                rng, accepted, same, beyond and number % 4 == 0
+            )
             for places in (first, second):
                 found += self._wrong(places, alone, same)
             found += self._replay(first, second)
@@ -93,7 +104,9 @@ class RawTables:
 
     def counted(self, rows: Sequence[Row]) -> Table | None:
         """The true table of all attributes, or None where the rows are refused."""
-        recorder = Recorder(self._open(rows), domain=self.domain, budget=self._budget, entropy=SeededEntropy(0))
+        recorder = Recorder(
+            self._open(rows), domain=self.domain, budget=self._budget, entropy=SeededEntropy(0)
+        )
         try:
             recorder.measure([list(self.domain)])
         except MarginError:
@@ -110,12 +123,15 @@ class RawTables:
         return PureDP(1, rows_per_person=1 if self.unit is None else self.max_rows)
 
     def _same(self, accepted: Sequence[int]) -> dict[int, int]:
-        """Of each row the first row of the same unit, as two rows alone tell; each row its own without units."""
+        """Of each row the first row of the same unit, as two rows alone tell; each row its own
+        without units."""
         first: dict[int, int] = {}
         if self.unit is None:
             return {place: place for place in accepted}
         one = RawTables(**{**vars(self), "max_rows": 1})
-        known: dict[tuple[str, str], int] = {}  # of each id, by its type and text, the first row of the same unit
+        known: dict[
+            tuple[str, str], int
+        ] = {}  # of each id, by its type and text, the first row of the same unit
         for place in accepted:
             unit = self.rows[place][self.unit]
             key = type(unit).__name__, repr(unit)
@@ -132,7 +148,8 @@ class RawTables:
     def _neighbours(
         self, rng: random.Random, accepted: Sequence[int], same: Mapping[int, int], beyond: bool
     ) -> tuple[list[int], list[int], int]:
-        """Two tables, as places of rows, of which the second has a row more, or all rows of a unit, anywhere."""
+        """Two tables, as places of rows, of which the second has a row more, or all rows of a unit,
+        anywhere."""
         changed = rng.choice(accepted)
         others = [place for place in accepted if self.unit is None or same[place] != same[changed]]
         first = [rng.choice(others) for _ in range(rng.randrange(_MOST))] if others else []
@@ -141,13 +158,19 @@ class RawTables:
             if rng.random() < 0.5:
                 first = first[::-1]
         mine = [place for place in accepted if same[place] == same[changed]]
-        news = [changed] if self.unit is None else [rng.choice(mine) for _ in range(rng.randint(1, 2 * self.max_rows))]
+        news = (
+            [changed]
+            if self.unit is None
+            else [rng.choice(mine) for _ in range(rng.randint(1, 2 * self.max_rows))]
+        )
         second = list(first)
         for new in news:
             second.insert(rng.choice([0, len(second), rng.randint(0, len(second))]), new)
         return first, second, changed
 
-    def _wrong(self, places: Sequence[int], alone: Sequence[Table | None], same: Mapping[int, int]) -> list[str]:
+    def _wrong(
+        self, places: Sequence[int], alone: Sequence[Table | None], same: Mapping[int, int]
+    ) -> list[str]:
         """Whether a table is more, or less, than its rows."""
         counts = self.counted([self.rows[place] for place in places])
         if counts is None:
@@ -158,17 +181,25 @@ class RawTables:
                 one = alone[place]
                 assert one is not None
                 expected = expected + one
-            return [] if np.array_equal(counts, expected) else ["a row is read in another way among others"]
+            return (
+                []
+                if np.array_equal(counts, expected)
+                else ["a row is read in another way among others"]
+            )
         units: dict[int, int] = {}
         for place in places:
             units[same[place]] = units.get(same[place], 0) + 1
         expected_rows = sum(min(self.max_rows, rows) for rows in units.values())
         if int(counts.sum()) != expected_rows:
-            return [f"{int(counts.sum())} rows are counted where {expected_rows} should be: units are told apart amiss"]
+            return [
+                f"{int(counts.sum())} rows are counted where {expected_rows} should be: units are told apart amiss"
+            ]
         return []
 
     def _replay(self, first: Sequence[int], second: Sequence[int]) -> list[str]:
-        pair = tuple(self._open([self.rows[place] for place in places]) for places in (first, second))
+        pair = tuple(
+            self._open([self.rows[place] for place in places]) for places in (first, second)
+        )
         try:
             replayed(
                 _Looks(),

@@ -1,22 +1,23 @@
-"""Whether the noise of a call that was bought as a whole is enough: the audit's own arithmetic, to about a percent.
+"""Whether the noise of a call that was bought as a whole is enough: the audit's own arithmetic, to
+about a percent.
 
-The loss of each coordinate that may differ is rounded to the nearest point of a fine grid, and all are added by the
-fast Fourier transform. That proves nothing, but shares no line with `margin.privacy.composition`, which does.
+The loss of each coordinate that may differ is rounded to the nearest point of a fine grid, and all
+are added by the fast Fourier transform. That proves nothing, but shares no line with
+`margin.privacy.composition`, which does.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from .._types import Floats
 from ..noise.laws import DiscreteGaussian
 from ..privacy.event import Event
 
 __all__ = ["delta_together"]
 
-Floats = NDArray[np.float64]
 
 _POINTS = 1 << 16
 _FAR = 16.0  # deviations of the whole loss on each side of the grid
@@ -24,10 +25,11 @@ _CONTINUOUS = 400.0  # sigma2 above which discrete and continuous noise are take
 
 
 def delta_together(events: Sequence[Event], epsilon: float) -> float:
-    """About the delta at epsilon of all events, of discrete Gaussian noise, for the worst of two kinds of neighbours.
+    """About the delta at epsilon of all events, of discrete Gaussian noise, for the worst of two
+    kinds of neighbours.
 
-    Those whose answers differ by one in as many coordinates as the bounds allow, and those that differ by more in fewer
-    and so are the furthest apart in L2.
+    Those whose answers differ by one in as many coordinates as the bounds allow, and those that
+    differ by more in fewer and so are the furthest apart in L2.
     """
     return max(_delta(events, epsilon, spread) for spread in (False, True))
 
@@ -65,7 +67,8 @@ def _furthest(event: Event) -> int:
 
 
 def _masses(sigma2: float, shift: int, step: float) -> Floats:
-    """Of the loss of a shift of one coordinate, at the multiples of a step, the negative ones at the end."""
+    """Of the loss of a shift of one coordinate, at the multiples of a step, the negative ones at
+    the end."""
     masses = np.zeros(_POINTS)
     if sigma2 > _CONTINUOUS:
         places = np.arange(-_POINTS // 2, _POINTS // 2)

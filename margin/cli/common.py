@@ -1,4 +1,5 @@
-"""What all commands have in common: how they are declared, what they say, which files they read and write."""
+"""What all commands have in common: how they are declared, what they say, which files they read and
+write."""
 
 import argparse
 import os
@@ -43,11 +44,19 @@ class Parser(argparse.ArgumentParser):
     """A parser whose mistakes take one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{painted('margin:', 'bad', sys.stderr)} {masked(message)}; see {self.prog} --help\n")
+        self.exit(
+            2,
+            f"{painted('margin:', 'bad', sys.stderr)} {masked(message)}; see {self.prog} --help\n",
+        )
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], Said | None], *, does: str, examples: Sequence[str]
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], Said | None],
+    *,
+    does: str,
+    examples: Sequence[str],
 ) -> argparse.ArgumentParser:
     """Add a command to the parsers of a command line, with what all commands have.
 
@@ -72,7 +81,9 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("--json", action="store_true", help="print JSON, for programs")
-    command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    command.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )
     command.set_defaults(command=run)
     return command
 
@@ -86,7 +97,9 @@ def add_group(commands: Any, name: str, does: str) -> Any:
 def add_synopsis(parser: argparse.ArgumentParser) -> None:
     """Add the .margin file that a command reads."""
     parser.add_argument("file", type=Path, metavar="OUT.margin")
-    parser.add_argument("--allow-simulation", action="store_true", help="also of a simulation, which is not private")
+    parser.add_argument(
+        "--allow-simulation", action="store_true", help="also of a simulation, which is not private"
+    )
 
 
 def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
@@ -99,7 +112,8 @@ def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
 
 
 def for_spreadsheet(label: Any) -> Any:
-    """A label that no spreadsheet runs as a formula: one that could be gets a quotation mark in front.
+    """A label that no spreadsheet runs as a formula: one that could be gets a quotation mark in
+    front.
 
     Texts only: a number is no formula. What begins one is as OWASP lists it ("CSV injection").
     """
@@ -119,7 +133,8 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 
 def check_free(path: Path, parsed: argparse.Namespace) -> None:
-    """Refuse, before anything is done, a place that cannot be written, or holds a file that may not be replaced.
+    """Refuse, before anything is done, a place that cannot be written, or holds a file that may not
+    be replaced.
 
     Raises
     ------
@@ -130,7 +145,9 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
         why = "it is a folder" if path.is_dir() else "its folder does not exist"
         raise FileError(f"{str(path)!r} cannot be written: {why}")
     if path.exists() and not parsed.force:
-        raise FileError(f"{str(path)!r} is there already: choose another name, or add --force to replace it")
+        raise FileError(
+            f"{str(path)!r} is there already: choose another name, or add --force to replace it"
+        )
     try:
         tried(path)
     except OSError as error:
@@ -168,15 +185,19 @@ _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 
 
 def painted(text: str, style: str, stream: TextIO) -> str:
-    """A text in colour if it goes to a terminal, and neither NO_COLOR nor a plain terminal speaks against it."""
+    """A text in colour if it goes to a terminal, and neither NO_COLOR nor a plain terminal speaks
+    against it."""
     if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 def printable(text: object) -> str:
-    """A text without what could steer a terminal: names and categories come from files, perhaps of strangers."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
+    """A text without what could steer a terminal: names and categories come from files, perhaps of
+    strangers."""
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)
+    )
 
 
 def titled(lines: dict[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""The command `margin compare`: mechanisms side by side on one's own table, as a simulation that is not private."""
+"""The command `margin compare`: mechanisms side by side on one's own table, as a simulation that is
+not private."""
 
 import argparse
 import sys
@@ -33,16 +34,27 @@ def add_commands(commands: Any) -> None:
             "--runs 1 --picture errors.png",
         ],
     )
-    comparing.add_argument("file", type=Path, help="CSV or Parquet; best a public table that is like the private one")
-    comparing.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
+    comparing.add_argument(
+        "file", type=Path, help="CSV or Parquet; best a public table that is like the private one"
+    )
+    comparing.add_argument(
+        "--domain", type=Path, required=True, help="JSON file that declares the attributes"
+    )
     add_budget(comparing)
     names: Any = comparing.add_argument(
-        "--mechanisms", default=_DEFAULT, metavar="A,B,...", help=f"of {', '.join(COMPARED)}; default: {_DEFAULT}"
+        "--mechanisms",
+        default=_DEFAULT,
+        metavar="A,B,...",
+        help=f"of {', '.join(COMPARED)}; default: {_DEFAULT}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
-    comparing.add_argument("--runs", type=int, default=3, help="how often each, with other noise; default: 3")
-    comparing.add_argument("--picture", type=Path, metavar="OUT.png", help="also draw the spread of the errors")
+    comparing.add_argument(
+        "--runs", type=int, default=3, help="how often each, with other noise; default: 3"
+    )
+    comparing.add_argument(
+        "--picture", type=Path, metavar="OUT.png", help="also draw the spread of the errors"
+    )
     add_force(comparing)
 
 
@@ -50,7 +62,9 @@ def _compare(parsed: argparse.Namespace) -> Said:
     budget, domain = budget_of(parsed), margin.Domain(parsed.domain)
     names = parsed.mechanisms.split(",")
     if unknown := [name for name in names if name not in COMPARED]:
-        raise MarginError(f"there is no mechanism {unknown[0]!r} to compare; there are {', '.join(COMPARED)}")
+        raise MarginError(
+            f"there is no mechanism {unknown[0]!r} to compare; there are {', '.join(COMPARED)}"
+        )
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(

@@ -1,4 +1,5 @@
-"""The demonstration: a made-up table of people, released with PriView, a few answers beside the truth."""
+"""The demonstration: a made-up table of people, released with PriView, a few answers beside the
+truth."""
 
 import itertools
 from pathlib import Path
@@ -30,7 +31,8 @@ def demo(path: Path, epsilon: str = "1") -> Said:
     views = [*_SHOWN, *itertools.chain.from_iterable(asked.values())]
     truths = dict(zip(views, count(table, domain, views), strict=True))
     errors = {
-        k: np.mean([_distance(synopsis.marginal(view), truths[view]) for view in some]) for k, some in asked.items()
+        k: np.mean([_distance(synopsis.marginal(view), truths[view]) for view in some])
+        for k, some in asked.items()
     }
     lines = [
         f"{table.num_rows:,} made-up people, {len(domain)} attributes; released through {len(synopsis.views)} views.",
@@ -39,7 +41,11 @@ def demo(path: Path, epsilon: str = "1") -> Said:
     for view in _SHOWN:
         lines += ["", *_beside(synopsis.marginal(view), truths[view])]
     wrong = ", ".join(f"{error:.1%} of {k}-way" for k, error in errors.items())
-    lines += ["", f"Rows put in a wrong cell, on average: {wrong} marginals.", f"Written: {path}  (margin info {path})"]
+    lines += [
+        "",
+        f"Rows put in a wrong cell, on average: {wrong} marginals.",
+        f"Written: {path}  (margin info {path})",
+    ]
     values = {
         "output": str(path),
         "guarantee": synopsis.spent.describe(),
@@ -68,7 +74,9 @@ def _beside(marginal: Marginal, truth: np.ndarray) -> list[str]:
     head = f"{' x '.join(marginal.attributes):<34}{'private':>10}{'truth':>10}"
     rows = [
         f"  {', '.join(map(str, label)):<32}{count:>10,.0f}{true:>10,}"
-        for label, count, true in zip(labels[:_ROWS], marginal.counts.ravel(), truth.ravel(), strict=False)
+        for label, count, true in zip(
+            labels[:_ROWS], marginal.counts.ravel(), truth.ravel(), strict=False
+        )
     ]
     more = [f"  ... {len(labels) - _ROWS} more cells"] if len(labels) > _ROWS else []
     return [head, *rows, *more]

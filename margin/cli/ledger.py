@@ -56,7 +56,9 @@ def add_commands(commands: Any) -> None:
     create.add_argument("--name", required=True, help="of the data set")
     add_budget(create)
     add_unit(create)
-    check.add_argument("--releases", type=Path, required=True, metavar="DIR", help="folder of .margin files")
+    check.add_argument(
+        "--releases", type=Path, required=True, metavar="DIR", help="folder of .margin files"
+    )
 
 
 def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
@@ -77,7 +79,9 @@ def _create(parsed: argparse.Namespace) -> Said:
         "budget": statement.budget.to_json(),
         "statement": statement.to_json(),
     }
-    said = f"{parsed.ledger}: {dataset}: {statement.budget.describe()}; protects {statement.protects}"
+    said = (
+        f"{parsed.ledger}: {dataset}: {statement.budget.describe()}; protects {statement.protects}"
+    )
     return Said(printable(said), values)
 
 
@@ -106,7 +110,10 @@ def _show(parsed: argparse.Namespace) -> Said:
 
 def _verify(parsed: argparse.Namespace) -> Said:
     charges = margin.Ledger(parsed.ledger).verify()
-    return Said(f"{parsed.ledger}: sound, {charges} charges", {"ledger": str(parsed.ledger), "charges": charges})
+    return Said(
+        f"{parsed.ledger}: sound, {charges} charges",
+        {"ledger": str(parsed.ledger), "charges": charges},
+    )
 
 
 def _check(parsed: argparse.Namespace) -> Said:

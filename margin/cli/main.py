@@ -1,4 +1,5 @@
-"""The command line. Commands and their options are in files beside this one, cli_*.py; here they are put together."""
+"""The command line. Commands and their options are in files beside this one, cli_*.py; here they
+are put together."""
 
 import argparse
 import json
@@ -48,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with shown():
             said: Said | None = parsed.command(parsed)
         if said is not None:
-            print(json.dumps(said.values, indent=1, ensure_ascii=False) if parsed.json else said.text, flush=True)
+            print(
+                json.dumps(said.values, indent=1, ensure_ascii=False) if parsed.json else said.text,
+                flush=True,
+            )
         return _DONE
     except BrokenPipeError:
         # Who reads has had enough. Nothing is left to be written when Python closes the stream.
@@ -84,7 +88,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"margin {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error, which may quote the data")
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="show the traceback of an error, which may quote the data",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = add_command(
@@ -94,7 +102,13 @@ def _parser() -> argparse.ArgumentParser:
         does="release a made-up table and show answers beside the truth",
         examples=["margin demo", "margin demo --epsilon 0.1 -o small.margin"],
     )
-    demo.add_argument("-o", "--output", type=Path, metavar="OUT.margin", help="default: demo.margin, or demo-2.margin")
+    demo.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT.margin",
+        help="default: demo.margin, or demo-2.margin",
+    )
     demo.add_argument("--epsilon", default="1", metavar="E", help="default: 1")
     add_force(demo)
 

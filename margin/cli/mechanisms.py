@@ -1,5 +1,5 @@
-"""Which mechanism a name on the command line stands for. Names exist there only; in Python, pass an object, which can
-be written on the command line as well."""
+"""Which mechanism a name on the command line stands for. Names exist there only; in Python, pass an
+object, which can be written on the command line as well."""
 
 import argparse
 import re
@@ -23,7 +23,9 @@ def _priview(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) 
     return margin.PriView(views=views)
 
 
-def _dual_query(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> "margin.DualQuery":
+def _dual_query(
+    parsed: argparse.Namespace, domain: "margin.Domain", views: Views
+) -> "margin.DualQuery":
     if views is not None and parsed.queries is not None:
         raise MarginError("give either --views or --queries, not both")
     queries = None if parsed.queries is None else queries_of(parsed.queries, domain)
@@ -51,7 +53,9 @@ PLAIN: Mapping[str, Callable[[], Any]] = {
 def _plain(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
     _without_queries(parsed)
     if views is not None:
-        raise MarginError(f"--views are for priview and dualquery, not for {parsed.mechanism}; give it a --workload")
+        raise MarginError(
+            f"--views are for priview and dualquery, not for {parsed.mechanism}; give it a --workload"
+        )
     return PLAIN[parsed.mechanism]()
 
 
@@ -77,7 +81,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="for dualquery: random queries, such as 3way:100000 or 3parity:500",
     )
     parser.add_argument(
-        "--size", type=int, metavar="ROWS", help="for dualquery: about how many rows, if that is public"
+        "--size",
+        type=int,
+        metavar="ROWS",
+        help="for dualquery: about how many rows, if that is public",
     )
 
 
@@ -93,7 +100,9 @@ def mechanism_of(parsed: argparse.Namespace, domain: "margin.Domain", views: Vie
         parsed.mechanism = "auto" if views is None else "priview"
     if is_written(parsed.mechanism):
         if views is not None:
-            raise MarginError("--views are for priview and dualquery by name; here they are among the parameters")
+            raise MarginError(
+                "--views are for priview and dualquery by name; here they are among the parameters"
+            )
         _without_queries(parsed)
         return written(parsed.mechanism)
     if parsed.mechanism not in MECHANISMS:
@@ -108,7 +117,9 @@ def queries_of(text: str, domain: "margin.Domain") -> "margin.queries.Queries":
     """The queries of a text such as "3way:100000", with a seed as its third part where not 0."""
     found = _QUERIES.fullmatch(text)
     if found is None:
-        raise MarginError(f"--queries ({text}) must be like 3way:100000, 3way:100000:7 with a seed, or 3parity:500")
+        raise MarginError(
+            f"--queries ({text}) must be like 3way:100000, 3way:100000:7 with a seed, or 3parity:500"
+        )
     kind = margin.queries.Conjunctions if found[2] == "way" else margin.queries.Parities
     return kind.random(domain, int(found[1]), int(found[3]), int(found[4] or 0))
 

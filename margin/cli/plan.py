@@ -27,7 +27,9 @@ def add_commands(commands: Any) -> None:
             "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
         ],
     )
-    planning.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
+    planning.add_argument(
+        "--domain", type=Path, required=True, help="JSON file that declares the attributes"
+    )
     add_budget(planning)
     add_workload(planning)
     planning.add_argument(
@@ -37,9 +39,14 @@ def add_commands(commands: Any) -> None:
         help="about how many rows there are, if that is public: adds what Auto considers",
     )
     planning.add_argument(
-        "--structure", choices=("weak", "medium", "strong"), default="medium", help="what that assumes; default: medium"
+        "--structure",
+        choices=("weak", "medium", "strong"),
+        default="medium",
+        help="what that assumes; default: medium",
     )
-    planning.add_argument("--picture", type=Path, metavar="OUT.png", help="also draw error against cell limit")
+    planning.add_argument(
+        "--picture", type=Path, metavar="OUT.png", help="also draw error against cell limit"
+    )
     add_force(planning)
 
     design = add_command(
@@ -49,9 +56,15 @@ def add_commands(commands: Any) -> None:
         does="find few blocks of K points out of V that hold every T points together",
         examples=["margin design 32 8 2", "margin design 9 6 2 --blocks"],
     )
-    for name, help_text in (("v", "points"), ("k", "points of a block"), ("t", "points that must lie together")):
+    for name, help_text in (
+        ("v", "points"),
+        ("k", "points of a block"),
+        ("t", "points that must lie together"),
+    ):
         design.add_argument(name, type=int, metavar=name.upper(), help=help_text)
-    design.add_argument("--effort", type=int, default=1, metavar="N", help="length of the search; default: 1")
+    design.add_argument(
+        "--effort", type=int, default=1, metavar="N", help="length of the search; default: 1"
+    )
     design.add_argument("--blocks", action="store_true", help="print the blocks only, a line each")
 
 
@@ -60,7 +73,9 @@ def _plan(parsed: argparse.Namespace) -> Said:
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     asked = workload_of(domain, parsed.workload)
-    found = margin.plan(domain, workload=asked, budget=budget, rows=parsed.rows, structure=parsed.structure)
+    found = margin.plan(
+        domain, workload=asked, budget=budget, rows=parsed.rows, structure=parsed.structure
+    )
     values = {
         "budget": budget.to_json(),
         "views": [list(view) for view in found.workload.views],
@@ -102,7 +117,9 @@ def _design(parsed: argparse.Namespace) -> Said:
     if parsed.blocks:
         return Said(blocks, values)
     above = (
-        "no design is smaller" if design.size == bound else f"the size is {100 * (design.size / bound - 1):.1f} % above"
+        "no design is smaller"
+        if design.size == bound
+        else f"the size is {100 * (design.size / bound - 1):.1f} % above"
     )
     lines = {
         "size": f"{design.size} block{'' if design.size == 1 else 's'}, from {design.provenance}",

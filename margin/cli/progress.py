@@ -1,8 +1,9 @@
-"""Progress of a command on stderr, once it has taken a second: its stage, and the time left where that is known.
+"""Progress of a command on stderr, once it has taken a second: its stage, and the time left where
+that is known.
 
-Only the fixed texts that the library logs are shown, and how many of a *declared* number of steps are done: rounds of a
-mechanism, simulations of a comparison. Nothing is said of rows or of shares of them: it would tell how much data there
-is.
+Only the fixed texts that the library logs are shown, and how many of a *declared* number of steps
+are done: rounds of a mechanism, simulations of a comparison. Nothing is said of rows or of shares
+of them: it would tell how much data there is.
 """
 
 import logging
@@ -28,7 +29,8 @@ _COUNTED = "%d of %d"
 
 
 class _Stages(logging.Handler):
-    """Keeps what was logged last, and shows it from a thread: one line rewritten on a terminal, lines in a file."""
+    """Keeps what was logged last, and shows it from a thread: one line rewritten on a terminal,
+    lines in a file."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(logging.INFO)
@@ -45,7 +47,8 @@ class _Stages(logging.Handler):
         if not self._end.is_set() and not self._thread.is_alive():
             self._thread.start()
         steps = str(record.msg).endswith(_COUNTED) and isinstance(record.args, tuple)
-        # The steps that were counted first are the outermost: what is counted within them is a stage.
+        # The steps that were counted first are the outermost: what is counted within them is a
+        # stage.
         if steps and self._counted in ("", record.msg):
             assert isinstance(record.args, tuple)
             if not self._counted:
@@ -67,7 +70,9 @@ class _Stages(logging.Handler):
             text = ": ".join(filter(None, ["margin", self._steps, self._stage])) + " ..."
             if self._terminal:
                 room = shutil.get_terminal_size().columns - 1
-                print(f"\r\x1b[K{(text + self._left())[:room]}", end="", file=self._stream, flush=True)
+                print(
+                    f"\r\x1b[K{(text + self._left())[:room]}", end="", file=self._stream, flush=True
+                )
             elif text != self._last:
                 print(text, file=self._stream, flush=True)
             self._last = text
@@ -80,7 +85,11 @@ class _Stages(logging.Handler):
         if done < 1:
             return ""
         seconds = round((time.monotonic() - self._since) / done * (self._total - done))
-        return f" about {seconds} s left" if seconds < 120 else f" about {round(seconds / 60)} min left"
+        return (
+            f" about {seconds} s left"
+            if seconds < 120
+            else f" about {round(seconds / 60)} min left"
+        )
 
 
 @contextmanager

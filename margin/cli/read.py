@@ -44,9 +44,13 @@ def add_commands(commands: Any) -> None:
         ],
     )
     add_synopsis(ask)
-    attributes: Any = ask.add_argument("attributes", nargs="+", metavar="ATTRIBUTE", help="see margin info OUT.margin")
+    attributes: Any = ask.add_argument(
+        "attributes", nargs="+", metavar="ATTRIBUTE", help="see margin info OUT.margin"
+    )
     attributes.completer = _attributes
-    ask.add_argument("--format", choices=["table", "csv", "json"], default="table", help="default: table")
+    ask.add_argument(
+        "--format", choices=["table", "csv", "json"], default="table", help="default: table"
+    )
     add_spreadsheet(ask)
 
     info = add_command(
@@ -78,7 +82,11 @@ def _info(parsed: argparse.Namespace) -> Said:
     synopsis = opened(parsed)
     provenance = synopsis.provenance
     assert provenance is not None
-    kind = provenance.mechanism["name"] if isinstance(provenance.mechanism, dict) else provenance.mechanism
+    kind = (
+        provenance.mechanism["name"]
+        if isinstance(provenance.mechanism, dict)
+        else provenance.mechanism
+    )
     summary = synopsis.summary()
     statement = provenance.statement
     none = "none: a simulation, which is not private"
@@ -86,7 +94,9 @@ def _info(parsed: argparse.Namespace) -> Said:
         "guarantee": statement.budget.describe() if provenance.private else none,
         **({"protects": statement.whom} if provenance.private else {}),
         "mechanism": f"{kind}, margin {provenance.version}",
-        "attributes": ", ".join(f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()),
+        "attributes": ", ".join(
+            f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()
+        ),
         **_stated(synopsis.domain),
         "declared": f"domain {statement.domain}",
         **summary,
@@ -108,7 +118,10 @@ def _stated(domain: "margin.Domain") -> dict[str, str]:
     """What the domain says beside its attributes: texts by their titles."""
     lines = {}
     if domain.impossible:
-        rules = [" with ".join(f"{name} {_listed(form)}" for name, form in rule.items()) for rule in domain.impossible]
+        rules = [
+            " with ".join(f"{name} {_listed(form)}" for name, form in rule.items())
+            for rule in domain.impossible
+        ]
         lines["impossible"] = "\n".join(rules)
     if domain.rows is not None:
         lines["rows"] = f"{domain.rows:,}, declared to be public"
@@ -122,7 +135,9 @@ def _listed(form: object) -> str:
 def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], float, float | None]]":
     """Cell by cell: categories, count, and the standard error of the noise part where it is known."""
     labels = itertools.product(*(attribute.labels for attribute in marginal.domain.values()))
-    for label, count, variance in zip(labels, marginal.counts.flat, marginal.variance.flat, strict=True):
+    for label, count, variance in zip(
+        labels, marginal.counts.flat, marginal.variance.flat, strict=True
+    ):
         yield label, float(count), None if math.isnan(variance) else math.sqrt(variance)
 
 
@@ -136,7 +151,8 @@ def _as_table(marginal: "margin.Marginal") -> str:
     names = len(marginal.attributes)
     first, *others = (
         "  ".join(
-            cell.ljust(width) if place < names else cell.rjust(width) for place, (cell, width) in enumerate(pairs)
+            cell.ljust(width) if place < names else cell.rjust(width)
+            for place, (cell, width) in enumerate(pairs)
         )
         for pairs in (list(zip(row, widths, strict=True)) for row in (head, *rows))
     )
@@ -154,7 +170,8 @@ def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> st
 
 
 def _csv_line(cells: Sequence[object]) -> str:
-    """One line, without its end. Both letters of the usual end are quoted in cells, whatever end lines have here."""
+    """One line, without its end. Both letters of the usual end are quoted in cells, whatever end
+    lines have here."""
     line = io.StringIO(newline="")
     csv.writer(line, lineterminator="\r\n").writerow(cells)
     return line.getvalue().removesuffix("\r\n")

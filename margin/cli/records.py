@@ -8,7 +8,16 @@ import margin
 
 from .._replace import replacing
 from ..errors import FileError
-from .common import Said, add_command, add_force, add_spreadsheet, add_synopsis, check_free, for_spreadsheet, opened
+from .common import (
+    Said,
+    add_command,
+    add_force,
+    add_spreadsheet,
+    add_synopsis,
+    check_free,
+    for_spreadsheet,
+    opened,
+)
 
 __all__ = ["add_commands"]
 
@@ -30,7 +39,14 @@ def add_commands(commands: Any) -> None:
     add_synopsis(records)
     records.add_argument("-n", type=int, required=True, metavar="N", help="how many rows")
     add_spreadsheet(records)
-    records.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="ending in .csv or .parquet")
+    records.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="ending in .csv or .parquet",
+    )
     add_force(records)
 
 
@@ -41,12 +57,17 @@ def _records(parsed: argparse.Namespace) -> Said:
     check_free(path, parsed)
     synopsis = opened(parsed)
     codes = synopsis.records(parsed.n)
-    columns = {name: _values(form, codes[:, axis]) for axis, (name, form) in enumerate(synopsis.domain.items())}
+    columns = {
+        name: _values(form, codes[:, axis])
+        for axis, (name, form) in enumerate(synopsis.domain.items())
+    }
     if parsed.spreadsheet and path.suffix == ".csv":
         columns = {for_spreadsheet(name): _safe(column) for name, column in columns.items()}
     _write(path, columns)
     values = {"output": str(path), "rows": parsed.n, "attributes": list(synopsis.domain)}
-    return Said(f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes", values)
+    return Said(
+        f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes", values
+    )
 
 
 def _values(attribute: "margin.Attribute", codes: Any) -> Any:
@@ -65,7 +86,11 @@ def _safe(column: Any) -> Any:
     """A column whose texts no spreadsheet runs."""
     import pyarrow as pa
 
-    return pa.array(list(map(for_spreadsheet, column.to_pylist()))) if pa.types.is_string(column.type) else column
+    return (
+        pa.array(list(map(for_spreadsheet, column.to_pylist())))
+        if pa.types.is_string(column.type)
+        else column
+    )
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""The commands that look at a private table: margin release, and margin domain suggest, which is not private."""
+"""The commands that look at a private table: margin release, and margin domain suggest, which is
+not private."""
 
 import argparse
 import json
@@ -38,13 +39,19 @@ def add_commands(commands: Any) -> None:
         ],
     )
     new.add_argument(
-        "file", nargs="?", help="CSV, Parquet or JSON; a folder or 'pattern*.csv' of these; or leave out, with --sql"
+        "file",
+        nargs="?",
+        help="CSV, Parquet or JSON; a folder or 'pattern*.csv' of these; or leave out, with --sql",
     )
     new.add_argument(
-        "--sql", metavar="SELECT", help="instead of a file: a query, such as \"SELECT * FROM 'x.parquet'\""
+        "--sql",
+        metavar="SELECT",
+        help="instead of a file: a query, such as \"SELECT * FROM 'x.parquet'\"",
     )
     new.add_argument(
-        "--attach", metavar="DATABASE", help="where the query runs: a DuckDB file, or postgres:host=... dbname=..."
+        "--attach",
+        metavar="DATABASE",
+        help="where the query runs: a DuckDB file, or postgres:host=... dbname=...",
     )
     new.add_argument(
         "--table",
@@ -53,18 +60,30 @@ def add_commands(commands: Any) -> None:
         metavar="NAME=FILE",
         help="a file that the query calls NAME; the cells of CSV and JSON are texts. Once for each file",
     )
-    new.add_argument("--memory-limit", default="1GB", metavar="SIZE", help="the most that a query takes; default: 1GB")
+    new.add_argument(
+        "--memory-limit",
+        default="1GB",
+        metavar="SIZE",
+        help="the most that a query takes; default: 1GB",
+    )
     add_unit(new)
-    new.add_argument("--domain", type=Path, required=True, help="JSON file that declares the attributes")
+    new.add_argument(
+        "--domain", type=Path, required=True, help="JSON file that declares the attributes"
+    )
     add_budget(new)
     new.add_argument("--ledger", type=Path, help="charge this ledger first; with --dataset")
     new.add_argument("--dataset", help="the name of the data set in the ledger")
     new.add_argument(
-        "--views", nargs="+", metavar="A,B,C", help="attributes of each view, or a JSON file with a list of lists"
+        "--views",
+        nargs="+",
+        metavar="A,B,C",
+        help="attributes of each view, or a JSON file with a list of lists",
     )
     add_options(new)
     add_workload(new, default=None)
-    new.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.margin", help="the file to write")
+    new.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="OUT.margin", help="the file to write"
+    )
     add_force(new)
 
     suggest = add_command(
@@ -80,14 +99,22 @@ def add_commands(commands: Any) -> None:
 def _release(parsed: argparse.Namespace) -> Said:
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    mechanism = mechanism_of(parsed, domain, None if parsed.views is None else views_of(parsed.views))
+    mechanism = mechanism_of(
+        parsed, domain, None if parsed.views is None else views_of(parsed.views)
+    )
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
     unit: dict[str, Any] = {"unit": parsed.unit, "max_rows": parsed.max_rows}
     asked = None if parsed.workload is None else workload_of(domain, parsed.workload)
     synopsis = margin.release(
-        data, domain=domain, budget=budget, mechanism=mechanism, workload=asked, ledger=ledger, **unit
+        data,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism,
+        workload=asked,
+        ledger=ledger,
+        **unit,
     )
     _save(synopsis, parsed.output)
     summary = synopsis.summary()
@@ -127,7 +154,9 @@ def _data(parsed: argparse.Namespace) -> object:
         raise MarginError("give either a file or --sql, not both")
     if parsed.sql is not None:
         files = dict(map(_named, parsed.table))
-        return margin.Sql(parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit, files=files)
+        return margin.Sql(
+            parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit, files=files
+        )
     if parsed.attach is not None:
         raise MarginError("--attach says where a query runs: give one with --sql")
     if parsed.table:
@@ -149,5 +178,8 @@ def _suggest(parsed: argparse.Namespace) -> Said:
     draft = suggest_domain(parsed.file)
     beware = "margin: this draft is derived from the data and not private; review it before use"
     print(painted(beware, "beware", sys.stderr), file=sys.stderr)
-    inner = ",\n".join(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}" for key, form in draft.items())
+    inner = ",\n".join(
+        f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}"
+        for key, form in draft.items()
+    )
     return Said(f"{{\n{inner}\n}}", draft)

@@ -19,10 +19,15 @@ def add_commands(commands: Any) -> None:
         "report",
         _report,
         does="write a page that shows a .margin file to anyone, without a network",
-        examples=["margin report people.margin", 'margin report people.margin -o census.html --title "Census"'],
+        examples=[
+            "margin report people.margin",
+            'margin report people.margin -o census.html --title "Census"',
+        ],
     )
     add_synopsis(report)
-    report.add_argument("-o", "--output", type=Path, metavar="OUT.html", help="default: OUT.html beside it")
+    report.add_argument(
+        "-o", "--output", type=Path, metavar="OUT.html", help="default: OUT.html beside it"
+    )
     report.add_argument("--title", help="the heading; the file's name by default")
     add_force(report)
 
@@ -31,11 +36,18 @@ def add_commands(commands: Any) -> None:
         "explore",
         _explore,
         does="show a .margin file in the browser, every marginal answered live, until Ctrl-C",
-        examples=["margin explore people.margin", "margin explore people.margin --port 8000 --no-browser"],
+        examples=[
+            "margin explore people.margin",
+            "margin explore people.margin --port 8000 --no-browser",
+        ],
     )
     add_synopsis(explore)
-    explore.add_argument("--port", type=int, default=0, help="on this machine; a free one by default")
-    explore.add_argument("--idle", type=float, metavar="MINUTES", help="end after so long without a request")
+    explore.add_argument(
+        "--port", type=int, default=0, help="on this machine; a free one by default"
+    )
+    explore.add_argument(
+        "--idle", type=float, metavar="MINUTES", help="end after so long without a request"
+    )
     explore.add_argument("--no-browser", action="store_true", help="only print the address")
 
 
@@ -46,7 +58,10 @@ def _report(parsed: argparse.Namespace) -> Said:
     check_free(output, parsed)
     write_report(opened(parsed), output, title=parsed.title or parsed.file.stem)
     size = output.stat().st_size
-    return Said(f"{output}: {size / 1e6:.1f} MB, opens in any browser", {"output": str(output), "bytes": size})
+    return Said(
+        f"{output}: {size / 1e6:.1f} MB, opens in any browser",
+        {"output": str(output), "bytes": size},
+    )
 
 
 def _explore(parsed: argparse.Namespace) -> None:

@@ -18,7 +18,9 @@ def add_commands(commands: Any) -> None:
         does="make a secret key to sign .margin files with, and the public key to check them",
         examples=["margin keygen agency.key"],
     )
-    keygen.add_argument("key", type=Path, metavar="KEYFILE", help="the secret key; the public one: KEYFILE.pub")
+    keygen.add_argument(
+        "key", type=Path, metavar="KEYFILE", help="the secret key; the public one: KEYFILE.pub"
+    )
 
     sign = add_command(
         commands,
@@ -28,7 +30,13 @@ def add_commands(commands: Any) -> None:
         examples=["margin sign people.margin --key agency.key"],
     )
     sign.add_argument("file", type=Path, metavar="OUT.margin")
-    sign.add_argument("--key", type=Path, required=True, metavar="KEYFILE", help="the secret key, of margin keygen")
+    sign.add_argument(
+        "--key",
+        type=Path,
+        required=True,
+        metavar="KEYFILE",
+        help="the secret key, of margin keygen",
+    )
 
     verify = add_command(
         commands,
@@ -38,7 +46,13 @@ def add_commands(commands: Any) -> None:
         examples=["margin verify people.margin --key agency.key.pub"],
     )
     verify.add_argument("file", type=Path, metavar="OUT.margin")
-    verify.add_argument("--key", type=Path, required=True, metavar="PUBKEY", help="the public key of who released it")
+    verify.add_argument(
+        "--key",
+        type=Path,
+        required=True,
+        metavar="PUBKEY",
+        help="the public key of who released it",
+    )
 
 
 def _keygen(parsed: argparse.Namespace) -> Said:

@@ -1,4 +1,5 @@
-"""A mechanism written on the command line as in Python: `HighPass(theta=5)`, `Dyadic(HighPass(target=1000))`."""
+"""A mechanism written on the command line as in Python: `HighPass(theta=5)`,
+`Dyadic(HighPass(target=1000))`."""
 
 import ast
 import inspect
@@ -15,12 +16,14 @@ def is_written(text: str) -> bool:
 
 
 def written(text: str) -> Any:
-    """The mechanism of a text. Nothing is run but the classes of mechanisms, on plain values and each other.
+    """The mechanism of a text. Nothing is run but the classes of mechanisms, on plain values and
+    each other.
 
     Raises
     ------
     MarginError
-        When it is not of that form, names no mechanism or a parameter that there is not, or the mechanism refuses.
+        When it is not of that form, names no mechanism or a parameter that there is not, or the
+        mechanism refuses.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -38,23 +41,33 @@ def _built(call: ast.Call, text: str) -> Any:
         raise _malformed(text)
     name = call.func.id
     if name not in mechanisms.__all__:
-        raise MarginError(f"there is no mechanism {name!r} with parameters; there are {', '.join(mechanisms.__all__)}")
+        raise MarginError(
+            f"there is no mechanism {name!r} with parameters; there are {', '.join(mechanisms.__all__)}"
+        )
     kind = getattr(mechanisms, name)
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(not it.arg for it in call.keywords):
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+        not it.arg for it in call.keywords
+    ):
         raise _malformed(text)
     arguments = [_value(argument, text) for argument in call.args]
-    parameters = {keyword.arg: _value(keyword.value, text) for keyword in call.keywords if keyword.arg}
+    parameters = {
+        keyword.arg: _value(keyword.value, text) for keyword in call.keywords if keyword.arg
+    }
     signature = inspect.signature(kind)
     try:
         signature.bind(*arguments, **parameters)
     except TypeError as error:
-        raise MarginError(f"{name} does not take that ({error}); its parameters are {_listed(signature)}") from None
+        raise MarginError(
+            f"{name} does not take that ({error}); its parameters are {_listed(signature)}"
+        ) from None
     try:
         return kind(*arguments, **parameters)
     except MarginError:
         raise
     except (TypeError, ValueError):
-        raise MarginError(f"a parameter of {name} is of the wrong type; see the documentation of {name}") from None
+        raise MarginError(
+            f"a parameter of {name} is of the wrong type; see the documentation of {name}"
+        ) from None
 
 
 def _value(tree: ast.expr, text: str) -> Any:
@@ -68,7 +81,9 @@ def _value(tree: ast.expr, text: str) -> Any:
 
 
 def _malformed(text: str) -> MarginError:
-    return MarginError(f"--mechanism ({text}) must be a name, or as in Python, such as 'HighPass(theta=5)'")
+    return MarginError(
+        f"--mechanism ({text}) must be a name, or as in Python, such as 'HighPass(theta=5)'"
+    )
 
 
 def _listed(signature: inspect.Signature) -> str:

@@ -16,7 +16,8 @@ Columns = Mapping[str, NDArray[np.integer[Any]]]
 
 
 class Kernel:
-    """A way to count views: rows go in, and at the end the counts come out. Every kernel gives the same integers.
+    """A way to count views: rows go in, and at the end the counts come out. Every kernel gives the
+    same integers.
 
     Parameters
     ----------
@@ -28,13 +29,16 @@ class Kernel:
         One array (cells,) a view; the counts are added to it, at the latest by `flush`.
     """
 
-    def __init__(self, domain: Domain, views: Sequence[View], counts: Sequence[NDArray[np.int64]]) -> None:
+    def __init__(
+        self, domain: Domain, views: Sequence[View], counts: Sequence[NDArray[np.int64]]
+    ) -> None:
         self._domain = domain
         self._views = views
         self._counts = counts
 
     def add(self, columns: Columns, rows: int) -> None:
-        """Count some rows; at least one, and no more than a few ten thousand, so that they stay in the caches."""
+        """Count some rows; at least one, and no more than a few ten thousand, so that they stay in
+        the caches."""
         raise NotImplementedError
 
     def flush(self) -> None:
@@ -42,7 +46,8 @@ class Kernel:
 
 
 class Blocks(Kernel):
-    """Mixed-radix cell numbers and `numpy.bincount`: needs nothing, and is quickest for a small table."""
+    """Mixed-radix cell numbers and `numpy.bincount`: needs nothing, and is quickest for a small
+    table."""
 
     def add(self, columns: Columns, rows: int) -> None:
         """See `Kernel.add`."""
@@ -64,7 +69,8 @@ class _Block:
         self._converted: dict[tuple[str, np.dtype[Any]], NDArray[Any]] = {}
 
     def cells(self, view: View, shape: tuple[int, ...]) -> NDArray[Any]:
-        """The cell of each row, shape (rows,), in the smallest unsigned type that holds them all; Horner's rule."""
+        """The cell of each row, shape (rows,), in the smallest unsigned type that holds them all;
+        Horner's rule."""
         dtype = np.min_scalar_type(math.prod(shape) - 1)
         cells: NDArray[Any] | None = None
         for name, size in zip(view, shape, strict=True):

@@ -1,4 +1,5 @@
-"""Counting with compiled loops on all processors: bit slices, blocked columns, and each distinct row once."""
+"""Counting with compiled loops on all processors: bit slices, blocked columns, and each distinct
+row once."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -8,19 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Integers
 from ..domain.domain import Domain, View
 from . import loops
 from .blocks import Columns, Kernel
 
 __all__ = ["Compiled", "processors"]
 
-Integers = NDArray[np.int64]
 
-_MOST_SLICED = 8  # attributes: beyond it, 2**k intersections of 64 rows cost more than numbering the rows' cells
+# attributes: beyond it, 2**k intersections of 64 rows cost more than numbering the rows' cells
+_MOST_SLICED = 8
 _TABLE = 1 << 18
 _WORTH_REPEATING = 0.3
 _WORD, _ROW, _ATTRIBUTE, _KEY = 0.07, 0.25, 0.03, 6.0
-"""Measured on one core, in nanoseconds: a word of an intersection; a row in a cell, and for each attribute; a key."""
+"""Measured on one core, in nanoseconds: a word of an intersection; a row in a cell, and for each
+attribute; a key."""
 
 
 def processors() -> int:
@@ -31,12 +34,13 @@ def processors() -> int:
 class Compiled(Kernel):
     """Picks for each view what is cheapest, and for all what repeats.
 
-    A view of at most eight binary attributes is counted from bit slices: 64 rows are a word, and the rows that have all
-    attributes of a set are the ones of an intersection, for each of the 2**k sets; the table follows by inclusion and
-    exclusion, once at the end (Moebius inversion). Any other view numbers the cells of a few thousand rows at a time.
+    A view of at most eight binary attributes is counted from bit slices: 64 rows are a word, and
+    the rows that have all attributes of a set are the ones of an intersection, for each of the 2**k
+    sets; the table follows by inclusion and exclusion, once at the end (Moebius inversion). Any
+    other view numbers the cells of a few thousand rows at a time.
 
-    Where few rows differ, each distinct row is counted once, with its weight: rows are packed in a word and collected
-    in a hash table for as long as at most three in ten are new.
+    Where few rows differ, each distinct row is counted once, with its weight: rows are packed in a
+    word and collected in a hash table for as long as at most three in ten are new.
 
     Parameters
     ----------
@@ -44,16 +48,28 @@ class Compiled(Kernel):
         Over how many threads the views are shared out.
     """
 
-    def __init__(self, domain: Domain, views: Sequence[View], counts: Sequence[Integers], *, threads: int) -> None:
+    def __init__(
+        self, domain: Domain, views: Sequence[View], counts: Sequence[Integers], *, threads: int
+    ) -> None:
         super().__init__(domain, views, counts)
         used = {name for view in views for name in view if domain[name].size > 1}
         self._names = [name for name in domain if name in used]
-        self._dtype = np.min_scalar_type(max((domain[name].size for name in self._names), default=2) - 1)
+        self._dtype = np.min_scalar_type(
+            max((domain[name].size for name in self._names), default=2) - 1
+        )
         self._layout = _Layout(domain, views, self._names)
         sliced = [self._is_sliced(view) for view in views]
-        self._bits = {name for view, is_sliced in zip(views, sliced, strict=True) if is_sliced for name in view}
+        self._bits = {
+            name
+            for view, is_sliced in zip(views, sliced, strict=True)
+            if is_sliced
+            for name in view
+        }
         self._sliced, self._whole, self._all = (
-            [np.array(places[thread::threads], np.int64) for thread in range(min(threads, len(places)))]
+            [
+                np.array(places[thread::threads], np.int64)
+                for thread in range(min(threads, len(places)))
+            ]
             for places in (
                 [at for at in range(len(views)) if sliced[at]],
                 [at for at in range(len(views)) if not sliced[at]],
@@ -82,7 +98,9 @@ class Compiled(Kernel):
             bits, layout = self._slices(columns, rows), self._layout
 
             def add(share: Integers) -> None:
-                loops.add_subsets(bits, layout.places, layout.firsts, layout.offsets, self._subsets, share)
+                loops.add_subsets(
+                    bits, layout.places, layout.firsts, layout.offsets, self._subsets, share
+                )
 
             self._run(add, self._sliced)
 
@@ -107,7 +125,9 @@ class Compiled(Kernel):
 
     def _cost(self, view: View) -> float:
         """Nanoseconds a row."""
-        return _WORD * 2 ** len(view) / 64 if self._is_sliced(view) else _ROW + _ATTRIBUTE * len(view)
+        return (
+            _WORD * 2 ** len(view) / 64 if self._is_sliced(view) else _ROW + _ATTRIBUTE * len(view)
+        )
 
     def _codes(self, columns: Columns, rows: int) -> NDArray[Any]:
         """The codes as one array (attributes, rows)."""
@@ -117,7 +137,8 @@ class Compiled(Kernel):
         return codes
 
     def _slices(self, columns: Columns, rows: int) -> NDArray[np.uint64]:
-        """The bits of the attributes that are counted by them: array (attributes, words), zero after the last row."""
+        """The bits of the attributes that are counted by them: array (attributes, words), zero
+        after the last row."""
         packed = np.zeros((len(self._names), -(-rows // 64) * 8), np.uint8)
         for place, name in enumerate(self._names):
             if name in self._bits:
@@ -128,10 +149,15 @@ class Compiled(Kernel):
         """Count the distinct rows so far, and collect no more when too few repeat."""
         assert self._distinct is not None
         self._each(loops.add_weighted, self._all, *self._distinct.rows(self._dtype))
-        self._distinct = _Distinct(self._distinct.widths, is_proven=True) if self._distinct.is_worth else None
+        self._distinct = (
+            _Distinct(self._distinct.widths, is_proven=True) if self._distinct.is_worth else None
+        )
 
-    def _each(self, loop: Callable[..., None], shares: Sequence[Integers], *rows: NDArray[Any]) -> None:
-        """Run a loop over the views of each share, those of narrow cell numbers apart from the others."""
+    def _each(
+        self, loop: Callable[..., None], shares: Sequence[Integers], *rows: NDArray[Any]
+    ) -> None:
+        """Run a loop over the views of each share, those of narrow cell numbers apart from the
+        others."""
         layout = self._layout
 
         def add(share: Integers) -> None:
@@ -139,7 +165,16 @@ class Compiled(Kernel):
             for views, dtype in ((share[~wide], np.uint16), (share[wide], np.uint32)):
                 if views.size:
                     cells = np.empty(loops.BLOCK, dtype)
-                    loop(*rows, layout.places, layout.sizes, layout.firsts, layout.offsets, self._totals, views, cells)
+                    loop(
+                        *rows,
+                        layout.places,
+                        layout.sizes,
+                        layout.firsts,
+                        layout.offsets,
+                        self._totals,
+                        views,
+                        cells,
+                    )
 
         self._run(add, shares)
 
@@ -153,7 +188,8 @@ class Compiled(Kernel):
 
 
 class _Layout:
-    """Where the attributes and the cells of each view are, as arrays for the loops; attributes of size 1 left out."""
+    """Where the attributes and the cells of each view are, as arrays for the loops; attributes of
+    size 1 left out."""
 
     def __init__(self, domain: Domain, views: Sequence[View], names: Sequence[str]) -> None:
         place = {name: at for at, name in enumerate(names)}
@@ -191,7 +227,8 @@ class _Distinct:
         self._seen += keys.size
 
     def rows(self, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Integers]:
-        """The codes of the distinct rows, shape (attributes, distinct), and their weights, shape (distinct,)."""
+        """The codes of the distinct rows, shape (attributes, distinct), and their weights, shape
+        (distinct,)."""
         places = np.flatnonzero(self._weights)
         keys = self._known[places]
         codes = np.empty((len(self.widths), keys.size), dtype)

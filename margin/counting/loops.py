@@ -1,4 +1,5 @@
-"""The compiled loops of counting; numba is needed, so this is imported only when there is work enough.
+"""The compiled loops of counting; numba is needed, so this is imported only when there is work
+enough.
 
 None of them checks a bound: codes are within their attributes' ranges when they come here.
 """
@@ -11,7 +12,16 @@ import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
-__all__ = ["BLOCK", "MOST_SPLIT", "WORDS", "add_distinct", "add_subsets", "add_weighted", "add_whole", "pack"]
+__all__ = [
+    "BLOCK",
+    "MOST_SPLIT",
+    "WORDS",
+    "add_distinct",
+    "add_subsets",
+    "add_weighted",
+    "add_whole",
+    "pack",
+]
 
 BLOCK = 4096
 """Rows whose cells are numbered at a time: they stay in the first cache."""
@@ -20,7 +30,8 @@ WORDS = 512
 """Words of 64 rows that are intersected at a time."""
 
 MOST_SPLIT = 1024
-"""Up to so many cells, a table is counted in four pieces: neighbouring rows then do not wait for each other's sum."""
+"""Up to so many cells, a table is counted in four pieces: neighbouring rows then do not wait for
+each other's sum."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -53,16 +64,19 @@ def _lowest(word: int) -> int:
 
 @_compiled
 def add_subsets(bits: Any, places: Any, firsts: Any, offsets: Any, counts: Any, views: Any) -> None:
-    """For each view of binary attributes and each non-empty set of them, count the rows that have them all.
+    """For each view of binary attributes and each non-empty set of them, count the rows that have
+    them all.
 
-    Set m of a view of k attributes holds the i-th when bit k - 1 - i of m is one. Sets are met in ascending order, four
-    at a time, which differ in the last two attributes; what is left of m without its lowest other bit was met last
-    among the sets with its lowest bit, so one buffer a bit is enough. What comes of set 0 means nothing.
+    Set m of a view of k attributes holds the i-th when bit k - 1 - i of m is one. Sets are met in
+    ascending order, four at a time, which differ in the last two attributes; what is left of m
+    without its lowest other bit was met last among the sets with its lowest bit, so one buffer a
+    bit is enough. What comes of set 0 means nothing.
 
     Parameters
     ----------
     bits
-        Row r of attribute a is bit r mod 64 of word [a, r div 64]: uint64, shape (attributes, words).
+        Row r of attribute a is bit r mod 64 of word [a, r div 64]: uint64, shape (attributes,
+        words).
     places, firsts
         The attributes of view v are places[firsts[v] : firsts[v + 1]].
     offsets, counts
@@ -93,11 +107,19 @@ def add_subsets(bits: Any, places: Any, firsts: Any, offsets: Any, counts: Any, 
                 parent, column, here = everyone, everyone, buffers[1, :length]
                 if members:
                     low = _lowest(members)
-                    column, here = bits[places[last - low], start : start + length], buffers[low, :length]
+                    column, here = (
+                        bits[places[last - low], start : start + length],
+                        buffers[low, :length],
+                    )
                     rest = members & (members - 1)
                     if rest:
                         parent = buffers[_lowest(rest), :length]
-                neither, first, second, both = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+                neither, first, second, both = (
+                    np.uint64(0),
+                    np.uint64(0),
+                    np.uint64(0),
+                    np.uint64(0),
+                )
                 for at in range(length):
                     word = parent[at] & column[at]
                     with_one = word & one[at]
@@ -130,7 +152,14 @@ def _number(codes: Any, places: Any, sizes: Any, start: int, cells: Any) -> None
 
 @_compiled
 def add_whole(
-    codes: Any, places: Any, sizes: Any, firsts: Any, offsets: Any, counts: Any, views: Any, scratch: Any
+    codes: Any,
+    places: Any,
+    sizes: Any,
+    firsts: Any,
+    offsets: Any,
+    counts: Any,
+    views: Any,
+    scratch: Any,
 ) -> None:
     """Count each row once in its cell of each view.
 
@@ -139,7 +168,8 @@ def add_whole(
     codes
         Unsigned, shape (attributes, rows).
     places, sizes, firsts
-        The attributes of view v, and how many codes each has: places[firsts[v] : firsts[v + 1]], and sizes likewise.
+        The attributes of view v, and how many codes each has: places[firsts[v] : firsts[v + 1]],
+        and sizes likewise.
     offsets, counts
         Cell c of view v is counted in counts[offsets[v] + c].
     views
@@ -168,14 +198,27 @@ def add_whole(
             for at in range(4 * quarter, cells.size):
                 pieces[0, cells[at]] += np.uint32(1)
             for cell in range(table.size):
-                table[cell] += np.int64(pieces[0, cell]) + pieces[1, cell] + np.int64(pieces[2, cell]) + pieces[3, cell]
+                table[cell] += (
+                    np.int64(pieces[0, cell])
+                    + pieces[1, cell]
+                    + np.int64(pieces[2, cell])
+                    + pieces[3, cell]
+                )
                 for piece in range(4):
                     pieces[piece, cell] = 0
 
 
 @_compiled
 def add_weighted(
-    codes: Any, weights: Any, places: Any, sizes: Any, firsts: Any, offsets: Any, counts: Any, views: Any, scratch: Any
+    codes: Any,
+    weights: Any,
+    places: Any,
+    sizes: Any,
+    firsts: Any,
+    offsets: Any,
+    counts: Any,
+    views: Any,
+    scratch: Any,
 ) -> None:
     """As `add_whole`, but each row counts as often as its weight says: int64, shape (rows,)."""
     rows = codes.shape[1]
@@ -191,7 +234,8 @@ def add_weighted(
 
 @_compiled
 def pack(codes: Any, widths: Any, keys: Any) -> None:
-    """All codes of a row in one word, the first attribute's in the highest bits: keys, uint64, shape (rows,)."""
+    """All codes of a row in one word, the first attribute's in the highest bits: keys, uint64,
+    shape (rows,)."""
     for start in range(0, keys.size, BLOCK):
         part = keys[start : start + BLOCK]
         part[:] = 0
@@ -204,14 +248,16 @@ def pack(codes: Any, widths: Any, keys: Any) -> None:
 
 @_compiled
 def add_distinct(keys: Any, known: Any, weights: Any) -> int:
-    """Add one to the weight of each key in a hash table with open addressing, and return how many keys were new.
+    """Add one to the weight of each key in a hash table with open addressing, and return how many
+    keys were new.
 
     Parameters
     ----------
     keys
         uint64; the table must keep free places for all of them.
     known, weights
-        The table: places of weight zero are free. uint64 and int64, of a length that is a power of two.
+        The table: places of weight zero are free. uint64 and int64, of a length that is a power of
+        two.
     """
     mask = np.uint64(known.size - 1)
     new = 0

@@ -17,14 +17,17 @@ from .blocks import Blocks, Kernel
 __all__ = ["CountPlan"]
 
 _BLOCK = 65_536
-# Rows times views: a tenth of a second in numpy, less than it takes to load the loops; and when they have been loaded.
+# Rows times views: a tenth of a second in numpy, less than it takes to load the loops; and when
+# they have been loaded.
 _WORTH_COMPILING, _WORTH_USING = 1 << 25, 1 << 21
 
 
 class CountPlan:
-    """The tables of some views of a domain: made empty, filled batch by batch, added up across workers.
+    """The tables of some views of a domain: made empty, filled batch by batch, added up across
+    workers.
 
-    Small tables are counted by numpy. When there is work enough, compiled loops take over, where numba is installed.
+    Small tables are counted by numpy. When there is work enough, compiled loops take over, where
+    numba is installed.
 
     Parameters
     ----------
@@ -38,7 +41,8 @@ class CountPlan:
     Raises
     ------
     DomainError
-        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells. The rows have no say in it.
+        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells. The rows
+        have no say in it.
 
     Examples
     --------
@@ -49,7 +53,9 @@ class CountPlan:
            [1, 0]])
     """
 
-    def __init__(self, domain: Domain, views: Iterable[Iterable[str]], *, threads: int | None = None) -> None:
+    def __init__(
+        self, domain: Domain, views: Iterable[Iterable[str]], *, threads: int | None = None
+    ) -> None:
         self.domain = domain
         self.views = countable(domain, views)
         used = {name for view in self.views for name in view}
@@ -61,7 +67,8 @@ class CountPlan:
 
     @property
     def tables(self) -> tuple[NDArray[np.int64], ...]:
-        """The counts so far, one table a view, one axis an attribute in the view's order; not to be written to."""
+        """The counts so far, one table a view, one axis an attribute in the view's order; not to be
+        written to."""
         self._kernel.flush()
         tables = []
         for view, counts in zip(self.views, self._counts, strict=True):
@@ -76,12 +83,14 @@ class CountPlan:
         Parameters
         ----------
         batch
-            The codes of the attributes that the views name, and perhaps of others: integers, shape (rows,).
+            The codes of the attributes that the views name, and perhaps of others: integers, shape
+            (rows,).
 
         Raises
         ------
         DataError
-            When a column is missing or not of that form, or a code is not one of its attribute's. Nothing is added.
+            When a column is missing or not of that form, or a code is not one of its attribute's.
+            Nothing is added.
         """
         columns = {name: self._checked(name, batch) for name in self._used}
         lengths = {len(column) for column in columns.values()}
@@ -127,7 +136,9 @@ class CountPlan:
         threads = processors() if self._threads is None else self._threads
         self._kernel = Compiled(self.domain, self.views, self._counts, threads=threads)
 
-    def _checked(self, name: str, batch: Mapping[str, NDArray[np.integer[Any]]]) -> NDArray[np.integer[Any]]:
+    def _checked(
+        self, name: str, batch: Mapping[str, NDArray[np.integer[Any]]]
+    ) -> NDArray[np.integer[Any]]:
         if name not in batch:
             raise DataError(f"a batch lacks attribute {name!r}")
         column = np.asarray(batch[name])
@@ -135,7 +146,9 @@ class CountPlan:
             raise DataError(f"the codes of attribute {name!r} must be integers in one dimension")
         too_low = column.dtype.kind == "i" and column.size and column.min() < 0
         if too_low or (column.size and column.max() >= self.domain[name].size):
-            raise DataError(f"a code of attribute {name!r} is not one of 0 ... {self.domain[name].size - 1}")
+            raise DataError(
+                f"a code of attribute {name!r} is not one of 0 ... {self.domain[name].size - 1}"
+            )
         return column
 
 

@@ -1,7 +1,8 @@
 """`Baskets`: rows that are sets of items.
 
-Their domain has one attribute, whose categories are the items: `Domain({"item": 1_000_000})`, or a list of names. It is
-as light for a million items as for ten. A row of the table is a whole set: what one user holds.
+Their domain has one attribute, whose categories are the items: `Domain({"item": 1_000_000})`, or a
+list of names. It is as light for a million items as for ten. A row of the table is a whole set:
+what one user holds.
 """
 
 from collections.abc import Iterator
@@ -9,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Integers
 from ..domain.attribute import Attribute
 from ..domain.domain import Domain
 from ..errors import DataError
 from .encode import Batch
 
 __all__ = ["Baskets", "HoldsSets", "SetSource", "baskets_of_matrix", "holders", "universe"]
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +54,14 @@ def universe(domain: Domain, columns: int | None = None) -> Attribute:
         When the domain has more attributes, or not as many categories as there are columns.
     """
     if len(domain) != 1:
-        raise DataError("rows that are sets need a domain of one attribute, whose categories are the items")
+        raise DataError(
+            "rows that are sets need a domain of one attribute, whose categories are the items"
+        )
     (attribute,) = domain.values()
     if columns is not None and attribute.size != columns:
-        raise DataError(f"the table has {columns} columns, but the domain has {attribute.size} items")
+        raise DataError(
+            f"the table has {columns} columns, but the domain has {attribute.size} items"
+        )
     return attribute
 
 
@@ -92,7 +95,9 @@ class SetSource:
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """Refused by a DataError: rows that are sets are in no cell of a table. No arrays come
         out."""
-        raise DataError("rows are sets of items: use a mechanism that counts items, such as DPSense")
+        raise DataError(
+            "rows are sets of items: use a mechanism that counts items, such as DPSense"
+        )
 
     def holds_sets(self, domain: Domain) -> bool:
         """That the rows are sets."""

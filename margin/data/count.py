@@ -17,11 +17,15 @@ __all__ = ["Counts", "count"]
 class Counts(Protocol):
     """A source that counts where its rows are, on a cluster."""
 
-    def count_views(self, domain: Domain, views: Iterable[Iterable[str]], /) -> list[NDArray[np.int64]]:
+    def count_views(
+        self, domain: Domain, views: Iterable[Iterable[str]], /
+    ) -> list[NDArray[np.int64]]:
         """The tables of some views, exactly as a `CountPlan` over all `batches` would give them."""
 
 
-def count(source: object, domain: Domain, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
+def count(
+    source: object, domain: Domain, views: Iterable[Iterable[str]]
+) -> list[NDArray[np.int64]]:
     """The true tables of some views, in one pass over the rows, wherever these are. Not private.
 
     Parameters
@@ -43,7 +47,8 @@ def count(source: object, domain: Domain, views: Iterable[Iterable[str]]) -> lis
     DomainError
         When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells.
     DataError
-        When the data does not fit the domain or cannot be read. Names the source or the attribute, never a value.
+        When the data does not fit the domain or cannot be read. Names the source or the attribute,
+        never a value.
     """
     plan = CountPlan(domain, views)
     opened = open_source(source)

@@ -1,7 +1,7 @@
 """Columns as codes: what `Attribute.code` means, for a whole Arrow column at once.
 
-Nothing here raises an error that carries a value of the data: where a library fails, its message, which may quote
-cells, is dropped by `quietly`.
+Nothing here raises an error that carries a value of the data: where a library fails, its message,
+which may quote cells, is dropped by `quietly`.
 """
 
 import math
@@ -46,7 +46,8 @@ T = TypeVar("T")
 
 
 def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) -> T:
-    """The result of `action`; should it fail, a `DataError` that neither quotes nor is chained to what it raised."""
+    """The result of `action`; should it fail, a `DataError` that neither quotes nor is chained to
+    what it raised."""
     try:
         return action()
     except DataError as error:
@@ -76,7 +77,9 @@ def locate(names: Sequence[object], wanted: Iterable[str], where: str) -> dict[s
         candidates = places.get(name) or stripped.get(name.strip()) or []
         if len(candidates) != 1:
             problem = "more than one column" if candidates else "no column"
-            raise DataError(f"{where} has {problem} named {name!r}; there must be just one, since it was declared")
+            raise DataError(
+                f"{where} has {problem} named {name!r}; there must be just one, since it was declared"
+            )
         found[name] = candidates[0]
     return found
 
@@ -99,19 +102,29 @@ def check_type(name: str, kind: Any) -> None:
     inner = _plain(kind)
     inner = inner.value_type if types.is_dictionary(inner) else inner
     names = (str(getattr(it, "extension_name", "")) for it in (kind, inner))
-    foreign = any(name.startswith("pandas.") for name in names)  # periods, intervals: stored as numbers
+    foreign = any(
+        name.startswith("pandas.") for name in names
+    )  # periods, intervals: stored as numbers
     kind = _plain(inner)
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+    number = (
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+        or types.is_boolean(kind)
+    )
     instant = types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind)
     if foreign or not (text or number or instant or types.is_null(kind)):
-        raise DataError(f"column {name!r} is of type {kind}; it must hold numbers, texts, truth values, dates or times")
+        raise DataError(
+            f"column {name!r} is of type {kind}; it must hold numbers, texts, truth values, dates or times"
+        )
 
 
 def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterator[Batch]:
     """Turn batches of Arrow columns, in the order of the domain, into batches of codes.
 
-    The generator of batches is closed at the end, also after an error, whose traceback might else keep it open.
+    The generator of batches is closed at the end, also after an error, whose traceback might else
+    keep it open.
     """
     encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
     with closing(batches):
@@ -123,7 +136,9 @@ def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterato
 def not_provided(name: str, *, missing: bool) -> DataError:
     """What to raise for a value, or a missing one, that an attribute does not provide for."""
     if missing:
-        return DataError(f"column {name!r} holds nulls or empty cells; declare missing=... for that attribute")
+        return DataError(
+            f"column {name!r} holds nulls or empty cells; declare missing=... for that attribute"
+        )
     return DataError(
         f"column {name!r} holds a value that its attribute does not provide for; declare other=... or widen it"
     )
@@ -157,7 +172,9 @@ class Encoder:
             When the attribute does not provide for a value. Names the column, not the value.
         """
         check_type(self.name, column.type)
-        return quietly(lambda: self._encode(column), f"column {self.name!r} holds values that cannot be read")
+        return quietly(
+            lambda: self._encode(column), f"column {self.name!r} holds values that cannot be read"
+        )
 
     def _encode(self, column: Any) -> Codes:
         import pyarrow as pa
@@ -174,7 +191,9 @@ class Encoder:
             return self._by_integer(column)
         if self.attribute.values is None and pa.types.is_floating(column.type):
             values = column.to_numpy(zero_copy_only=False)
-            if self.attribute.bins is not None or self.attribute.size <= faithful(values.dtype.type):
+            if self.attribute.bins is not None or self.attribute.size <= faithful(
+                values.dtype.type
+            ):
                 return self._by_float(values)
         return self._by_distinct(column)
 
@@ -211,9 +230,17 @@ class Encoder:
         if absent is not None and outside is not None:
             outside = outside & ~absent
         if outside is not None and outside.any():
-            codes = np.where(outside, self._need(self.attribute.other_code, missing=False), codes.astype(np.int64))
+            codes = np.where(
+                outside,
+                self._need(self.attribute.other_code, missing=False),
+                codes.astype(np.int64),
+            )
         if absent is not None and absent.any():
-            codes = np.where(absent, self._need(self.attribute.missing_code, missing=True), codes.astype(np.int64))
+            codes = np.where(
+                absent,
+                self._need(self.attribute.missing_code, missing=True),
+                codes.astype(np.int64),
+            )
         return codes.astype(self._dtype, copy=False)
 
     def _by_distinct(self, column: Any) -> Codes:
@@ -225,9 +252,14 @@ class Encoder:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         values, table = self._table(column.dictionary)
-        places = column.indices.cast(pa.int64()).fill_null(len(values)).to_numpy(zero_copy_only=False)
+        places = (
+            column.indices.cast(pa.int64()).fill_null(len(values)).to_numpy(zero_copy_only=False)
+        )
         if (table == UNSEEN).any() and (unseen := places[table[places] == UNSEEN]).size:
-            missing = all(place == len(values) or self.attribute.is_missing(values[place]) for place in set(unseen))
+            missing = all(
+                place == len(values) or self.attribute.is_missing(values[place])
+                for place in set(unseen)
+            )
             self._need(UNSEEN, missing=missing)
         codes: Codes = table.astype(self._dtype)[places]
         return codes
@@ -241,7 +273,9 @@ class Encoder:
         return self._last[1:]
 
     def _code(self, value: object) -> int:
-        if type(value) is not str:  # other values may be equal and mean different things: a 32-bit 0.1 and a 64-bit one
+        if (
+            type(value) is not str
+        ):  # other values may be equal and mean different things: a 32-bit 0.1 and a 64-bit one
             return self.attribute.code(value)
         code = self._known.get(value)
         if code is None:
@@ -291,7 +325,8 @@ def plain_values(dictionary: Any) -> list[object]:
 
 
 def _integer_bins(edges: Sequence[Number], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
-    """The first integer of each bin and the last of all, as far as the integer type reaches: no rounding to floats."""
+    """The first integer of each bin and the last of all, as far as the integer type reaches: no
+    rounding to floats."""
     low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     *lower, last = edges
     starts = [low if edge == -math.inf else max(math.ceil(edge), low) for edge in lower]
@@ -302,7 +337,8 @@ def _integer_bins(edges: Sequence[Number], dtype: np.dtype[Any]) -> tuple[NDArra
 def _first_float(edge: Number, dtype: np.dtype[Any]) -> Any:
     """The smallest float whose shortest decimal form is at least `edge`.
 
-    The shortest form of a larger float is larger, so the floats of a bin lie between two such thresholds.
+    The shortest form of a larger float is larger, so the floats of a bin lie between two such
+    thresholds.
     """
     first = _nearest(edge, dtype)
     while _form(before := np.nextafter(first, dtype.type(-np.inf))) >= edge and before != first:
@@ -333,7 +369,9 @@ def _form(value: Any) -> Number:
     return known
 
 
-def _binned(values: NDArray[Any], starts: NDArray[Any], top: float) -> tuple[NDArray[np.int64], Mask]:
+def _binned(
+    values: NDArray[Any], starts: NDArray[Any], top: float
+) -> tuple[NDArray[np.int64], Mask]:
     """The bin of each value, and whether it is in none."""
     codes = np.searchsorted(starts, values, side="right") - 1
     return codes, (codes < 0) | (values > top)

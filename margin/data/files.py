@@ -1,4 +1,5 @@
-"""CSV, TSV, Parquet and JSON files as sources, read through an embedded DuckDB, a bounded number of rows at a time."""
+"""CSV, TSV, Parquet and JSON files as sources, read through an embedded DuckDB, a bounded number of
+rows at a time."""
 
 import csv
 import glob
@@ -17,7 +18,16 @@ from ..errors import DataError
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .secrecy import masked
 
-__all__ = ["SUFFIXES", "FileSource", "connect", "guesses_folders", "guesses_types", "identifier", "quoted", "stream"]
+__all__ = [
+    "SUFFIXES",
+    "FileSource",
+    "connect",
+    "guesses_folders",
+    "guesses_types",
+    "identifier",
+    "quoted",
+    "stream",
+]
 
 SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
 """The endings of the names of files that can be read."""
@@ -27,19 +37,22 @@ _HEAD = 1 << 21
 _DELIMITERS = ",;\t|"
 _GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
 _QUOTED = re.compile(r"""'((?:[^']|'')+)'|"((?:[^"]|"")+)\"""")
-_SETTLED = re.compile(r"hive_(types_autocast|partitioning)\s*(:=|=>|=)\s*('?false\b|0)", re.IGNORECASE)
+_SETTLED = re.compile(
+    r"hive_(types_autocast|partitioning)\s*(:=|=>|=)\s*('?false\b|0)", re.IGNORECASE
+)
 _LINE = re.compile(r"[\w ]+: CSV Error on Line: (\d+)")
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """The rows of one CSV, TSV, Parquet or JSON file, read anew in every pass; the memory it takes does not grow with
-    them.
+    """The rows of one CSV, TSV, Parquet or JSON file, read anew in every pass; the memory it takes
+    does not grow with them.
 
-    CSV is read strictly: UTF-8 (a byte order mark is passed over), a header, as many cells in every row, quotes closed,
-    line ends all alike. The delimiter of a .csv is the one of comma, semicolon, tab and bar under which the header
-    names most attributes. All cells are texts; an empty one is a null, and "" in quotes the empty text. JSON is a
-    record a line, or one array of records; a key that a record lacks is a null, but the first records must name it.
+    CSV is read strictly: UTF-8 (a byte order mark is passed over), a header, as many cells in every
+    row, quotes closed, line ends all alike. The delimiter of a .csv is the one of comma, semicolon,
+    tab and bar under which the header names most attributes. All cells are texts; an empty one is a
+    null, and "" in quotes the empty text. JSON is a record a line, or one array of records; a key
+    that a record lacks is a null, but the first records must name it.
 
     Parameters
     ----------
@@ -59,10 +72,13 @@ class FileSource:
 
     def __post_init__(self) -> None:
         if not self._lower.endswith(SUFFIXES):
-            raise DataError(f"{self._shown} does not end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
+            raise DataError(
+                f"{self._shown} does not end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
+            )
 
     def check(self, domain: Domain) -> None:
-        """Refuse a file that is not there, is not what its name says, or lacks a declared column; no row is judged."""
+        """Refuse a file that is not there, is not what its name says, or lacks a declared column;
+        no row is judged."""
         self.kinds(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -70,35 +86,49 @@ class FileSource:
         return encode_batches(self.columns(domain.attributes, numbers=True), domain)
 
     def columns(self, names: Sequence[str], *, numbers: bool = False) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`. With `numbers` truth values come as 0 and 1: the same, and sooner read."""
+        """See `Tabular.columns`. With `numbers` truth values come as 0 and 1: the same, and sooner
+        read."""
         fields, places = self._layout(names)
         if self._is_compressed:
-            quietly(self._read_through, f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short")
+            quietly(
+                self._read_through,
+                f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short",
+            )
         with closing(connect()) as connection:
-            read = (f"c{place}{'::UTINYINT' if numbers and fields[place].is_truth else ''}" for place in places)
+            read = (
+                f"c{place}{'::UTINYINT' if numbers and fields[place].is_truth else ''}"
+                for place in places
+            )
             text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
             reader = quietly(lambda: stream(connection.sql(text)), self.failed)
             while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
                 arrays = batch.columns
                 if self._is_parquet:
-                    yield [_narrowed(array, fields[place].kind) for array, place in zip(arrays, places, strict=True)]
+                    yield [
+                        _narrowed(array, fields[place].kind)
+                        for array, place in zip(arrays, places, strict=True)
+                    ]
                 else:
                     yield list(map(self._texts, names, arrays))
 
     def kinds(self, names: Sequence[str]) -> list[Any]:
-        """The Arrow types of these columns, None where the file states none; DataError when one cannot be read."""
+        """The Arrow types of these columns, None where the file states none; DataError when one
+        cannot be read."""
         fields, places = self._layout(names)
         return [fields[place].kind for place in places]
 
     def query(self, fields: Sequence["Field"]) -> str:
-        """DuckDB's SQL text that reads the file, with columns c0, c1, ... for its fields, whatever they are called."""
+        """DuckDB's SQL text that reads the file, with columns c0, c1, ... for its fields, whatever
+        they are called."""
         place = quoted(glob.escape(str(self.path.absolute())))
         if self._is_parquet:
             listed = ", ".join(f"c{at}" for at in range(len(fields)))
             return f"read_parquet({place}, hive_partitioning = false) AS rows({listed})"
         if self._is_json:
             columns = ", ".join(f"{quoted(field.name)}: 'VARCHAR'" for field in fields)
-            renamed = ", ".join(f"{identifier(field.name)} AS c{at}" for at, field in enumerate(fields))
+            renamed = ", ".join(
+                f"{identifier(field.name)} AS c{at}" for at, field in enumerate(fields)
+            )
             return f"(SELECT {renamed} FROM read_json({place}, columns = {{{columns}}}, hive_partitioning = false))"
         columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(fields)))
         options = {
@@ -114,17 +144,26 @@ class FileSource:
             "allow_quoted_nulls": "false",
             "hive_partitioning": "false",
         }
-        return f"read_csv({place}, {', '.join(f'{key} = {value}' for key, value in options.items())})"
+        return (
+            f"read_csv({place}, {', '.join(f'{key} = {value}' for key, value in options.items())})"
+        )
 
     def fields(self, declared: Collection[str] = ()) -> list["Field"]:
-        """The file's columns, in order; the delimiter of a .csv is found with the help of the declared names.
+        """The file's columns, in order; the delimiter of a .csv is found with the help of the
+        declared names.
 
         Raises
         ------
         DataError
             When the file is not there or is not what its name says.
         """
-        problem = "" if self.path.is_file() else "is not a file" if self.path.exists() else "does not exist"
+        problem = (
+            ""
+            if self.path.is_file()
+            else "is not a file"
+            if self.path.exists()
+            else "does not exist"
+        )
         if problem:
             raise DataError(f"{self._shown} {problem}")
         if self._is_parquet:
@@ -135,7 +174,13 @@ class FileSource:
         head = self._head()
         readings = {delimiter: _first_row(head, delimiter) for delimiter in delimiters}
         wanted = {name.strip() for name in declared}
-        best = max(readings, key=lambda it: (len(wanted & {name.strip() for name in readings[it]}), len(readings[it])))
+        best = max(
+            readings,
+            key=lambda it: (
+                len(wanted & {name.strip() for name in readings[it]}),
+                len(readings[it]),
+            ),
+        )
         if not readings[best]:
             raise DataError(f"{self._shown} has no header: its first line must name the columns")
         return [Field(name, best) for name in readings[best]]
@@ -147,9 +192,7 @@ class FileSource:
         if self._is_parquet:
             return f"{self._shown} cannot be read: it is damaged or takes too much memory"
         if self._is_json:
-            return (
-                f"{self._shown} is not well-formed: it must be UTF-8 and hold a record a line, or an array of records"
-            )
+            return f"{self._shown} is not well-formed: it must be UTF-8 and hold a record a line, or an array of records"
         return (
             f"{self._shown} is not well-formed{where}: it must be UTF-8, with as many cells in every row as in the "
             f"header, quotes closed and line ends all alike"
@@ -176,7 +219,8 @@ class FileSource:
         return self._lower.endswith(".gz")
 
     def _layout(self, names: Sequence[str]) -> tuple[list["Field"], list[int]]:
-        """The file's fields and the places of the wanted columns, which are of types that can be read."""
+        """The file's fields and the places of the wanted columns, which are of types that can be
+        read."""
         fields = self.fields(names)
         places = locate([field.name for field in fields], names, self._shown)
         for name, place in places.items():
@@ -242,7 +286,8 @@ class FileSource:
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a file: its name, the delimiter of its CSV, its Arrow type when the file states one."""
+    """A column of a file: its name, the delimiter of its CSV, its Arrow type when the file states
+    one."""
 
     name: str
     delimiter: str = ","
@@ -258,7 +303,11 @@ def connect(memory_limit: str = "1GB") -> Any:
     """A DuckDB of its own, in memory: it takes little of it, prints, writes and downloads nothing."""
     import duckdb
 
-    limits = {"memory_limit": memory_limit, "temp_directory": "", "autoinstall_known_extensions": "false"}
+    limits = {
+        "memory_limit": memory_limit,
+        "temp_directory": "",
+        "autoinstall_known_extensions": "false",
+    }
     connection = duckdb.connect(":memory:", config={**limits, "autoload_known_extensions": "false"})
     connection.execute("SET enable_progress_bar = false")
     return connection
@@ -266,7 +315,11 @@ def connect(memory_limit: str = "1GB") -> Any:
 
 def stream(relation: Any) -> Any:
     """An Arrow reader of a DuckDB relation, under its name in DuckDB 2 or else its older one."""
-    read = relation.to_arrow_reader if hasattr(relation, "to_arrow_reader") else relation.fetch_arrow_reader
+    read = (
+        relation.to_arrow_reader
+        if hasattr(relation, "to_arrow_reader")
+        else relation.fetch_arrow_reader
+    )
     return read(ROWS)
 
 
@@ -279,21 +332,23 @@ def _first_row(head: str, delimiter: str) -> list[str]:
 
 
 def _narrowed(array: Any, kind: Any) -> Any:
-    """A column of Parquet's 16-bit floats, which DuckDB widens, in their own width again; any other as it is."""
+    """A column of Parquet's 16-bit floats, which DuckDB widens, in their own width again; any other
+    as it is."""
     from pyarrow import types
 
     return array.cast(kind) if types.is_float16(kind) else array
 
 
 def guesses_types(plan: str) -> bool:
-    """Whether a plan of DuckDB reads a file without stated types, or a pandas frame, whose object columns have none: it
-    looks at some rows to tell how all are read."""
+    """Whether a plan of DuckDB reads a file without stated types, or a pandas frame, whose object
+    columns have none: it looks at some rows to tell how all are read."""
     return _GUESSED.search(plan.upper()) is not None
 
 
 def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
-    """Whether queries read Parquet in folders called `name=value` and leave it to DuckDB to guess what the values are:
-    whole numbers or dates if all of them can be, else texts. A path that is put together in the query is not found."""
+    """Whether queries read Parquet in folders called `name=value` and leave it to DuckDB to guess
+    what the values are: whole numbers or dates if all of them can be, else texts. A path that is
+    put together in the query is not found."""
     if "PARQUET" not in plan.upper():
         return False
     found = [pair for text in texts if not _SETTLED.search(text) for pair in _QUOTED.findall(text)]

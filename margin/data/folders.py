@@ -22,7 +22,8 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True)
 class FilesSource:
-    """The rows of many files of one kind, file after file; folders called `name=value` give a column (hive partitions).
+    """The rows of many files of one kind, file after file; folders called `name=value` give a
+    column (hive partitions).
 
     Parameters
     ----------
@@ -36,7 +37,8 @@ class FilesSource:
     paths: tuple[Path, ...]
 
     def check(self, domain: Domain) -> None:
-        """Refuse files of which one lacks a declared column, or whose columns of one name are of different kinds."""
+        """Refuse files of which one lacks a declared column, or whose columns of one name are of
+        different kinds."""
         seen: dict[str, tuple[str, Path]] = {}
         for path in self.paths:
             partitions, source = _partitions(path), self._file(path)
@@ -62,19 +64,24 @@ class FilesSource:
             for arrays in source.columns(read, numbers=numbers):
                 found = dict(zip(read, arrays, strict=True))
                 rows = len(arrays[0])
-                yield [_constant(partitions[name], rows) if name in partitions else found[name] for name in names]
+                yield [
+                    _constant(partitions[name], rows) if name in partitions else found[name]
+                    for name in names
+                ]
 
     def _file(self, path: Path) -> FileSource:
         return FileSource(path, _masked(path))
 
 
 def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
-    """The file of that path; or the files in a folder and the folders in it; or those that a pattern fits.
+    """The file of that path; or the files in a folder and the folders in it; or those that a
+    pattern fits.
 
     Raises
     ------
     DataError
-        When the name does not end in one of `SUFFIXES`, or there are no files, or they are not of one kind.
+        When the name does not end in one of `SUFFIXES`, or there are no files, or they are not of
+        one kind.
     """
     path, shown = Path(data), str(data)
     if path.is_dir():
@@ -86,7 +93,9 @@ def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
     kinds = {suffix for file in found for suffix in SUFFIXES if file.name.lower().endswith(suffix)}
     if len(kinds) != 1 or not all(file.name.lower().endswith(tuple(kinds)) for file in found):
         problem = "files of different kinds" if found else "no files"
-        raise DataError(f"{shown!r} has {problem}; there must be some, all ending alike, in {', '.join(SUFFIXES)}")
+        raise DataError(
+            f"{shown!r} has {problem}; there must be some, all ending alike, in {', '.join(SUFFIXES)}"
+        )
     return FilesSource(shown, tuple(sorted(found)))
 
 
@@ -105,7 +114,9 @@ def _masked(path: Path) -> str:
 def _constant(value: str | None, rows: int) -> Any:
     import pyarrow as pa
 
-    index = pa.array([None if value is None else 0], pa.int8()).take(pa.array(np.zeros(rows, np.int8)))
+    index = pa.array([None if value is None else 0], pa.int8()).take(
+        pa.array(np.zeros(rows, np.int8))
+    )
     return pa.DictionaryArray.from_arrays(index, pa.array([value or ""], pa.string()))
 
 

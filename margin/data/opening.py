@@ -1,4 +1,5 @@
-"""`open_source`: a source of the rows of a file, a data frame, an array, or whatever else holds a table."""
+"""`open_source`: a source of the rows of a file, a data frame, an array, or whatever else holds a
+table."""
 
 import os
 import sys

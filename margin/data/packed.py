@@ -1,4 +1,5 @@
-"""Wide tables of two categories an attribute, packed or sparse: hundreds of thousands of columns, read as they are."""
+"""Wide tables of two categories an attribute, packed or sparse: hundreds of thousands of columns,
+read as they are."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Words
 from ..domain.domain import Domain
 from ..errors import DataError
 from ..queries import BitTable
-from ..queries.bits import Words
 from .baskets import Baskets, baskets_of_matrix, universe
 from .encode import ROWS, Batch
 
@@ -20,14 +21,17 @@ _COLUMNS = 1 << 12
 
 
 class PackedSource:
-    """The rows of packed bits: of column c, that of row r is bit r % 64, from the lowest, of `words[c, r // 64]`.
+    """The rows of packed bits: of column c, that of row r is bit r % 64, from the lowest, of
+    `words[c, r // 64]`.
 
-    Attributes of two categories each, one a column, in the order of the domain. The array is used as it is, not copied.
+    Attributes of two categories each, one a column, in the order of the domain. The array is used
+    as it is, not copied.
 
     Parameters
     ----------
     words
-        Unsigned 64-bit integers, shape (attributes, ceil(rows / 64)); bits beyond the rows are zero.
+        Unsigned 64-bit integers, shape (attributes, ceil(rows / 64)); bits beyond the rows are
+        zero.
     rows
         How many rows there are.
 
@@ -48,7 +52,9 @@ class PackedSource:
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
             raise DataError("rows must be a whole number >= 0")
         if array.dtype != np.uint64 or array.ndim != 2 or array.shape[1] != (rows + 63) // 64:
-            raise DataError("packed bits must be unsigned 64-bit integers of shape (attributes, ceil(rows / 64))")
+            raise DataError(
+                "packed bits must be unsigned 64-bit integers of shape (attributes, ceil(rows / 64))"
+            )
         if rows % 64 and (array[:, -1] >> np.uint64(rows % 64)).any():
             raise DataError("packed bits beyond the last row must be zero")
         self._words = np.ascontiguousarray(array)
@@ -65,13 +71,17 @@ class PackedSource:
         for start in range(0, self._rows, step):
             count = min(step, self._rows - start)
             words = np.ascontiguousarray(self._words[:, start // 64 : (start + count + 63) // 64])
-            codes = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=count, bitorder="little")
+            codes = np.unpackbits(
+                words.astype("<u8").view(np.uint8), axis=1, count=count, bitorder="little"
+            )
             yield dict(zip(domain, codes, strict=True))
 
     def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
         """The bits as they are."""
         self.check(domain)
-        return BitTable(domain=domain, words=self._words, start=np.arange(len(domain)), rows=self._rows)
+        return BitTable(
+            domain=domain, words=self._words, start=np.arange(len(domain)), rows=self._rows
+        )
 
     @property
     def rows(self) -> int:
@@ -80,7 +90,8 @@ class PackedSource:
 
 
 class SparseSource:
-    """The rows of a sparse matrix of scipy, shape (rows, attributes): a stored value that is not zero is category 1.
+    """The rows of a sparse matrix of scipy, shape (rows, attributes): a stored value that is not
+    zero is category 1.
 
     Parameters
     ----------
@@ -97,12 +108,14 @@ class SparseSource:
         self._matrix = rows
 
     def check(self, domain: Domain) -> None:
-        """Refuse a domain with another number of attributes, or one that has not two categories; but see `baskets`."""
+        """Refuse a domain with another number of attributes, or one that has not two categories;
+        but see `baskets`."""
         if not self.holds_sets(domain):
             _check(domain, self._matrix.shape[1])
 
     def baskets(self, domain: Domain) -> Baskets:
-        """The rows as sets of the categories of the one attribute of the domain, as many as columns."""
+        """The rows as sets of the categories of the one attribute of the domain, as many as
+        columns."""
         universe(domain, self._matrix.shape[1])
         return baskets_of_matrix(self._matrix)
 
@@ -111,7 +124,9 @@ class SparseSource:
         self._refuse_sets(domain)
         step = max(1, min(ROWS, _CELLS // max(1, len(domain))))
         for start in range(0, self._matrix.shape[0], step):
-            codes = np.ascontiguousarray(self._matrix[start : start + step].toarray().astype(np.uint8).T)
+            codes = np.ascontiguousarray(
+                self._matrix[start : start + step].toarray().astype(np.uint8).T
+            )
             yield dict(zip(domain, codes, strict=True))
 
     def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
@@ -141,12 +156,16 @@ class SparseSource:
 
     def _refuse_sets(self, domain: Domain) -> None:
         if self.holds_sets(domain):
-            raise DataError("rows are sets of items: use a mechanism that counts items, such as DPSense")
+            raise DataError(
+                "rows are sets of items: use a mechanism that counts items, such as DPSense"
+            )
         self.check(domain)
 
 
 def _check(domain: Domain, columns: int) -> None:
     if columns != len(domain):
-        raise DataError(f"the table has {columns} columns, but the domain has {len(domain)} attributes")
+        raise DataError(
+            f"the table has {columns} columns, but the domain has {len(domain)} attributes"
+        )
     if set(domain.sizes) != {2}:
         raise DataError("a packed or sparse table has attributes of two categories only")

@@ -1,12 +1,15 @@
-"""A private folder for what outgrows memory: rows on their way through DuckDB, which may name people.
+"""A private folder for what outgrows memory: rows on their way through DuckDB, which may name
+people.
 
-The folder can be read by its owner only, and is removed when the work is done, when the process ends, and when it is
-stopped by SIGTERM or Ctrl-C. What SIGKILL or a loss of power leaves behind is removed by the next release, of the same
-user with the same temporary folder. Until then it stays on the disk; so keep TMPDIR on an encrypted disk.
+The folder can be read by its owner only, and is removed when the work is done, when the process
+ends, and when it is stopped by SIGTERM or Ctrl-C. What SIGKILL or a loss of power leaves behind is
+removed by the next release, of the same user with the same temporary folder. Until then it stays on
+the disk; so keep TMPDIR on an encrypted disk.
 
-Each folder holds a file that says so and that its process keeps locked. The lock ends with the process, however that
-ends: so a folder whose file can be locked belongs to nobody. Other folders are left alone, whatever they are called.
-(On Windows, where there is no such lock, old folders are left alone too.)
+Each folder holds a file that says so and that its process keeps locked. The lock ends with the
+process, however that ends: so a folder whose file can be locked belongs to nobody. Other folders
+are left alone, whatever they are called. (On Windows, where there is no such lock, old folders are
+left alone too.)
 """
 
 import atexit
@@ -33,7 +36,8 @@ _LOCK = "lock"
 _SAYS = b"A temporary folder of margin, which removes it: "
 
 _held: dict[Path, int] = {}
-"""The folders in use, each with the process that made it: a forked process inherits the list, but not the folders."""
+"""The folders in use, each with the process that made it: a forked process inherits the list, but
+not the folders."""
 
 _before: Any = None
 """What SIGTERM did before the first folder was made."""
@@ -57,7 +61,8 @@ def scratch() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder. It gets its name when it is locked: nobody finds it and takes it for a stale one."""
+    """Hold the lock of a folder. It gets its name when it is locked: nobody finds it and takes it
+    for a stale one."""
     new = folder / f"{_LOCK}.new"
     with new.open("wb", buffering=0) as lock:
         lock.write(_told(folder))
@@ -84,7 +89,8 @@ def _remove_held() -> None:
 
 
 def remove_stale() -> None:
-    """Remove the folders of processes that are gone. Whose lock is held is in use; what has no lock is not ours."""
+    """Remove the folders of processes that are gone. Whose lock is held is in use; what has no lock
+    is not ours."""
     if fcntl is None:
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
@@ -99,7 +105,8 @@ def remove_stale() -> None:
 
 
 def _watch() -> None:
-    """Have SIGTERM remove the folders, where this thread may say so and SIGTERM would end the process."""
+    """Have SIGTERM remove the folders, where this thread may say so and SIGTERM would end the
+    process."""
     global _before
     if threading.current_thread() is not threading.main_thread():
         return
@@ -118,7 +125,8 @@ def _unwatch() -> None:
 
 
 def _stopped(number: int, frame: FrameType | None) -> None:
-    """Remove the folders, then do what SIGTERM did before; by default the process dies of it, as its parent sees."""
+    """Remove the folders, then do what SIGTERM did before; by default the process dies of it, as
+    its parent sees."""
     _remove_held()
     signal.signal(number, _before)
     if callable(_before):

@@ -6,18 +6,24 @@ import re
 __all__ = ["is_path", "masked"]
 
 _HIDDEN = "***"
-# A scheme, then two slashes, a user with a password, or a parameter. A drive of Windows has one letter only.
+# A scheme, then two slashes, a user with a password, or a parameter. A drive of Windows has one
+# letter only.
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]+:(?://|\S*@|[^\s'\"/\\]*=)\S*", re.IGNORECASE)
-_SECRET = re.compile(r"\b(password|passwd|pwd|passfile|secret)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s;&,'\"]+)", re.IGNORECASE)
+_SECRET = re.compile(
+    r"\b(password|passwd|pwd|passfile|secret)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s;&,'\"]+)",
+    re.IGNORECASE,
+)
 
 
 def is_path(place: str) -> bool:
-    """Whether a text that names a database may be shown: nothing in it is like an address, or it is a file's path."""
+    """Whether a text that names a database may be shown: nothing in it is like an address, or it is
+    a file's path."""
     return not set(place) & set(":=@") or os.path.exists(place)
 
 
 def masked(text: str) -> str:
-    """A text without addresses of servers (`scheme://...`, `scheme:name=...`) and without what follows `password=`.
+    """A text without addresses of servers (`scheme://...`, `scheme:name=...`) and without what
+    follows `password=`.
 
     Examples
     --------

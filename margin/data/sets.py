@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Integers
 from ..domain.attribute import UNSEEN, Attribute
 from ..domain.domain import Domain
 from ..errors import DataError
-from .baskets import Baskets, Integers, SetSource, universe
+from .baskets import Baskets, SetSource, universe
 from .encode import Encoder
 from .opening import open_source
 from .source import Tabular
@@ -51,7 +52,9 @@ class Transactions(SetSource):
             with Path(self.path).open(encoding="utf-8-sig") as file:
                 for row, line in enumerate(file):
                     items = {
-                        _code(attribute, text.strip(), known) for text in line.split(self.delimiter) if text.strip()
+                        _code(attribute, text.strip(), known)
+                        for text in line.split(self.delimiter)
+                        if text.strip()
                     }
                     numbers += [row] * len(items)
                     codes += sorted(items)
@@ -62,7 +65,9 @@ class Transactions(SetSource):
         if problem:
             raise DataError(problem)
         if UNSEEN in known.values():
-            raise DataError(f"{str(self.path)!r} holds an item that attribute {name!r} does not provide for")
+            raise DataError(
+                f"{str(self.path)!r} holds an item that attribute {name!r} does not provide for"
+            )
         return Baskets.of(np.array(numbers, np.int64), np.array(codes, np.int64), row + 1)
 
 
@@ -106,7 +111,9 @@ class Pairs(SetSource):
         """Batches of the two columns."""
         source = open_source(self.data)
         if not isinstance(source, Tabular):
-            raise DataError("pairs of users and items are read from a data frame, a dict of columns or a file")
+            raise DataError(
+                "pairs of users and items are read from a data frame, a dict of columns or a file"
+            )
         return source.columns([self.user, self.item])
 
 

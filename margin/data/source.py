@@ -81,7 +81,9 @@ class FrameSource:
         import pyarrow as pa
 
         if isinstance(data, pa.RecordBatchReader):
-            raise DataError("a RecordBatchReader can be read only once; pass a table (its read_all()) instead")
+            raise DataError(
+                "a RecordBatchReader can be read only once; pass a table (its read_all()) instead"
+            )
         if _is_relation(data) and guesses_types(quietly(lambda: str(data.explain()), _unreadable)):
             raise DataError(
                 "the DuckDB relation reads a CSV or JSON file, or a pandas data frame, the types of which "
@@ -124,7 +126,9 @@ class FrameSource:
                 for start in range(0, batch.num_rows, ROWS):
                     yield [batch.column(place).slice(start, ROWS) for place in places]
         if self._rows not in (None, rows):
-            raise DataError("the data frame gave other rows when it was read again; pass a table that stays as it is")
+            raise DataError(
+                "the data frame gave other rows when it was read again; pass a table that stays as it is"
+            )
         self._rows = rows
 
     def _places(self, schema: Any, names: Sequence[str]) -> list[int]:
@@ -171,7 +175,9 @@ class ColumnsSource:
             columns = [self._data.iloc[:, place] for place in range(self._data.shape[1])]
         names = list(map(str, self._data))
         arrays = list(map(_arrow, names, columns))
-        return quietly(lambda: pa.Table.from_arrays(arrays, names), "the columns must be equally long")
+        return quietly(
+            lambda: pa.Table.from_arrays(arrays, names), "the columns must be equally long"
+        )
 
     def _declared(self, names: Sequence[str]) -> list[Any]:
         """The columns of these names, in this order."""
@@ -194,7 +200,9 @@ class CodesSource:
 
     def __init__(self, codes: NDArray[Any]) -> None:
         if np.ma.isMaskedArray(codes):
-            raise DataError("a masked array of codes is not accepted; give masked cells a code of their own")
+            raise DataError(
+                "a masked array of codes is not accepted; give masked cells a code of their own"
+            )
         if codes.ndim != 2 or codes.dtype.kind not in "iu":
             raise DataError(
                 f"an array must be two-dimensional and hold integer codes, a column an attribute; "
@@ -206,7 +214,9 @@ class CodesSource:
         """Refuse an array that has not one column an attribute."""
         columns = self._codes.shape[1]
         if columns != len(domain):
-            raise DataError(f"the array has {columns} columns, but the domain has {len(domain)} attributes")
+            raise DataError(
+                f"the array has {columns} columns, but the domain has {len(domain)} attributes"
+            )
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
         """The codes of all attributes, at most `ROWS` rows at a time."""
@@ -214,12 +224,21 @@ class CodesSource:
         for start in range(0, len(self._codes), ROWS):
             block = self._codes[start : start + ROWS]
             lowest, highest = block.min(axis=0), block.max(axis=0)
-            for name, attribute, low, high in zip(domain, domain.values(), lowest, highest, strict=True):
+            for name, attribute, low, high in zip(
+                domain, domain.values(), lowest, highest, strict=True
+            ):
                 if low < 0 or high >= attribute.size:
-                    raise DataError(f"column {name!r} holds a code that is not one of 0 ... {attribute.size - 1}")
-            columns = np.ascontiguousarray(block.T)  # at once: column by column, each cache line is fetched many times
+                    raise DataError(
+                        f"column {name!r} holds a code that is not one of 0 ... {attribute.size - 1}"
+                    )
+            columns = np.ascontiguousarray(
+                block.T
+            )  # at once: column by column, each cache line is fetched many times
             pairs = zip(domain.items(), columns, strict=True)
-            yield {name: column.astype(code_type(attribute), copy=False) for (name, attribute), column in pairs}
+            yield {
+                name: column.astype(code_type(attribute), copy=False)
+                for (name, attribute), column in pairs
+            }
 
 
 def _stream(data: Any) -> Any:
@@ -232,7 +251,9 @@ def _stream(data: Any) -> Any:
 
 def _is_relation(data: object) -> bool:
     """Whether it is a query of DuckDB that is yet to be run."""
-    return type(data).__module__.lstrip("_").startswith("duckdb") and callable(getattr(data, "explain", None))
+    return type(data).__module__.lstrip("_").startswith("duckdb") and callable(
+        getattr(data, "explain", None)
+    )
 
 
 def _guesses_folders(relation: Any) -> bool:
@@ -247,7 +268,11 @@ def _unreadable(error: Exception) -> str:
 def _checked_column(name: str, column: Any) -> Any:
     """A column that has a length and can be sliced."""
     sliceable = hasattr(column, "__len__") and hasattr(column, "__getitem__")
-    if isinstance(column, str | bytes | Mapping) or not sliceable or len(getattr(column, "shape", (0,))) != 1:
+    if (
+        isinstance(column, str | bytes | Mapping)
+        or not sliceable
+        or len(getattr(column, "shape", (0,))) != 1
+    ):
         raise DataError(f"column {name!r} must be a list, an array or a series, of one dimension")
     return column
 
@@ -262,7 +287,9 @@ def _arrow(name: str, values: Any) -> Any:
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):  # a series of polars, in its own type
+    if hasattr(values, "__arrow_c_stream__") and not hasattr(
+        values, "iloc"
+    ):  # a series of polars, in its own type
         with contextlib.suppress(Exception):
             return pa.chunked_array(values)
     kind = getattr(values, "dtype", None)
@@ -270,7 +297,9 @@ def _arrow(name: str, values: Any) -> Any:
         return _categorical(name, values)
     is_typed = kind is not None and kind != np.dtype(object)
     if is_typed and isinstance(kind, np.dtype):
-        values = _native(np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values))
+        values = _native(
+            np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
+        )
     if is_typed:
         with contextlib.suppress(Exception):  # a library's own, whatever it is: then value by value
             return pa.array(values, from_pandas=True)
@@ -311,7 +340,9 @@ def _categorical(name: str, values: Any) -> Any:
 
     held = getattr(values, "array", values)
     places = np.asarray(held.codes, np.int64)
-    return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), _arrow(name, held.categories))
+    return pa.DictionaryArray.from_arrays(
+        pa.array(places, mask=places < 0), _arrow(name, held.categories)
+    )
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:

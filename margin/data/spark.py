@@ -1,6 +1,8 @@
-"""Counting on a Spark cluster: rows stay where they are, tables of counts come to the driver, and noise is drawn there.
+"""Counting on a Spark cluster: rows stay where they are, tables of counts come to the driver, and
+noise is drawn there.
 
-Nothing here is random. Spark may run a task twice; counts do not change by it, noise would (two draws average out).
+Nothing here is random. Spark may run a task twice; counts do not change by it, noise would (two
+draws average out).
 """
 
 import contextlib
@@ -24,7 +26,8 @@ _CODES = ("tinyint", "smallint", "int", "bigint", "boolean")
 """Spark's types whose values can be codes themselves."""
 
 _INSTANTS = ("timestamp", "timestamp_ntz")
-"""Spark's types of a date and time. They can be read; which Arrow type they become depends on the session."""
+"""Spark's types of a date and time. They can be read; which Arrow type they become depends on the
+session."""
 
 _LARGEST = (1 << 63) - 1
 
@@ -32,11 +35,13 @@ T = TypeVar("T")
 
 
 class SparkSource:
-    """The rows of a Spark data frame, counted by its executors. `pip install 'margin[spark]'`, there as well.
+    """The rows of a Spark data frame, counted by its executors. `pip install 'margin[spark]'`,
+    there as well.
 
-    Columns of whole numbers that are their own codes are checked and packed into longs by Spark's compiled expressions;
-    any other column goes to Python through Arrow and is mapped to its declared categories there. Each task counts all
-    views over its rows in one pass, and Spark adds the tables up: what it moves is at most one number a cell and task.
+    Columns of whole numbers that are their own codes are checked and packed into longs by Spark's
+    compiled expressions; any other column goes to Python through Arrow and is mapped to its
+    declared categories there. Each task counts all views over its rows in one pass, and Spark adds
+    the tables up: what it moves is at most one number a cell and task.
 
     Parameters
     ----------
@@ -55,30 +60,38 @@ class SparkSource:
         self._frame = frame
 
     def check(self, domain: Domain) -> None:
-        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell can be read from."""
+        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell
+        can be read from."""
         self._fields(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source`: codes, brought to the driver a partition at a time; `count_views` does without."""
+        """See `Source`: codes, brought to the driver a partition at a time; `count_views` does
+        without."""
         return _batches(*self._packed(domain))
 
-    def count_views(self, domain: Domain, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
+    def count_views(
+        self, domain: Domain, views: Iterable[Iterable[str]]
+    ) -> list[NDArray[np.int64]]:
         """The true tables of some views; see `counting.count`. Only these come to the driver."""
         return _tables(*self._packed(domain), views)
 
     def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
-        """The non-zero cells of a view, grouped by the executors, where they stay; see `SparkCells`."""
+        """The non-zero cells of a view, grouped by the executors, where they stay; see
+        `SparkCells`."""
         return SparkCells(*self._packed(domain), view, leaves, nodes)
 
     def bounded(self, unit: str, max_rows: int, key: bytes) -> "BoundedSparkSource":
-        """A source of at most so many rows of each unit, grouped by the executors; see `units.BoundedSource`."""
+        """A source of at most so many rows of each unit, grouped by the executors; see
+        `units.BoundedSource`."""
         return BoundedSparkSource(self, unit, max_rows, key)
 
     def keyed(self, domain: Domain, unit: str, key: bytes) -> tuple[Any, Layout]:
         """A frame of each row's unit, place among the unit's rows, and codes; see `KeysTask`."""
         from pyspark.sql import functions as sql
 
-        frame, layout = self._packed(domain, sql.col(_quoted(self._fields([unit])[0].name)).alias("unit"))
+        frame, layout = self._packed(
+            domain, sql.col(_quoted(self._fields([unit])[0].name)).alias("unit")
+        )
         packed = Layout.of(domain, range(len(domain)))
         task = KeysTask(layout, packed, unit, key)
         return frame.mapInArrow(task.__call__, task.schema), packed
@@ -91,11 +104,15 @@ class SparkSource:
         packed = [
             place
             for place, (field, attribute) in enumerate(zip(fields, domain.values(), strict=True))
-            if attribute.values is None and attribute.bins is None and field.dataType.simpleString() in _CODES
+            if attribute.values is None
+            and attribute.bins is None
+            and field.dataType.simpleString() in _CODES
         ]
         layout = Layout.of(domain, packed)
         columns = [sql.col(_quoted(field.name)) for field in fields]
-        words = [_packed(layout, columns, word).alias(f"w{at}") for at, word in enumerate(layout.words)]
+        words = [
+            _packed(layout, columns, word).alias(f"w{at}") for at, word in enumerate(layout.words)
+        ]
         plain = [columns[place].alias(f"c{place}") for place in layout.plain]
         return self._frame.select(*words, *plain, *more), layout
 
@@ -114,8 +131,8 @@ class SparkSource:
 
 
 class BoundedSparkSource:
-    """At most `max_rows` rows of each unit of a Spark data frame: the same rows as of `units.BoundedSource`, with the
-    same proof of sensitivity."""
+    """At most `max_rows` rows of each unit of a Spark data frame: the same rows as of
+    `units.BoundedSource`, with the same proof of sensitivity."""
 
     def __init__(self, source: SparkSource, unit: str, max_rows: int, key: bytes) -> None:
         self._source = source
@@ -132,7 +149,9 @@ class BoundedSparkSource:
         """The codes of the rows that are kept."""
         return _batches(*self._kept(domain))
 
-    def count_views(self, domain: Domain, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
+    def count_views(
+        self, domain: Domain, views: Iterable[Iterable[str]]
+    ) -> list[NDArray[np.int64]]:
         """The true tables of some views over the rows that are kept."""
         return _tables(*self._kept(domain), views)
 
@@ -145,18 +164,22 @@ class BoundedSparkSource:
         from pyspark.sql import functions as sql
 
         frame, layout = self._source.keyed(domain, self._unit, self._key)
-        codes = [name for name in frame.columns if name not in ("unit", "place")]  # decide between equal hashes
+        codes = [
+            name for name in frame.columns if name not in ("unit", "place")
+        ]  # decide between equal hashes
         rank = sql.row_number().over(Window.partitionBy("unit").orderBy("place", *codes))
         kept = frame.withColumn("rank", rank).where(sql.col("rank") <= self._max_rows)
         return kept.drop("unit", "place", "rank"), layout
 
 
 class SparkCells:
-    """The nodes that some row is in and their counts, on the executors' disks: see `private.cell_counts.Cells`.
+    """The nodes that some row is in and their counts, on the executors' disks: see
+    `private.cell_counts.Cells`.
 
-    Rows are grouped, and trees of sums made of them, by the executors. What they found is kept on their disks, so that
-    it is the same each time; should one be lost, its part is counted again, to the same integers. The driver sees it a
-    partition at a time, where it draws noise, and holds no more than that and what a summary keeps.
+    Rows are grouped, and trees of sums made of them, by the executors. What they found is kept on
+    their disks, so that it is the same each time; should one be lost, its part is counted again, to
+    the same integers. The driver sees it a partition at a time, where it draws noise, and holds no
+    more than that and what a summary keeps.
 
     Parameters
     ----------
@@ -204,7 +227,8 @@ class SparkCells:
 def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
     """The expression that packs some attributes in a long; see `spark_tasks.width` for the codes.
 
-    It is short and has no branches: as Spark compiles all columns to one method, and Java none of over 8,000 bytes.
+    It is short and has no branches: as Spark compiles all columns to one method, and Java none of
+    over 8,000 bytes.
     """
     from pyspark.sql import functions as sql
 
@@ -213,10 +237,17 @@ def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
 
     parts = []
     for place, shift in layout.shifts(word):
-        size, bits = layout.domain.sizes[place], width(layout.domain[layout.domain.attributes[place]])
+        size, bits = (
+            layout.domain.sizes[place],
+            width(layout.domain[layout.domain.attributes[place]]),
+        )
         value = columns[place].cast("bigint")
-        positive = value.bitwiseOR(sql.shiftright(value, 63)).bitwiseAND(long(_LARGEST))  # below zero: the largest
-        code = sql.least(sql.coalesce(positive, long(-1)), long(size)).bitwiseAND(long((1 << bits) - 1))
+        positive = value.bitwiseOR(sql.shiftright(value, 63)).bitwiseAND(
+            long(_LARGEST)
+        )  # below zero: the largest
+        code = sql.least(sql.coalesce(positive, long(-1)), long(size)).bitwiseAND(
+            long((1 << bits) - 1)
+        )
         parts.append(sql.shiftleft(code, shift))
     return reduce(lambda one, other: one.bitwiseOR(other), parts)
 
@@ -232,7 +263,9 @@ def _tables(frame: Any, layout: Layout, views: Iterable[Iterable[str]]) -> list[
     if problems:
         raise DataError(min(problems))
     tables = [np.zeros(domain.cells(view), np.int64) for view in checked]
-    view, cell, number = (np.asarray(sums.column(name), np.int64) for name in ("view", "cell", "sum(count)"))
+    view, cell, number = (
+        np.asarray(sums.column(name), np.int64) for name in ("view", "cell", "sum(count)")
+    )
     for place, table in enumerate(tables):
         table[cell[view == place]] = number[view == place]
     return [table.reshape(domain.shape(view)) for view, table in zip(checked, tables, strict=True)]
@@ -241,7 +274,9 @@ def _tables(frame: Any, layout: Layout, views: Iterable[Iterable[str]]) -> list[
 def _batches(frame: Any, layout: Layout) -> Iterator[Batch]:
     for columns in _columns(frame, CodesTask(layout)):
         pairs = zip(layout.domain.items(), columns, strict=True)
-        yield {name: np.frombuffer(column, code_type(attribute)) for (name, attribute), column in pairs}
+        yield {
+            name: np.frombuffer(column, code_type(attribute)) for (name, attribute), column in pairs
+        }
 
 
 def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes]]:
@@ -256,7 +291,8 @@ def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes
 
 @contextlib.contextmanager
 def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
-    """Runs actions of Spark: what fails says nothing of the rows, and what is interrupted is cancelled there, too."""
+    """Runs actions of Spark: what fails says nothing of the rows, and what is interrupted is
+    cancelled there, too."""
     session = frame.sparkSession
     tag = f"margin-{secrets.token_hex(8)}"
     session.addTag(tag)
@@ -284,8 +320,11 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether an error came up while Ctrl-C was handled: Spark cancels its jobs then, and tells of these instead."""
-    return error is not None and (isinstance(error, KeyboardInterrupt) or _interrupted(error.__context__))
+    """Whether an error came up while Ctrl-C was handled: Spark cancels its jobs then, and tells of
+    these instead."""
+    return error is not None and (
+        isinstance(error, KeyboardInterrupt) or _interrupted(error.__context__)
+    )
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,5 @@
-"""What Spark's executors run: rows from Arrow batches in, codes or tables of counts out. Nothing here is random."""
+"""What Spark's executors run: rows from Arrow batches in, codes or tables of counts out. Nothing
+here is random."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,13 +22,15 @@ _LONGEST = 63  # bits of a long that hold codes
 
 
 def width(attribute: Attribute) -> int:
-    """How many bits a packed value takes: a code, or `size` for a value that is none, or all ones for a null."""
+    """How many bits a packed value takes: a code, or `size` for a value that is none, or all ones
+    for a null."""
     return (attribute.size + 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the codes of a row come in an Arrow batch: some packed into longs w0, w1, ..., others as columns c<place>.
+    """How the codes of a row come in an Arrow batch: some packed into longs w0, w1, ..., others as
+    columns c<place>.
 
     Parameters
     ----------
@@ -84,7 +87,9 @@ class Layout:
         encoders = {place: Encoder(names[place], self.domain[names[place]]) for place in self.plain}
         for batch in _gathered(batches):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            codes = {place: encoder.encode(columns[f"c{place}"]) for place, encoder in encoders.items()}
+            codes = {
+                place: encoder.encode(columns[f"c{place}"]) for place, encoder in encoders.items()
+            }
             for at, word in enumerate(self.words):
                 codes.update(self._unpacked(word, columns[f"w{at}"].to_numpy()))
             yield batch, [codes[place] for place in range(len(names))]
@@ -104,7 +109,10 @@ class Layout:
 def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The codes of values of which some are none, or null; see `width`."""
     null, none = values > attribute.size, values == attribute.size
-    for which, code, missing in ((null, attribute.missing_code, True), (none, attribute.other_code, False)):
+    for which, code, missing in (
+        (null, attribute.missing_code, True),
+        (none, attribute.other_code, False),
+    ):
         if which.any():
             if code == UNSEEN:
                 raise not_provided(name, missing=missing)
@@ -114,7 +122,8 @@ def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDA
 
 @dataclass(frozen=True)
 class TablesTask:
-    """Counts the views over the rows of a partition: a row a non-zero cell, or one that tells a problem."""
+    """Counts the views over the rows of a partition: a row a non-zero cell, or one that tells a
+    problem."""
 
     layout: Layout
     views: tuple[View, ...]
@@ -129,7 +138,12 @@ class TablesTask:
             for _, codes in self.layout.rows(batches):
                 plan.accumulate(dict(zip(domain, codes, strict=True)))
         except DataError as error:
-            yield _row(view=pa.array([-1], pa.int32()), cell=_zero(), count=_zero(), problem=pa.array([str(error)]))
+            yield _row(
+                view=pa.array([-1], pa.int32()),
+                cell=_zero(),
+                count=_zero(),
+                problem=pa.array([str(error)]),
+            )
             return
         for place, table in enumerate(plan.tables):
             cells = np.flatnonzero(table)
@@ -160,7 +174,8 @@ class CodesTask:
 
 @dataclass(frozen=True)
 class CellsTask:
-    """Gives the nodes that the rows of a partition are in, as words of a grid, and their counts, to be added up.
+    """Gives the nodes that the rows of a partition are in, as words of a grid, and their counts, to
+    be added up.
 
     Parameters
     ----------
@@ -182,7 +197,9 @@ class CellsTask:
 
     @property
     def schema(self) -> str:
-        return ", ".join([*(f"{word} bigint" for word in self.words), "count bigint", "problem string"])
+        return ", ".join(
+            [*(f"{word} bigint" for word in self.words), "count bigint", "problem string"]
+        )
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -194,7 +211,9 @@ class CellsTask:
                 if self.nodes.axes != self.leaves.axes:
                     words, counts = self.nodes.spread(self.leaves.unpack(words), counts)
                 columns = dict(zip(self.words, map(pa.array, words.T), strict=True))
-                yield _row(**columns, count=pa.array(counts), problem=pa.nulls(len(counts), pa.string()))
+                yield _row(
+                    **columns, count=pa.array(counts), problem=pa.nulls(len(counts), pa.string())
+                )
         except DataError as error:
             zeros = dict.fromkeys([*self.words, "count"], _zero())
             yield _row(**zeros, problem=pa.array([str(error)]))
@@ -213,7 +232,8 @@ class BytesTask:
 
 @dataclass(frozen=True)
 class KeysTask:
-    """Gives of each row its unit, its place among the unit's rows, and its codes, packed; see `units.BoundedSource`.
+    """Gives of each row its unit, its place among the unit's rows, and its codes, packed; see
+    `units.BoundedSource`.
 
     A problem goes where it is certain to be kept: with a unit of its own that no row has, the null.
     """
@@ -235,11 +255,20 @@ class KeysTask:
             for batch, codes in self.layout.rows(batches):
                 units = identities(self.unit, batch.column(batch.schema.get_field_index("unit")))
                 places = pa.array(order(units, codes, self.key))
-                words = {f"w{at}": pa.array(word) for at, word in enumerate(self.packed.pack(codes))}
-                yield _row(unit=units, place=places, problem=pa.nulls(len(units), pa.string()), **words)
+                words = {
+                    f"w{at}": pa.array(word) for at, word in enumerate(self.packed.pack(codes))
+                }
+                yield _row(
+                    unit=units, place=places, problem=pa.nulls(len(units), pa.string()), **words
+                )
         except DataError as error:
             words = dict.fromkeys((f"w{at}" for at in range(len(self.packed.words))), _zero())
-            yield _row(unit=pa.nulls(1, pa.string()), place=_zero(), problem=pa.array([str(error)]), **words)
+            yield _row(
+                unit=pa.nulls(1, pa.string()),
+                place=_zero(),
+                problem=pa.array([str(error)]),
+                **words,
+            )
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
@@ -250,7 +279,9 @@ def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
     rows = 0
     for batch in batches:
         if "problem" in batch.schema.names:
-            for text in batch.column(batch.schema.get_field_index("problem")).drop_null().to_pylist():
+            for text in (
+                batch.column(batch.schema.get_field_index("problem")).drop_null().to_pylist()
+            ):
                 raise DataError(text)
         waiting.append(batch)
         rows += batch.num_rows

@@ -72,9 +72,13 @@ class Sql:
         if not isinstance(self.text, str) or not self.text.strip(" \t\r\n;"):
             raise DataError("the text of a query must be one SELECT")
         if self.attach is not None and not (isinstance(self.attach, str) and self.attach):
-            raise DataError("attach must be the path of a DuckDB file, or postgres:... with the server's parameters")
+            raise DataError(
+                "attach must be the path of a DuckDB file, or postgres:... with the server's parameters"
+            )
         if self.files and self._is_on_server:
-            raise DataError("files= are read by the embedded DuckDB; a query on PostgreSQL takes its tables from there")
+            raise DataError(
+                "files= are read by the embedded DuckDB; a query on PostgreSQL takes its tables from there"
+            )
 
     def check(self, domain: Domain) -> None:
         """Refuse a query that the database does not accept, or whose result lacks a declared
@@ -102,7 +106,11 @@ class Sql:
     def _where(self) -> str:
         if self.attach is None:
             return "the SQL query"
-        return "the SQL query on PostgreSQL" if self._is_on_server else f"the SQL query on {self._database}"
+        return (
+            "the SQL query on PostgreSQL"
+            if self._is_on_server
+            else f"the SQL query on {self._database}"
+        )
 
     @property
     def _database(self) -> str:
@@ -132,7 +140,9 @@ class Sql:
     @contextmanager
     def _from_duckdb(self, rows: bool) -> Generator[Any]:
         named = self._named_files()
-        with self._connected({name: _stub(name, file) for name, file in named.items()}) as connection:
+        with self._connected(
+            {name: _stub(name, file) for name, file in named.items()}
+        ) as connection:
             plan = quietly(lambda: self._plan(connection), self._failed)
             texts = [self.text, *quietly(lambda: _views(connection), self._failed)]
         if guesses_types(plan):
@@ -147,7 +157,9 @@ class Sql:
                 f"values from all folders that there are; give read_parquet hive_types_autocast = false, "
                 f"so that they are texts, or hive_partitioning = false"
             )
-        with self._connected({name: _view(name, file) for name, file in named.items()}) as connection:
+        with self._connected(
+            {name: _view(name, file) for name, file in named.items()}
+        ) as connection:
             query = quietly(lambda: connection.sql(self.text), self._failed)
             yield quietly(lambda: stream(query if rows else query.limit(0)), self._failed)
 
@@ -156,19 +168,28 @@ class Sql:
         """A DuckDB with the attached file and these views."""
         with ExitStack() as stack:
             wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
-            connection = stack.enter_context(closing(quietly(lambda: connect(self.memory_limit), wrong)))
+            connection = stack.enter_context(
+                closing(quietly(lambda: connect(self.memory_limit), wrong))
+            )
             folder = stack.enter_context(scratch())
             connection.execute(f"SET temp_directory = {quoted(folder)}")
-            connection.execute("SET python_enable_replacements = false")  # no name in a query means a Python variable
+            connection.execute(
+                "SET python_enable_replacements = false"
+            )  # no name in a query means a Python variable
             if self.attach is not None:
                 place = quoted(self.attach)
                 quietly(
-                    lambda: connection.execute(f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"),
+                    lambda: connection.execute(
+                        f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"
+                    ),
                     f"{self._database} cannot be opened as a DuckDB file; attach must be one, or postgres:...",
                 )
             for name, view in views.items():
                 text = f"CREATE TEMP VIEW {identifier(name)} AS {view}"
-                quietly(partial(connection.execute, text), f"files={{{name!r}: ...}} cannot be read by DuckDB")
+                quietly(
+                    partial(connection.execute, text),
+                    f"files={{{name!r}: ...}} cannot be read by DuckDB",
+                )
             yield connection
 
     def _named_files(self) -> dict[str, FileSource | FilesSource]:
@@ -181,7 +202,9 @@ class Sql:
         statements = connection.extract_statements(self.text)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             raise DataError(f"{self._where} must be one SELECT")
-        connection.execute("PRAGMA disable_optimizer")  # what the optimiser leaves out may still decide about types
+        connection.execute(
+            "PRAGMA disable_optimizer"
+        )  # what the optimiser leaves out may still decide about types
         return str(connection.execute(f"EXPLAIN (FORMAT json) {self.text}").fetchall())
 
     @contextmanager
@@ -195,9 +218,16 @@ class Sql:
         address = address.replace("postgres://", "postgresql://", 1)
         unreachable = "the PostgreSQL server of attach= cannot be reached, or refuses the user; check host and name"
         with ExitStack() as stack:
-            connection = stack.enter_context(closing(quietly(lambda: dbapi.connect(address), unreachable)))
+            connection = stack.enter_context(
+                closing(quietly(lambda: dbapi.connect(address), unreachable))
+            )
             cursor = stack.enter_context(closing(quietly(connection.cursor, unreachable)))
-            quietly(lambda: cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"), self._failed)
+            quietly(
+                lambda: cursor.execute(
+                    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+                ),
+                self._failed,
+            )
             query = self.text.rstrip(" \t\r\n;")
             if rows:
                 quietly(lambda: cursor.execute(query), self._failed)
@@ -216,7 +246,9 @@ class _Columns:
 
 def _views(connection: Any) -> list[str]:
     """The texts of the views of an attached file."""
-    found = connection.execute("SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
+    found = connection.execute(
+        "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary"
+    ).fetchall()
     return [text for (text,) in found]
 
 
@@ -224,7 +256,9 @@ def _view(name: str, files: FileSource | FilesSource) -> str:
     """SQL for the rows of some files under the names of their columns."""
     sources = _each(files)
     _check_kinds(name, sources)
-    return " UNION ALL BY NAME ".join(_selected(file, file.query(file.fields())) for file in sources)
+    return " UNION ALL BY NAME ".join(
+        _selected(file, file.query(file.fields())) for file in sources
+    )
 
 
 def _stub(name: str, files: FileSource | FilesSource) -> str:
@@ -234,7 +268,12 @@ def _stub(name: str, files: FileSource | FilesSource) -> str:
         return _view(name, files)
     nothing = "(SELECT {}) WHERE false"
     return " UNION ALL BY NAME ".join(
-        _selected(file, nothing.format(", ".join(f"NULL::VARCHAR AS c{at}" for at in range(len(file.fields())))))
+        _selected(
+            file,
+            nothing.format(
+                ", ".join(f"NULL::VARCHAR AS c{at}" for at in range(len(file.fields())))
+            ),
+        )
         for file in _each(files)
     )
 

@@ -1,4 +1,5 @@
-"""A draft of a domain, derived from the data: a start for its owner, who must review it, and not private."""
+"""A draft of a domain, derived from the data: a start for its owner, who must review it, and not
+private."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +30,8 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class _Column:
-    """A column to be described: its name, its SQL name, and whether it holds texts or numbers or neither."""
+    """A column to be described: its name, its SQL name, and whether it holds texts or numbers or
+    neither."""
 
     name: str
     sql: str
@@ -39,7 +41,9 @@ class _Column:
     @property
     def cells(self) -> str:
         """SQL for v, the value or null, and for n, the value as a number if it is one."""
-        value = f"nullif(trim({self.sql}::VARCHAR, e' \\t\\r\\n'), '')" if self.is_text else self.sql
+        value = (
+            f"nullif(trim({self.sql}::VARCHAR, e' \\t\\r\\n'), '')" if self.is_text else self.sql
+        )
         number = f"{value}::DOUBLE" if self.is_number else "NULL::DOUBLE"
         if self.is_text:
             plain = f"regexp_full_match({value}, '{_NUMBER}') OR lower({value}) = 'nan'"
@@ -49,7 +53,8 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Counts of nulls, of NaN, of values that are no numbers, of distinct values (about); 1st and 99th percentile."""
+    """Counts of nulls, of NaN, of values that are no numbers, of distinct values (about); 1st and
+    99th percentile."""
 
     nulls: int
     nans: int
@@ -84,12 +89,14 @@ class _Table:
 
 
 def suggest_domain(data: object) -> dict[str, Any]:
-    """A draft domain for a table, as a dict for JSON; its first entry marks it as a draft, which `Domain` refuses.
+    """A draft domain for a table, as a dict for JSON; its first entry marks it as a draft, which
+    `Domain` refuses.
 
-    A column of at most 50 distinct values gets all of them, or their number when they are 0, 1, ... without a gap; a
-    numeric column of more gets about ten bins with round edges, open at both ends; a text column of more gets its 49
-    most frequent values and `other`. A column with nulls gets `missing`. Columns without a name or whose cells are not
-    plain values are left out, and the mark says so.
+    A column of at most 50 distinct values gets all of them, or their number when they are 0, 1, ...
+    without a gap; a numeric column of more gets about ten bins with round edges, open at both ends;
+    a text column of more gets its 49 most frequent values and `other`. A column with nulls gets
+    `missing`. Columns without a name or whose cells are not plain values are left out, and the mark
+    says so.
 
     Parameters
     ----------
@@ -114,15 +121,21 @@ def suggest_domain(data: object) -> dict[str, Any]:
             table = f"frame AS rows({', '.join(f'c{place}' for place in range(rows.num_columns))})"
             fields = [(field.name, field.type) for field in rows.schema]
         else:
-            raise DataError("a domain can be suggested for a file, a data frame or a dict of columns only")
+            raise DataError(
+                "a domain can be suggested for a file, a data frame or a dict of columns only"
+            )
         columns, left_out = _columns(fields)
         described = _describe(_Table(connection, table, failed), columns)
     note = f"{_NOTE}; left out: {', '.join(left_out)}" if left_out else _NOTE
-    return {DRAFT: note, **{column.name: form for column, form in zip(columns, described, strict=True)}}
+    return {
+        DRAFT: note,
+        **{column.name: form for column, form in zip(columns, described, strict=True)},
+    }
 
 
 def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str]]:
-    """The columns that can be described, and the names of those that cannot; a type of None stands for text."""
+    """The columns that can be described, and the names of those that cannot; a type of None stands
+    for text."""
     from pyarrow import types
 
     columns, left_out = [], []
@@ -134,8 +147,15 @@ def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str
             left_out.append(repr(name))
             continue
         kind = getattr(kind, "value_type", kind)
-        text = kind is None or types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-        number = not text and (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+        text = (
+            kind is None
+            or types.is_string(kind)
+            or types.is_large_string(kind)
+            or types.is_string_view(kind)
+        )
+        number = not text and (
+            types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        )
         columns.append(_Column(name, f"c{place}", text, number))
     return columns, left_out
 
@@ -150,7 +170,8 @@ def _is_plain(name: str, kind: Any) -> bool:
 
 
 def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
-    """The JSON form of each column's attribute, by two passes: what it is like, then its values if they are few."""
+    """The JSON form of each column's attribute, by two passes: what it is like, then its values if
+    they are few."""
     if not columns:
         return []
     first = []
@@ -178,10 +199,13 @@ def _unreadable(error: Exception) -> str:
 
 
 def _form(facts: _Facts, found: list[Any]) -> Any:
-    """The JSON form of an attribute; `found` has pairs of a value and its count, or only the most frequent values."""
+    """The JSON form of an attribute; `found` has pairs of a value and its count, or only the most
+    frequent values."""
     extras = {"missing": "missing"} if facts.is_missing else {}
     if facts.is_numeric:
-        numbers = sorted({_number(value) for value, _ in found if value == value and str(value).lower() != "nan"})
+        numbers = sorted(
+            {_number(value) for value, _ in found if value == value and str(value).lower() != "nan"}
+        )
         if not 1 <= len(numbers) <= _MOST_VALUES or any(math.isinf(number) for number in numbers):
             return {"bins": _bins(*(facts.percentiles or (0.0, 0.0))), **extras}
         if numbers == list(range(len(numbers))) and len(numbers) > 1 and not extras:
@@ -200,7 +224,8 @@ def _form(facts: _Facts, found: list[Any]) -> Any:
 
 
 def _different(values: Iterable[Any]) -> list[Value]:
-    """The values in order, truth values as they are, others as texts, without those that an attribute equates."""
+    """The values in order, truth values as they are, others as texts, without those that an
+    attribute equates."""
     kept: list[Value] = []
     for value in sorted(value if isinstance(value, bool) else str(value) for value in values):
         if not kept or Attribute(values=kept).code(value) == UNSEEN:
@@ -219,12 +244,18 @@ def _number(value: Any) -> int | float:
 
 
 def _bins(low: float, high: float) -> list[float | None]:
-    """About ten edges at multiples of 1, 2 or 5 times a power of ten, and null, for no bound, at both ends."""
+    """About ten edges at multiples of 1, 2 or 5 times a power of ten, and null, for no bound, at
+    both ends."""
     if not low < high:
         return [None, _number(low), None]
     power = math.floor(math.log10((high - low) / _BINS))
-    factor = next(factor for factor in (1, 2, 5, 10) if factor * 10.0**power * _BINS >= (high - low) * 0.75)
+    factor = next(
+        factor for factor in (1, 2, 5, 10) if factor * 10.0**power * _BINS >= (high - low) * 0.75
+    )
     step = factor * 10.0**power
     places = range(math.ceil(low / step), math.floor(high / step) + 1)
-    edges = [place * factor * 10**power if power >= 0 else place * factor / 10**-power for place in places]
+    edges = [
+        place * factor * 10**power if power >= 0 else place * factor / 10**-power
+        for place in places
+    ]
     return [None, *dict.fromkeys(_number(edge) for edge in edges), None]

@@ -107,7 +107,9 @@ class BoundedSource:
 
         # What the rows' source raises passes through DuckDB, and comes out as an error of DuckDB's.
         problems: list[BaseException] = []
-        fields = [(f"c{at}", pa.from_numpy_dtype(code_type(it))) for at, it in enumerate(domain.values())]
+        fields = [
+            (f"c{at}", pa.from_numpy_dtype(code_type(it))) for at, it in enumerate(domain.values())
+        ]
         schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
 
         def encoded() -> Generator[Any]:
@@ -123,7 +125,8 @@ class BoundedSource:
             return f"the rows could not be grouped by {self._unit!r}: disk or memory"
 
         names = ", ".join(name for name, _ in fields)
-        # Codes decide between equal hashes: else the engine would, perhaps by what other rows there are.
+        # Codes decide between equal hashes: else the engine would, perhaps by what other rows there
+        # are.
         window = f"PARTITION BY unit ORDER BY place, {names}"
         query = f"SELECT {names} FROM rows QUALIFY row_number() OVER ({window}) <= {self._max_rows}"
         with ExitStack() as stack:
@@ -135,7 +138,10 @@ class BoundedSource:
             try:
                 reader = quietly(lambda: stream(connection.sql(query)), failed)
                 while (batch := quietly(lambda: next(reader, None), failed)) is not None:
-                    yield {name: column.to_numpy() for name, column in zip(domain, batch.columns, strict=True)}
+                    yield {
+                        name: column.to_numpy()
+                        for name, column in zip(domain, batch.columns, strict=True)
+                    }
             except DataError:
                 if any(isinstance(problem, KeyboardInterrupt) for problem in problems):
                     raise KeyboardInterrupt from None
@@ -148,7 +154,9 @@ class BoundedSource:
         names = list(dict.fromkeys([*domain.attributes, self._unit]))
         encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
         for columns in self._source.columns(names):
-            codes = [encoder.encode(column) for encoder, column in zip(encoders, columns, strict=False)]
+            codes = [
+                encoder.encode(column) for encoder, column in zip(encoders, columns, strict=False)
+            ]
             units = identities(self._unit, columns[names.index(self._unit)])
             places = order(units, codes, self._key)
             yield pa.record_batch([units, pa.array(places), *map(pa.array, codes)], schema=schema)
@@ -230,7 +238,9 @@ def _by_distinct(plain: Any) -> Any:
     if pa.types.is_decimal(plain.type) and plain.type.bit_width < 128:
         plain = plain.cast(pa.decimal128(38, plain.type.scale))
     encoded = plain.dictionary_encode()
-    return pa.array(list(map(identity, plain_values(encoded.dictionary))), pa.string()).take(encoded.indices)
+    return pa.array(list(map(identity, plain_values(encoded.dictionary))), pa.string()).take(
+        encoded.indices
+    )
 
 
 def _is_text(kind: Any) -> bool:

@@ -1,4 +1,5 @@
-"""Tables for demonstrations, tests and experiments: real ones from their publishers, and generated ones.
+"""Tables for demonstrations, tests and experiments: real ones from their publishers, and generated
+ones.
 
 Each function returns a `Dataset`: rows, declared domain, and a note that says where they are from.
 

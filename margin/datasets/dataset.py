@@ -17,7 +17,8 @@ class Dataset:
     data
         The rows, as a `pyarrow.Table`.
     domain
-        What the table may hold: from its publisher's description or its generator, not learnt from the rows.
+        What the table may hold: from its publisher's description or its generator, not learnt from
+        the rows.
     note
         Where it is from, which part of it this is, and whether it is real.
     """

@@ -1,4 +1,5 @@
-"""The domains of the published tables, as their publishers describe them; numeric columns in bins of our choosing."""
+"""The domains of the published tables, as their publishers describe them; numeric columns in bins
+of our choosing."""
 
 from typing import Any
 
@@ -38,7 +39,8 @@ _ADULT_ORDER = _words(
     "capital-loss hours-per-week native-country income"
 )
 ADULT: dict[str, Any] = {
-    name: {"bins": ADULT_BINS[name]} if name in ADULT_BINS else _words(_ADULT_VALUES[name]) for name in _ADULT_ORDER
+    name: {"bins": ADULT_BINS[name]} if name in ADULT_BINS else _words(_ADULT_VALUES[name])
+    for name in _ADULT_ORDER
 }
 
 _RATE = {"bins": [0, 1, 25, 50, 75, 100, 101]}

@@ -23,8 +23,9 @@ class Remote:
     urls
         Where it is to be had, the publisher first.
     sha256
-        Of its bytes. None where no checksum is published or known to us from others: then the first download is taken
-        if the table that is read from it has the published structure, and the cache remembers its checksum.
+        Of its bytes. None where no checksum is published or known to us from others: then the first
+        download is taken if the table that is read from it has the published structure, and the
+        cache remembers its checksum.
     """
 
     name: str
@@ -37,12 +38,15 @@ class Remote:
         Raises
         ------
         FileError
-            When it is not there and cannot or must not be downloaded, or its checksum is not the expected one.
+            When it is not there and cannot or must not be downloaded, or its checksum is not the
+            expected one.
         """
         path = cache() / self.name
         if not path.exists():
             if not download:
-                raise FileError(f"{self.name} is not in {path.parent}; allow the download, or put it there")
+                raise FileError(
+                    f"{self.name} is not in {path.parent}; allow the download, or put it there"
+                )
             self._download(path)
         _check(path, self.sha256 or _remembered(path))
         return path
@@ -62,25 +66,37 @@ class Remote:
         reasons = []
         for url in self.urls:
             try:
-                with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer, part.open("wb") as file:
+                with (
+                    urllib.request.urlopen(url, timeout=_TIMEOUT) as answer,
+                    part.open("wb") as file,
+                ):
                     while block := answer.read(_BLOCK):
                         file.write(block)
                 _check(part, self.sha256)
                 part.replace(path)
                 return
-            except (OSError, FileError) as error:  # urllib's errors are OSErrors; the next place may be better
+            except (
+                OSError,
+                FileError,
+            ) as error:  # urllib's errors are OSErrors; the next place may be better
                 reasons.append(f"{url}: {getattr(error, 'reason', error)}")
             finally:
                 part.unlink(missing_ok=True)
         raise FileError(
-            f"{self.name} could not be downloaded; put it into {path.parent} by hand. " + "; ".join(reasons)
+            f"{self.name} could not be downloaded; put it into {path.parent} by hand. "
+            + "; ".join(reasons)
         )
 
 
 def cache() -> Path:
-    """Where downloaded files are kept: the folder that MARGIN_CACHE names, else margin in the user's cache folder."""
+    """Where downloaded files are kept: the folder that MARGIN_CACHE names, else margin in the
+    user's cache folder."""
     named = os.environ.get("MARGIN_CACHE")
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "margin"
+    return (
+        Path(named)
+        if named
+        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "margin"
+    )
 
 
 def own(name: str, sha256: str) -> Path | None:
@@ -112,4 +128,6 @@ def _remembered(path: Path) -> str | None:
 
 def _check(path: Path, sha256: str | None) -> None:
     if sha256 is not None and (found := digest(path)) != sha256:
-        raise FileError(f"{path} has the sha256 {found}, not {sha256}: delete it and fetch it again")
+        raise FileError(
+            f"{path} has the sha256 {found}, not {sha256}: delete it and fetch it again"
+        )

@@ -1,4 +1,5 @@
-"""Generated tables: Markov chains, latent classes, a stream of clicks, correlated categories. None of them is real."""
+"""Generated tables: Markov chains, latent classes, a stream of clicks, correlated categories. None
+of them is real."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,13 +15,17 @@ _STRIDE = 1 << 16
 """Rows that are worked on together."""
 
 
-def markov_chain(order: int, *, attributes: int = 64, rows: int = 1_000_000, seed: int = 0) -> Dataset:
-    """MCHAIN: each row is a stationary binary sequence in which a bit depends on the `order` bits before it.
+def markov_chain(
+    order: int, *, attributes: int = 64, rows: int = 1_000_000, seed: int = 0
+) -> Dataset:
+    """MCHAIN: each row is a stationary binary sequence in which a bit depends on the `order` bits
+    before it.
 
-    A bit is one with probability 0.5 + (1 - 2 s / order) / 4, where s is how many of the `order` bits before it are one
-    (Qardaji, Yang and Li, SIGMOD 2014, section 5; they use 64 bits and orders 1 to 7). The sequence begins with fair
-    bits, of which the first 64 are not kept. Attributes `b0`, `b1`, ... are in the order of the sequence. The
-    same `seed` gives the same rows.
+    A bit is one with probability 0.5 + (1 - 2 s / order) / 4, where s is how many of the `order`
+    bits before it are one (Qardaji, Yang and Li, SIGMOD 2014, section 5; they use 64 bits and
+    orders 1 to 7). The sequence begins with fair bits, of which the first 64 are not kept.
+    Attributes `b0`, `b1`, ... are in the order of the sequence. The same `seed` gives the same
+    rows.
 
     Raises
     ------
@@ -40,7 +45,12 @@ def markov_chain(order: int, *, attributes: int = 64, rows: int = 1_000_000, see
         if step >= 0:
             kept[step] = drawn
     note = f"generated: a Markov chain of order {order} over {attributes} bits"
-    return _dataset(f"mchain-{order}", {f"b{place}": bits for place, bits in enumerate(kept)}, (2,) * attributes, note)
+    return _dataset(
+        f"mchain-{order}",
+        {f"b{place}": bits for place, bits in enumerate(kept)},
+        (2,) * attributes,
+        note,
+    )
 
 
 def latent_classes(
@@ -51,7 +61,8 @@ def latent_classes(
     concentration: float = 0.5,
     seed: int = 0,
 ) -> Dataset:
-    """A mixture: every row belongs to a hidden class, and within a class the attributes are independent.
+    """A mixture: every row belongs to a hidden class, and within a class the attributes are
+    independent.
 
     Parameters
     ----------
@@ -60,8 +71,8 @@ def latent_classes(
     classes
         How many hidden classes there are, all equally likely.
     concentration
-        Of the Dirichlet distribution that a class draws its rates from: the smaller, the more attributes depend on
-        each other.
+        Of the Dirichlet distribution that a class draws its rates from: the smaller, the more
+        attributes depend on each other.
     rows, seed
         How many rows; the same seed gives the same ones.
 
@@ -85,12 +96,13 @@ def latent_classes(
 
 
 def click_stream(attributes: int = 45, *, rows: int = 647_377, seed: int = 1) -> Dataset:
-    """Made-up clicks: a few latent tastes, popular and rare pages, people who click more and people who click less.
+    """Made-up clicks: a few latent tastes, popular and rare pages, people who click more and people
+    who click less.
 
-    By default as large as the search log of AOL in Qardaji, Yang and Li, SIGMOD 2014 (45 binary attributes, 647,377
-    people), for which it stands: that log was withdrawn by its publisher. It resembles such a log in that pages are of
-    very different popularity and correlated; nothing in it is taken from the log. The
-    same `seed` gives the same rows.
+    By default as large as the search log of AOL in Qardaji, Yang and Li, SIGMOD 2014 (45 binary
+    attributes, 647,377 people), for which it stands: that log was withdrawn by its publisher. It
+    resembles such a log in that pages are of very different popularity and correlated; nothing in
+    it is taken from the log. The same `seed` gives the same rows.
 
     Raises
     ------
@@ -119,15 +131,16 @@ def correlated(
     rows: int = 100_000,
     seed: int = 0,
 ) -> Dataset:
-    """A categorical table in which every attribute after the first depends on one before it: a random tree.
+    """A categorical table in which every attribute after the first depends on one before it: a
+    random tree.
 
     Parameters
     ----------
     sizes
         How many categories each attribute `x0`, `x1`, ... has.
     strength
-        The probability, 0 to 1, that an attribute follows its parent (by a fixed random map) rather than its own
-        distribution: 0 makes all independent, 1 makes each a function of the first.
+        The probability, 0 to 1, that an attribute follows its parent (by a fixed random map) rather
+        than its own distribution: 0 makes all independent, 1 makes each a function of the first.
     rows, seed
         How many rows; the same seed gives the same ones.
 
@@ -154,7 +167,9 @@ def correlated(
     return _dataset(f"correlated-{len(sizes)}", named, sizes, note)
 
 
-def _pick(rng: np.random.Generator, rates: NDArray[np.float64], kind: NDArray[np.int64]) -> NDArray[np.int64]:
+def _pick(
+    rng: np.random.Generator, rates: NDArray[np.float64], kind: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """A category for each row, by the rates, shape (kinds, categories), of its kind."""
     edges = np.cumsum(rates, axis=1)
     marks = rng.random(len(kind)) * edges[kind, -1]
@@ -176,5 +191,12 @@ def _dataset(name: str, columns: dict[str, Any], sizes: Sequence[int], note: str
     import pyarrow as pa
 
     types = [np.uint8 if size <= 256 else np.int64 for size in sizes]
-    table = pa.table({key: column.astype(kind) for (key, column), kind in zip(columns.items(), types, strict=True)})
-    return Dataset(name=name, data=table, domain=Domain(dict(zip(columns, sizes, strict=True))), note=note)
+    table = pa.table(
+        {
+            key: column.astype(kind)
+            for (key, column), kind in zip(columns.items(), types, strict=True)
+        }
+    )
+    return Dataset(
+        name=name, data=table, domain=Domain(dict(zip(columns, sizes, strict=True))), note=note
+    )

@@ -37,7 +37,13 @@ _NOT_STATED = "not stated"
 
 # Weights of the columns' categories, one row for each state of what they depend on.
 _EDUCATION_BY_AGE = np.array(  # under 20, 20 to 24, 25 to 44, 45 to 64, 65 and over
-    [[70, 30, 0, 0, 0], [12, 48, 20, 20, 0], [10, 22, 28, 26, 14], [18, 27, 32, 15, 8], [34, 28, 27, 7, 4]]
+    [
+        [70, 30, 0, 0, 0],
+        [12, 48, 20, 20, 0],
+        [10, 22, 28, 26, 14],
+        [18, 27, 32, 15, 8],
+        [34, 28, 27, 7, 4],
+    ]
 )
 _EMPLOYMENT_BY_AGE = np.array(  # the same ages
     [[12, 1, 6, 81, 0], [50, 3, 9, 38, 0], [76, 11, 8, 5, 0], [68, 16, 7, 0, 9], [7, 4, 0, 0, 89]]
@@ -65,7 +71,13 @@ _COMMUTE_BY_REGION = np.array(
     ]
 )
 _HOUSEHOLD_BY_AGE = np.array(
-    [[2, 1, 58, 21, 18], [22, 20, 10, 7, 41], [17, 20, 44, 8, 11], [21, 40, 30, 6, 3], [38, 55, 3, 1, 3]]
+    [
+        [2, 1, 58, 21, 18],
+        [22, 20, 10, 7, 41],
+        [17, 20, 44, 8, 11],
+        [21, 40, 30, 6, 3],
+        [38, 55, 3, 1, 3],
+    ]
 )
 _CHILDREN_BY_HOUSEHOLD = np.array(
     [[1, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 40, 42, 14, 4], [0, 60, 29, 9, 2], [88, 7, 4, 1, 0]]
@@ -75,7 +87,8 @@ _PAY_WITHOUT_WORK = np.array([0, 0, 0.3, 0.0, 1.3])  # by employment
 
 
 def people(rows: int = 20_000, seed: int = 0) -> Any:
-    """A made-up table of people as a `pyarrow.Table`: 12 columns that depend on each other, nulls in `income` only.
+    """A made-up table of people as a `pyarrow.Table`: 12 columns that depend on each other, nulls
+    in `income` only.
 
     Parameters
     ----------
@@ -97,21 +110,34 @@ def people(rows: int = 20_000, seed: int = 0) -> Any:
     age = 16 + (generator.beta(1.5, 2.0, rows) * 79).astype(np.int64)
     stage = np.searchsorted([20, 25, 45, 65], age, side="right")
     codes = _where_they_live_and_work(generator, stage)
-    children = _pick(generator, _CHILDREN_BY_HOUSEHOLD[codes["household"]]) * ((age >= 20) & (age < 65))
+    children = _pick(generator, _CHILDREN_BY_HOUSEHOLD[codes["household"]]) * (
+        (age >= 20) & (age < 65)
+    )
     income, is_stated = _income(generator, codes, age)
-    smoker = _chance(generator, -0.9 - 0.35 * codes["education"] + 0.3 * codes["sex"] - 0.5 * (stage == 4))
-    vigour = 3.4 - 0.032 * (age - 16) + 0.18 * income - 0.5 * smoker + generator.normal(0, 0.8, rows)
-    codes |= {"income": income, "smoker": smoker, "health": np.clip(np.floor(vigour), 0, 3).astype(np.int64)}
+    smoker = _chance(
+        generator, -0.9 - 0.35 * codes["education"] + 0.3 * codes["sex"] - 0.5 * (stage == 4)
+    )
+    vigour = (
+        3.4 - 0.032 * (age - 16) + 0.18 * income - 0.5 * smoker + generator.normal(0, 0.8, rows)
+    )
+    codes |= {
+        "income": income,
+        "smoker": smoker,
+        "health": np.clip(np.floor(vigour), 0, 3).astype(np.int64),
+    }
     columns: dict[str, Any] = {"age": age, "children": children}
     for name, labels in _CATEGORIES.items():
         columns[name] = np.array(labels, object)[codes[name]]
     columns["income"][~is_stated] = None
     types = {"age": pa.int64(), "children": pa.int64()}
-    return pa.table({name: pa.array(columns[name], types.get(name, pa.string())) for name in people_domain()})
+    return pa.table(
+        {name: pa.array(columns[name], types.get(name, pa.string())) for name in people_domain()}
+    )
 
 
 def people_domain() -> Domain:
-    """The domain of `people`: ages in eight bins, children 0 to 4, the other columns by their categories."""
+    """The domain of `people`: ages in eight bins, children 0 to 4, the other columns by their
+    categories."""
     listed = {name: Attribute(values=labels) for name, labels in _CATEGORIES.items()}
     return Domain(
         {
@@ -131,22 +157,33 @@ def people_domain() -> Domain:
     )
 
 
-def _where_they_live_and_work(generator: np.random.Generator, stage: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
-    """Codes of sex, region, education, employment, occupation, household and commute, by the stage of life."""
+def _where_they_live_and_work(
+    generator: np.random.Generator, stage: NDArray[np.int64]
+) -> dict[str, NDArray[np.int64]]:
+    """Codes of sex, region, education, employment, occupation, household and commute, by the stage
+    of life."""
     rows = len(stage)
     sex = generator.integers(0, 2, rows)
     region = _pick(generator, np.broadcast_to(_REGIONS, (rows, len(_REGIONS))))
     is_urban = (region == 0)[:, None]
-    education = _pick(generator, _EDUCATION_BY_AGE[stage] * np.where(is_urban, [0.7, 0.9, 0.8, 1.5, 2.0], 1))
+    education = _pick(
+        generator, _EDUCATION_BY_AGE[stage] * np.where(is_urban, [0.7, 0.9, 0.8, 1.5, 2.0], 1)
+    )
     is_unschooled = (education == 0)[:, None]
-    employment = _pick(generator, _EMPLOYMENT_BY_AGE[stage] * np.where(is_unschooled, [0.8, 0.8, 2.0, 1.0, 1.0], 1))
+    employment = _pick(
+        generator, _EMPLOYMENT_BY_AGE[stage] * np.where(is_unschooled, [0.8, 0.8, 2.0, 1.0, 1.0], 1)
+    )
     leaning = np.where(
-        sex[:, None] == 0, [1, 0.5, 0.4, 1.6, 1.1, 1.7, 0.8, 1.2, 0.8], [1, 1.5, 1.6, 0.6, 0.9, 0.5, 1.2, 0.9, 1.2]
+        sex[:, None] == 0,
+        [1, 0.5, 0.4, 1.6, 1.1, 1.7, 0.8, 1.2, 0.8],
+        [1, 1.5, 1.6, 0.6, 0.9, 0.5, 1.2, 0.9, 1.2],
     )
     works = employment < 2
     occupation = _pick(generator, _OCCUPATION_BY_EDUCATION[education] * leaning) * works
     household = _pick(generator, _HOUSEHOLD_BY_AGE[stage])
-    travels = works & (generator.random(rows) < np.where(occupation >= 5, 0.84, 0.96)) | (employment == 3)
+    travels = works & (generator.random(rows) < np.where(occupation >= 5, 0.84, 0.96)) | (
+        employment == 3
+    )
     by_car = np.where((employment == 3)[:, None], [1, 2.0, 2.0, 1.3, 0.2], 1)
     commute = _pick(generator, _COMMUTE_BY_REGION[region] * by_car) * travels
     names = ("sex", "region", "education", "employment", "occupation", "household", "commute")
@@ -157,9 +194,12 @@ def _where_they_live_and_work(generator: np.random.Generator, stage: NDArray[np.
 def _income(
     generator: np.random.Generator, codes: dict[str, NDArray[np.int64]], age: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The code of each income, and whether it is stated: least often by the self-employed and those who have most."""
+    """The code of each income, and whether it is stated: least often by the self-employed and those
+    who have most."""
     experience = np.clip(age - 20, 0, 35) / 35
-    pay = _PAY_BY_OCCUPATION[codes["occupation"]] + 0.9 * experience + 0.22 * (codes["education"] - 2)
+    pay = (
+        _PAY_BY_OCCUPATION[codes["occupation"]] + 0.9 * experience + 0.22 * (codes["education"] - 2)
+    )
     pay += 0.25 * codes["sex"] + 0.3 * (codes["region"] == 0) - 0.6 * (codes["employment"] == 1)
     pension = _PAY_WITHOUT_WORK[codes["employment"]] + 0.35 * codes["education"]
     level = np.where(codes["occupation"] > 0, pay, pension) + generator.normal(0, 0.7, len(age))

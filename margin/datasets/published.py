@@ -1,8 +1,9 @@
 """Real tables, from the folder that MARGIN_DATA names, or from their publishers through a cache.
 
-What a function returns was checked: the bytes by their sha256 where one is known, the table always, by the number of
-rows and by counts that its publisher or the literature states. Which is which is in each docstring. Nothing of these
-tables comes with this library; who downloads one accepts its publisher's terms.
+What a function returns was checked: the bytes by their sha256 where one is known, the table always,
+by the number of rows and by counts that its publisher or the literature states. Which is which is
+in each docstring. Nothing of these tables comes with this library; who downloads one accepts its
+publisher's terms.
 """
 
 import gzip
@@ -23,11 +24,13 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
 def msnbc(*, download: bool = True) -> Dataset:
-    """MSNBC.com anonymous web data (UCI): 989,818 visitors of one day, 9 binary attributes, as in the PriView paper.
+    """MSNBC.com anonymous web data (UCI): 989,818 visitors of one day, 9 binary attributes, as in
+    the PriView paper.
 
-    The attributes are the nine categories of pages that most visitors saw, which is our reading of "only 9 attributes";
-    a visitor who saw none of them stays in the table. No checksum of the publisher's file is known to us: it is checked
-    by the number of visitors (989,818) and by how many of them saw the front page (313,181).
+    The attributes are the nine categories of pages that most visitors saw, which is our reading of
+    "only 9 attributes"; a visitor who saw none of them stays in the table. No checksum of the
+    publisher's file is known to us: it is checked by the number of visitors (989,818) and by how
+    many of them saw the front page (313,181).
 
     Parameters
     ----------
@@ -43,7 +46,10 @@ def msnbc(*, download: bool = True) -> Dataset:
     """
     return _dataset(
         "MSNBC-9",
-        folder=("msnbc9.parquet", "ce1d6a595b313577323195144d70bb51bcffbd7d1927ea92b4bac24116f93d67"),
+        folder=(
+            "msnbc9.parquet",
+            "ce1d6a595b313577323195144d70bb51bcffbd7d1927ea92b4bac24116f93d67",
+        ),
         remotes=[Remote(name="msnbc990928.seq.gz", urls=[f"{_UCI}/msnbc-mld/msnbc990928.seq.gz"])],
         read=_read_msnbc,
         counts={"frontpage": 313_181},
@@ -55,16 +61,21 @@ def msnbc(*, download: bool = True) -> Dataset:
 
 
 def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
-    """Kosarak (FIMI, F. Bodon): visitors of a Hungarian news portal, and which of the most popular pages they saw.
+    """Kosarak (FIMI, F. Bodon): visitors of a Hungarian news portal, and which of the most popular
+    pages they saw.
 
-    From the publisher's file: 990,002 visitors, the `pages` most popular pages first to last, visitors of none of them
-    kept. From MARGIN_DATA, where `kosarak32_first100k.parquet` is there: its first 100,000 visitors and their 32 most
-    popular pages. No checksum of the publisher's file is known to us that we could confirm: it is checked by the number
-    of visitors. `download` and errors as in `msnbc`, and DomainError unless 1 <= pages <= 1000.
+    From the publisher's file: 990,002 visitors, the `pages` most popular pages first to last,
+    visitors of none of them kept. From MARGIN_DATA, where `kosarak32_first100k.parquet` is there:
+    its first 100,000 visitors and their 32 most popular pages. No checksum of the publisher's file
+    is known to us that we could confirm: it is checked by the number of visitors. `download` and
+    errors as in `msnbc`, and DomainError unless 1 <= pages <= 1000.
     """
     if not 1 <= pages <= 1000:
         raise DomainError(f"pages ({pages}) must be from 1 to 1000")
-    part = ("kosarak32_first100k.parquet", "4f007840940df32141d52b746b0df5768e7823f8e4f1eea972900b5a091b1261")
+    part = (
+        "kosarak32_first100k.parquet",
+        "4f007840940df32141d52b746b0df5768e7823f8e4f1eea972900b5a091b1261",
+    )
     path = own(*part) if pages == 32 else None
     return _dataset(
         f"Kosarak-{pages}",
@@ -74,20 +85,25 @@ def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
         counts={},
         rows=990_002 if path is None else 100_000,
         domain=lambda table: Domain(dict.fromkeys(table.column_names, 2)),
-        note="FIMI, Kosarak click-stream" + ("" if path is None else "; the first 100,000 of 990,002 visitors"),
+        note="FIMI, Kosarak click-stream"
+        + ("" if path is None else "; the first 100,000 of 990,002 visitors"),
         download=download,
     )
 
 
 def adult(*, download: bool = True) -> Dataset:
-    """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census, training and test set, 15 attributes.
+    """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census, training and test
+    set, 15 attributes.
 
-    Numbers are in declared bins, "?" is a category. The sha256 of both files is that which many others have published.
-    `download` and errors as in `msnbc`.
+    Numbers are in declared bins, "?" is a category. The sha256 of both files is that which many
+    others have published. `download` and errors as in `msnbc`.
     """
     return _dataset(
         "Adult-15",
-        folder=("adult_raw.parquet", "29c0d6b70d35620787a3f98ee0a7564e47fdbd215b06ebf9dba247580ae62b1a"),
+        folder=(
+            "adult_raw.parquet",
+            "29c0d6b70d35620787a3f98ee0a7564e47fdbd215b06ebf9dba247580ae62b1a",
+        ),
         remotes=_ADULT,
         read=_read_adult,
         counts={"income": ("<=50K", 37_155)},
@@ -99,14 +115,18 @@ def adult(*, download: bool = True) -> Dataset:
 
 
 def kdd99(*, download: bool = True) -> Dataset:
-    """KDD Cup 1999, the 10 percent (UCI): 494,021 connections, 41 attributes and the label; numbers in declared bins.
+    """KDD Cup 1999, the 10 percent (UCI): 494,021 connections, 41 attributes and the label; numbers
+    in declared bins.
 
-    The ..._rate columns are integer hundredths. The sha256 of the publisher's file is that which others have published.
-    `download` and errors as in `msnbc`.
+    The ..._rate columns are integer hundredths. The sha256 of the publisher's file is that which
+    others have published. `download` and errors as in `msnbc`.
     """
     return _dataset(
         "KDD99-42",
-        folder=("kdd99_10pct.parquet", "9e6332cdeb92c592d1ec44380a6d28d032cfce7f85bb09f27fa15054a2136096"),
+        folder=(
+            "kdd99_10pct.parquet",
+            "9e6332cdeb92c592d1ec44380a6d28d032cfce7f85bb09f27fa15054a2136096",
+        ),
         remotes=[_KDD99],
         read=_read_kdd99,
         counts={"label": ("smurf.", 280_790)},
@@ -120,7 +140,8 @@ def kdd99(*, download: bool = True) -> Dataset:
 def mushroom(*, download: bool = True) -> Dataset:
     """Mushroom (UCI, J. Schlimmer): 8,124 mushrooms, 23 categorical attributes, "?" a category.
 
-    The sha256 of the publisher's file is that which many others have published. `download` and errors as in `msnbc`.
+    The sha256 of the publisher's file is that which many others have published. `download` and
+    errors as in `msnbc`.
     """
     return _dataset(
         "Mushroom-23",
@@ -137,14 +158,16 @@ def mushroom(*, download: bool = True) -> Dataset:
 def nursery(*, download: bool = True) -> Dataset:
     """Nursery (UCI, V. Rajkovic): 12,960 applications, 9 categorical attributes.
 
-    No checksum of the publisher's file is known to us. It is checked by its form: the first eight attributes take each
-    combination of their values once. `download` and errors as in `msnbc`.
+    No checksum of the publisher's file is known to us. It is checked by its form: the first eight
+    attributes take each combination of their values once. `download` and errors as in `msnbc`.
     """
     return _dataset(
         "Nursery-9",
         remotes=[Remote(name="nursery.data", urls=[f"{_UCI}/nursery/nursery.data"])],
         read=lambda files: _read_csv(files[0], list(NURSERY)),
-        counts={name: (values[0], 12_960 // len(values)) for name, values in list(NURSERY.items())[:8]},
+        counts={
+            name: (values[0], 12_960 // len(values)) for name, values in list(NURSERY.items())[:8]
+        },
         rows=12_960,
         domain=lambda _: Domain(NURSERY),
         note="UCI, Nursery",
@@ -164,7 +187,8 @@ def _dataset(
     download: bool,
     folder: tuple[str, str] | None = None,
 ) -> Dataset:
-    """The table in one's own folder, or what is read from the publisher's files, if it is as it should be."""
+    """The table in one's own folder, or what is read from the publisher's files, if it is as it
+    should be."""
     import pyarrow.parquet
 
     path = own(*folder) if folder else None
@@ -173,10 +197,14 @@ def _dataset(
         table = pyarrow.parquet.read_table(path) if path else read(files)
         found = {key: _count(table, key, value) for key, value in counts.items()}
     except (OSError, EOFError, ValueError, KeyError, IndexError, pyarrow.ArrowException) as error:
-        raise DataError(f"{name} is not in the form its publisher gives it ({type(error).__name__})") from None
+        raise DataError(
+            f"{name} is not in the form its publisher gives it ({type(error).__name__})"
+        ) from None
     wanted = {key: value if isinstance(value, int) else value[1] for key, value in counts.items()}
     if table.num_rows != rows or found != wanted:
-        raise DataError(f"{name} is not the published table: expected {rows} rows and the counts {wanted}")
+        raise DataError(
+            f"{name} is not the published table: expected {rows} rows and the counts {wanted}"
+        )
     for remote, file in zip(remotes, files, strict=False):
         remote.remember(file)
     return Dataset(name=name, data=table, domain=domain(table), note=note)
@@ -222,7 +250,8 @@ def _read_kosarak(files: list[Path], pages: int) -> Any:
 
 
 def _read_adult(files: list[Path]) -> Any:
-    """The training file, and the test file without its first line and the full stops after its labels."""
+    """The training file, and the test file without its first line and the full stops after its
+    labels."""
     train, test = (file.read_text("ascii") for file in files)
     lines = train.splitlines() + [line.rstrip(".") for line in test.splitlines()[1:]]
     rows = [[word.strip() for word in line.split(",")] for line in lines if line.strip()]
@@ -239,16 +268,22 @@ def _read_kdd99(files: list[Path]) -> Any:
         table = pyarrow.csv.read_csv(
             io.BytesIO(file.read()),
             read_options=pyarrow.csv.ReadOptions(column_names=names),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(rates, pyarrow.float64())),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(rates, pyarrow.float64())
+            ),
         )
     for name in rates:
-        hundredths = pyarrow.compute.round(pyarrow.compute.multiply(table[name], 100.0)).cast(pyarrow.uint8())
+        hundredths = pyarrow.compute.round(pyarrow.compute.multiply(table[name], 100.0)).cast(
+            pyarrow.uint8()
+        )
         table = table.set_column(names.index(name), name, hundredths)
     return table
 
 
 def _read_csv(path: Path, names: list[str]) -> Any:
-    rows = [line.strip().split(",") for line in path.read_text("ascii").splitlines() if line.strip()]
+    rows = [
+        line.strip().split(",") for line in path.read_text("ascii").splitlines() if line.strip()
+    ]
     return _texts(rows, names, set())
 
 

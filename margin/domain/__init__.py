@@ -1,1 +1,2 @@
-"""What is declared before any row is read: attributes, domains, views, workloads; and marginals, tables over views."""
+"""What is declared before any row is read: attributes, domains, views, workloads; and marginals,
+tables over views."""

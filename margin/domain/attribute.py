@@ -94,7 +94,9 @@ class Attribute:
             object.__setattr__(self, name, value)
         for role, label in (("other", other), ("missing", missing)):
             if label is not None and self._label_code(label) == UNSEEN:
-                raise DomainError(f"{role}={label!r} is not one of the integers 0 ... {self.size - 1}")
+                raise DomainError(
+                    f"{role}={label!r} is not one of the integers 0 ... {self.size - 1}"
+                )
 
     @cached_property
     def labels(self) -> tuple[Value, ...]:
@@ -106,7 +108,9 @@ class Attribute:
             return tuple(range(self.size))
         pairs = list(itertools.pairwise(self.bins))
         closing = [")"] * (len(pairs) - 1) + ["]"]
-        intervals = [f"[{_number(a)}, {_number(b)}{end}" for (a, b), end in zip(pairs, closing, strict=True)]
+        intervals = [
+            f"[{_number(a)}, {_number(b)}{end}" for (a, b), end in zip(pairs, closing, strict=True)
+        ]
         return (*intervals, *self._bin_extras)
 
     def code(self, value: object) -> int:
@@ -128,7 +132,11 @@ class Attribute:
     def category(self, value: object) -> int:
         """The code of a category that is named by its label, by a value in it, or by None for the
         missing; `UNSEEN` for any other, even where the attribute has a category for those."""
-        if self.bins is not None and isinstance(value, str | int | float) and value in self._bin_labels:
+        if (
+            self.bins is not None
+            and isinstance(value, str | int | float)
+            and value in self._bin_labels
+        ):
             return self._bin_labels[value]
         try:
             text = written(value)
@@ -163,7 +171,11 @@ class Attribute:
 
     def to_json(self) -> Any:
         """The JSON form, as Python lists, dictionaries and numbers."""
-        extras = {name: label for name in ("other", "missing") if (label := getattr(self, name)) is not None}
+        extras = {
+            name: label
+            for name in ("other", "missing")
+            if (label := getattr(self, name)) is not None
+        }
         if self.bins is not None:
             return {"bins": [None if math.isinf(edge) else edge for edge in self.bins], **extras}
         form: Any = self.size if self.values is None else list(self.values)
@@ -178,7 +190,9 @@ class Attribute:
         if isinstance(form, Mapping):
             unknown = sorted(set(map(str, form)) - {"size", "values", "bins", "other", "missing"})
             if unknown:
-                raise DomainError(f"unknown key {unknown[0]!r}; known are size, values, bins, other and missing")
+                raise DomainError(
+                    f"unknown key {unknown[0]!r}; known are size, values, bins, other and missing"
+                )
             return cls(**dict(form))
         if isinstance(form, Iterable) and not isinstance(form, str):
             return cls(values=form)
@@ -187,7 +201,9 @@ class Attribute:
 
     @cached_property
     def _bin_extras(self) -> tuple[Value, ...]:
-        return tuple(dict.fromkeys(label for label in (self.other, self.missing) if label is not None))
+        return tuple(
+            dict.fromkeys(label for label in (self.other, self.missing) if label is not None)
+        )
 
     @cached_property
     def _bin_labels(self) -> dict[Value, int]:
@@ -195,7 +211,11 @@ class Attribute:
 
     @cached_property
     def _numeric(self) -> bool:
-        return not any(isinstance(value, str) for value in self.values or () if value not in (self.other, self.missing))
+        return not any(
+            isinstance(value, str)
+            for value in self.values or ()
+            if value not in (self.other, self.missing)
+        )
 
     @cached_property
     def _texts(self) -> dict[str, int]:
@@ -282,7 +302,9 @@ def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value
     for value in listed:
         for key in _keys(value):
             if key in seen:
-                raise DomainError(f"values {seen[key]!r} and {value!r} are the same value; keep one")
+                raise DomainError(
+                    f"values {seen[key]!r} and {value!r} are the same value; keep one"
+                )
         seen.update(dict.fromkeys(_keys(value), value))
     for label in map(_checked_value, extras):
         if not _keys(label) & seen.keys():

@@ -22,5 +22,7 @@ def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...
     checked = tuple(map(domain.view, views))
     for view in checked:
         if (cells := domain.cells(view)) > MAX_CELLS:
-            raise DomainError(f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted")
+            raise DomainError(
+                f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted"
+            )
     return checked

@@ -1,10 +1,11 @@
 """What a table may hold, declared by its owner and never learnt from the data: `Domain` and views.
 
-A domain may also say what no row can be (`impossible`), and how many rows there are (`rows`). Both are public
-statements of the owner's, like the categories themselves: no data is looked at for them, or held against them.
+A domain may also say what no row can be (`impossible`), and how many rows there are (`rows`). Both
+are public statements of the owner's, like the categories themselves: no data is looked at for them,
+or held against them.
 
-A `View` is a tuple of distinct attribute names; its cells are all combinations of their categories, in the order of the
-names with the last name varying fastest.
+A `View` is a tuple of distinct attribute names; its cells are all combinations of their categories,
+in the order of the names with the last name varying fastest.
 """
 
 import json
@@ -41,24 +42,26 @@ class Domain(Mapping[str, Attribute]):
     Parameters
     ----------
     attributes
-        A mapping from names to attributes, or the path of a JSON file that holds one. Each attribute is an `Attribute`,
-        an integer size, a list of values, or a mapping with `size`, `values` or `bins` and optionally `other` and
-        `missing`. The names "$impossible" and "$rows" stand for the next two in a file. Another domain keeps its own.
+        A mapping from names to attributes, or the path of a JSON file that holds one. Each
+        attribute is an `Attribute`, an integer size, a list of values, or a mapping with `size`,
+        `values` or `bins` and optionally `other` and `missing`. The names "$impossible" and "$rows"
+        stand for the next two in a file. Another domain keeps its own.
     impossible
-        Rules for what no row can be: each a mapping from attributes to a category or a list of them, all combinations
-        of which are impossible. A category is named by its label or by a value in it, None being the missing one.
-        Answers and records respect them. They are declared, not checked: a row that breaks one is counted like any
-        other.
+        Rules for what no row can be: each a mapping from attributes to a category or a list of
+        them, all combinations of which are impossible. A category is named by its label or by a
+        value in it, None being the missing one. Answers and records respect them. They are
+        declared, not checked: a row that breaks one is counted like any other.
     rows
-        A number of rows that is public anyway, such as an invariant of an agency: estimates add up to it exactly. To
-        declare it is to publish it. Unless neighbours replace one row by one row, the guarantee does not cover it.
+        A number of rows that is public anyway, such as an invariant of an agency: estimates add up
+        to it exactly. To declare it is to publish it. Unless neighbours replace one row by one row,
+        the guarantee does not cover it.
 
     Raises
     ------
     DomainError
-        Names the attribute or the rule that is declared wrongly. When no combination is left that is possible. Also
-        raised for a draft made by ``margin domain suggest`` whose mark has not been removed: a domain learnt from the
-        data is not private until its owner has declared it.
+        Names the attribute or the rule that is declared wrongly. When no combination is left that
+        is possible. Also raised for a draft made by ``margin domain suggest`` whose mark has not
+        been removed: a domain learnt from the data is not private until its owner has declared it.
     FileError
         When the path cannot be read or is not JSON.
 
@@ -86,17 +89,27 @@ class Domain(Mapping[str, Attribute]):
         if isinstance(attributes, str | os.PathLike):
             attributes = _read_json(Path(attributes))
         if not isinstance(attributes, Mapping):
-            raise DomainError("a domain is a mapping from at least one attribute name to its declaration")
+            raise DomainError(
+                "a domain is a mapping from at least one attribute name to its declaration"
+            )
         if DRAFT in attributes:
             raise DomainError(
                 f"this domain is a draft derived from the data: check every attribute against what the data may hold, "
                 f"then delete its line {DRAFT!r}"
             )
         stated = {name: attributes[name] for name in (_IMPOSSIBLE, _ROWS) if name in attributes}
-        forms = {name: form for name, form in attributes.items() if name not in stated} if stated else attributes
+        forms = (
+            {name: form for name, form in attributes.items() if name not in stated}
+            if stated
+            else attributes
+        )
         if not forms:
-            raise DomainError("a domain is a mapping from at least one attribute name to its declaration")
-        plain: dict[int, Attribute] = {}  # by size: an attribute cannot change, so one stands for all of its kind
+            raise DomainError(
+                "a domain is a mapping from at least one attribute name to its declaration"
+            )
+        plain: dict[
+            int, Attribute
+        ] = {}  # by size: an attribute cannot change, so one stands for all of its kind
         self._attributes = {name: _attribute(name, form, plain) for name, form in forms.items()}
         self._declare(stated.get(_IMPOSSIBLE, ()), stated.get(_ROWS))
         if isinstance(attributes, Domain):
@@ -104,12 +117,17 @@ class Domain(Mapping[str, Attribute]):
         self._declare(impossible, rows)
 
     def _declare(self, impossible: object, rows: object) -> None:
-        """Add rules and the number of rows, checked; the rules of all are only possible together if this passes."""
+        """Add rules and the number of rows, checked; the rules of all are only possible together if
+        this passes."""
         if rows is not None:
             if isinstance(rows, bool) or not hasattr(rows, "__index__") or operator.index(rows) < 1:
-                raise DomainError(f"rows ({rows!r}) must be a whole number >= 1, or None where it is not public")
+                raise DomainError(
+                    f"rows ({rows!r}) must be a whole number >= 1, or None where it is not public"
+                )
             if self._rows not in (None, operator.index(rows)):
-                raise DomainError(f"rows is declared twice, as {self._rows} and as {rows}; keep one")
+                raise DomainError(
+                    f"rows is declared twice, as {self._rows} and as {rows}; keep one"
+                )
             self._rows = operator.index(rows)
         if rules := checked_rules(self._attributes, impossible):
             self._rules = tuple(sorted({*self._rules, *rules}))
@@ -119,7 +137,9 @@ class Domain(Mapping[str, Attribute]):
         try:
             return self._attributes[name]
         except (KeyError, TypeError):
-            raise DomainError(f"unknown attribute {name!r}; the domain has {_listing(self)}") from None
+            raise DomainError(
+                f"unknown attribute {name!r}; the domain has {_listing(self)}"
+            ) from None
 
     def get(self, name: str, default: Any = None) -> Any:
         """The attribute of that name, or `default`."""
@@ -145,7 +165,9 @@ class Domain(Mapping[str, Attribute]):
         return hash((tuple(self._attributes.items()), self._rules, self._rows))
 
     def __repr__(self) -> str:
-        attributes = f"{{{', '.join(f'{name!r}: {form.size}' for name, form in self._attributes.items())}}}"
+        attributes = (
+            f"{{{', '.join(f'{name!r}: {form.size}' for name, form in self._attributes.items())}}}"
+        )
         impossible = f", impossible={list(self.impossible)!r}" if self._rules else ""
         rows = "" if self._rows is None else f", rows={self._rows}"
         return f"Domain({attributes}{impossible}{rows})"
@@ -181,10 +203,11 @@ class Domain(Mapping[str, Attribute]):
         return zeros_of(self.position, self.sizes, self._rules) if self._rules else None
 
     def possible(self, view: Iterable[str]) -> NDArray[np.bool_]:
-        """Which cells of a view's table may hold rows: truth values of shape ``domain.shape(view)``.
+        """Which cells of a view's table may hold rows: truth values of shape
+        ``domain.shape(view)``.
 
-        Also a cell that no rule names is impossible when the rules leave nothing for it, whatever the other attributes
-        are.
+        Also a cell that no rule names is impossible when the rules leave nothing for it, whatever
+        the other attributes are.
         """
         axes = self.axes(view)
         if self.zeros is None:
@@ -208,7 +231,9 @@ class Domain(Mapping[str, Attribute]):
             self[name]
         if len(set(view)) < len(view):
             repeated = next(name for name in view if view.count(name) > 1)
-            raise DomainError(f"attribute {repeated!r} stands more than once in a view; name it once")
+            raise DomainError(
+                f"attribute {repeated!r} stands more than once in a view; name it once"
+            )
         return view
 
     def axes(self, view: Iterable[str]) -> tuple[int, ...]:
@@ -224,13 +249,17 @@ class Domain(Mapping[str, Attribute]):
         return math.prod(self.shape(view))
 
     def restrict(self, view: Iterable[str], *, checked: bool = False) -> "Domain":
-        """The domain of the attributes of a view, in the view's order, with the rules that name no others; `checked`
-        when `view` has returned it."""
+        """The domain of the attributes of a view, in the view's order, with the rules that name no
+        others; `checked` when `view` has returned it."""
         restricted = object.__new__(Domain)
-        restricted._attributes = {name: self._attributes[name] for name in (view if checked else self.view(view))}
+        restricted._attributes = {
+            name: self._attributes[name] for name in (view if checked else self.view(view))
+        }
         if self._rules:
             names = restricted._attributes.keys()
-            restricted._rules = tuple(rule for rule in self._rules if all(name in names for name, _ in rule))
+            restricted._rules = tuple(
+                rule for rule in self._rules if all(name in names for name, _ in rule)
+            )
         restricted._rows = self._rows
         return restricted
 
@@ -292,4 +321,6 @@ def _parse_json(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=no_repeats)
     except json.JSONDecodeError as error:
-        raise FileError(f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise FileError(
+            f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None

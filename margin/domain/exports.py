@@ -18,12 +18,18 @@ __all__ = ["to_arrow", "to_json", "to_pandas", "to_polars", "to_xarray"]
 
 
 def to_arrow(marginal: "Marginal") -> Any:
-    """A `pyarrow.Table`, one row a cell: a column an attribute, "count", and "noise_sd", null where it is not known."""
+    """A `pyarrow.Table`, one row a cell: a column an attribute, "count", and "noise_sd", null where
+    it is not known."""
     import pyarrow as pa
 
     labels = list(itertools.product(*(attribute.labels for attribute in marginal.domain.values())))
-    columns = {name: list(column) for name, column in zip(marginal.attributes, zip(*labels, strict=True), strict=True)}
-    deviations = [None if math.isnan(variance) else math.sqrt(variance) for variance in marginal.variance.flat]
+    columns = {
+        name: list(column)
+        for name, column in zip(marginal.attributes, zip(*labels, strict=True), strict=True)
+    }
+    deviations = [
+        None if math.isnan(variance) else math.sqrt(variance) for variance in marginal.variance.flat
+    ]
     columns |= {"count": marginal.counts.ravel().tolist(), "noise_sd": deviations}
     return pa.table({name: _column(values) for name, values in columns.items()})
 
@@ -53,7 +59,8 @@ def to_polars(marginal: "Marginal") -> Any:
 
 
 def to_xarray(marginal: "Marginal") -> Any:
-    """An `xarray.Dataset` of "count" and "noise_sd" over the attributes, with their categories as coordinates."""
+    """An `xarray.Dataset` of "count" and "noise_sd" over the attributes, with their categories as
+    coordinates."""
     xarray = needed("xarray")
     coordinates = {name: list(attribute.labels) for name, attribute in marginal.domain.items()}
     variables = {
@@ -64,11 +71,14 @@ def to_xarray(marginal: "Marginal") -> Any:
 
 
 def to_json(marginal: "Marginal") -> str:
-    """JSON: the categories of each attribute, and nested lists of counts and noise deviations (null: not known)."""
+    """JSON: the categories of each attribute, and nested lists of counts and noise deviations
+    (null: not known)."""
     deviations = np.sqrt(marginal.variance)
     return json.dumps(
         {
-            "attributes": {name: list(attribute.labels) for name, attribute in marginal.domain.items()},
+            "attributes": {
+                name: list(attribute.labels) for name, attribute in marginal.domain.items()
+            },
             "counts": marginal.counts.tolist(),
             "noise_sd": None if np.isnan(deviations).any() else deviations.tolist(),
         },

@@ -5,8 +5,8 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from .._upwards import upwards
 from ..errors import DomainError
 from .domain import Domain, View
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Marginal"]
 
-Floats = NDArray[np.float64]
-
 
 class Marginal:
     """Counts of rows by the attributes of a view; read only.
@@ -29,11 +27,12 @@ class Marginal:
     domain
         The attributes, in the order of the axes; or, with `attributes`, any domain that has these.
     counts
-        One axis an attribute, float array of shape ``domain.sizes``. Noisy counts need not be whole.
+        One axis an attribute, float array of shape ``domain.sizes``. Noisy counts need not be
+        whole.
     variance
-        The variance of the *noise part* of each count's error, of the same shape: zero for true counts, NaN where it is
-        not known. What a reconstruction assumes of the data beyond the published views is not in it, nor is the gain
-        from non-negativity.
+        The variance of the *noise part* of each count's error, of the same shape: zero for true
+        counts, NaN where it is not known. What a reconstruction assumes of the data beyond the
+        published views is not in it, nor is the gain from non-negativity.
     attributes
         The names of the axes; None takes those of `domain`.
     """
@@ -46,7 +45,9 @@ class Marginal:
     counts: Floats
     variance: Floats
 
-    def __init__(self, domain: Domain, counts: Floats, variance: Floats, *, attributes: View | None = None) -> None:
+    def __init__(
+        self, domain: Domain, counts: Floats, variance: Floats, *, attributes: View | None = None
+    ) -> None:
         put = object.__setattr__
         put(self, "_whole", domain)
         put(self, "attributes", domain.attributes if attributes is None else attributes)
@@ -60,7 +61,9 @@ class Marginal:
         return Marginal, (self.domain, self.counts, self.variance)
 
     def __repr__(self) -> str:
-        return f"Marginal(domain={self.domain!r}, counts={self.counts!r}, variance={self.variance!r})"
+        return (
+            f"Marginal(domain={self.domain!r}, counts={self.counts!r}, variance={self.variance!r})"
+        )
 
     @property
     def domain(self) -> Domain:
@@ -75,9 +78,10 @@ class Marginal:
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Bounds between which each count would lie, with this probability, without the noise.
 
-        They speak of the *noise part* of the error only: the count itself plus and minus a normal quantile times the
-        noise's standard deviation, cut off at zero. A count that no view covers has a further error, that of the
-        reconstruction, which is not in them. NaN where the variance is not known.
+        They speak of the *noise part* of the error only: the count itself plus and minus a normal
+        quantile times the noise's standard deviation, cut off at zero. A count that no view covers
+        has a further error, that of the reconstruction, which is not in them. NaN where the
+        variance is not known.
 
         Parameters
         ----------
@@ -102,14 +106,16 @@ class Marginal:
     def project(self, view: Iterable[str]) -> "Marginal":
         """The marginal on some of the attributes, in the given order.
 
-        The noise of a release's cells is not independent, so the variance of their sums is NaN unless they are exact;
-        ask the synopsis for the smaller marginal to know it.
+        The noise of a release's cells is not independent, so the variance of their sums is NaN
+        unless they are exact; ask the synopsis for the smaller marginal to know it.
         """
         kept = self.domain.axes(view)
         dropped = tuple(axis for axis in range(len(self.domain)) if axis not in kept)
         counts = self.counts.sum(axis=dropped).transpose(np.argsort(np.argsort(kept)))
         return Marginal(
-            self.domain.restrict(view), counts, np.full(counts.shape, np.nan if self.variance.any() else 0.0)
+            self.domain.restrict(view),
+            counts,
+            np.full(counts.shape, np.nan if self.variance.any() else 0.0),
         )
 
     def to_pandas(self) -> "pandas.Series[float]":
@@ -129,7 +135,8 @@ class Marginal:
         return to_xarray(self)
 
     def to_json(self) -> str:
-        """JSON with categories, counts and the noise's deviations; see `margin.domain.exports.to_json`."""
+        """JSON with categories, counts and the noise's deviations; see
+        `margin.domain.exports.to_json`."""
         return to_json(self)
 
     def plot(self, *, level: float = 0.95, axes: "Axes | None" = None) -> "Axes":

@@ -8,8 +8,8 @@ partition, on a type that a library inferred, or on the kind of the source.
 
 *Proof.* `written` takes one value and reads nothing else. `Attribute.code` and `identity` call it
 and look only at its result and at the declaration. `encode.Encoder` has faster paths for columns of
-one type; each gives the code of every value by itself, which `tests/margin/data/test_each_row.py` checks
-for every source and kind of value.
+one type; each gives the code of every value by itself, which `tests/margin/data/test_each_row.py`
+checks for every source and kind of value.
 
 The text of a value is:
 
@@ -61,7 +61,9 @@ _INSTANT = re.compile(
 )
 _LONGEST = 400  # digits of a number that is written without an exponent
 _LONG_INTEGER = 10**_LONGEST
-_ROUNDED = re.compile(r".*e\+[0-9]{9}|[+-]INFINITY")  # how `telling` writes a number that may have been rounded
+_ROUNDED = re.compile(
+    r".*e\+[0-9]{9}|[+-]INFINITY"
+)  # how `telling` writes a number that may have been rounded
 
 
 def written(value: object) -> str | None:
@@ -107,7 +109,9 @@ def written(value: object) -> str | None:
         return f"{clock}{f'.{part}' if part else ''}{zone}"
     if isinstance(value, UUID):
         return str(value)
-    raise TypeError(f"a value of type {type(value).__name__} is no text, number, truth value, date or time")
+    raise TypeError(
+        f"a value of type {type(value).__name__} is no text, number, truth value, date or time"
+    )
 
 
 def number(text: str) -> Number | None:
@@ -178,14 +182,16 @@ def identity(value: object) -> str | None:
     """
     text = telling(value)
     if text and _ROUNDED.fullmatch(text):
-        raise ValueError("a floating-point number so large that it is rounded does not identify anyone")
+        raise ValueError(
+            "a floating-point number so large that it is rounded does not identify anyone"
+        )
     return (standard(text) or text) if text else None
 
 
 def telling(value: object) -> str | None:
     """The text of a value for a column of texts, from which `identity` still tells that it is a
-    rounded number: then it ends in an exponent of nine digits, or is `+INFINITY` or `-INFINITY`. Its
-    codes are those of `written`.
+    rounded number: then it ends in an exponent of nine digits, or is `+INFINITY` or `-INFINITY`.
+    Its codes are those of `written`.
 
     Examples
     --------
@@ -271,7 +277,9 @@ def _instant(text: str) -> str | None:
         return None
     second = (found["second"] or ":00")[:3]
     try:
-        moment = datetime.datetime.fromisoformat(f"{found['date']}T{found['minute'] or '00:00'}{second}")
+        moment = datetime.datetime.fromisoformat(
+            f"{found['date']}T{found['minute'] or '00:00'}{second}"
+        )
         if found["zone"]:
             zoned = datetime.datetime.fromisoformat(f"2000-01-01T00:00{found['zone']}")
             moment -= zoned.utcoffset() or datetime.timedelta()

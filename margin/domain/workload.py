@@ -17,7 +17,8 @@ _MOST_VIEWS = 10_000_000
 
 @dataclass(frozen=True)
 class Workload:
-    """Views of a domain that matter, in order, each with a weight; made by `of` or `all_kway`, which check them.
+    """Views of a domain that matter, in order, each with a weight; made by `of` or `all_kway`,
+    which check them.
 
     Attributes
     ----------
@@ -51,14 +52,16 @@ class Workload:
         domain
             What the views are of.
         views
-            Lists of attribute names; or a mapping from such tuples to weights; or a workload, whose weights it keeps.
+            Lists of attribute names; or a mapping from such tuples to weights; or a workload, whose
+            weights it keeps.
         weights
             One for each view, in place of those that come with `views`.
 
         Raises
         ------
         DomainError
-            When there is no view, one is not of the domain, or weights are not as many finite numbers > 0 as views.
+            When there is no view, one is not of the domain, or weights are not as many finite
+            numbers > 0 as views.
 
         Examples
         --------
@@ -96,7 +99,9 @@ class Workload:
         (('a', 'b'), ('a', 'c'), ('b', 'c'))
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
-            raise DomainError(f"k ({k}) must be an integer from 1 to the number of attributes ({len(domain)})")
+            raise DomainError(
+                f"k ({k}) must be an integer from 1 to the number of attributes ({len(domain)})"
+            )
         if (count := math.comb(len(domain), k)) > _MOST_VIEWS:
             raise DomainError(
                 f"there are {count:,} views of {k} attributes, too many to list; name some of them, "
@@ -116,9 +121,15 @@ def _checked(weights: object, views: Sequence[View]) -> tuple[float, ...]:
         raise DomainError("weights must be a list of numbers, one for each view")
     given = tuple(weights)
     if len(given) != len(views):
-        raise DomainError(f"{len(given)} weights are given for {len(views)} views; give one for each")
+        raise DomainError(
+            f"{len(given)} weights are given for {len(views)} views; give one for each"
+        )
     for view, weight in zip(views, given, strict=True):
-        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 < float(weight) < math.inf:
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, Real)
+            or not 0 < float(weight) < math.inf
+        ):
             raise DomainError(
                 f"the weight of view {', '.join(view)} ({weight!r}) must be a finite number > 0; leave out a view "
                 "that does not matter"

@@ -1,4 +1,5 @@
-"""What a mechanism that answers a workload is asked for, and how it says that a domain is beyond its reach."""
+"""What a mechanism that answers a workload is asked for, and how it says that a domain is beyond
+its reach."""
 
 from collections.abc import Iterable
 
@@ -16,7 +17,9 @@ def asked(domain: Domain, workload: Workload | Iterable[Iterable[str]] | None) -
     return Workload.of(domain, workload)
 
 
-def check_reach(name: str, needed: int, most: int, *, what: str = "cells of the full table", instead: str) -> None:
+def check_reach(
+    name: str, needed: int, most: int, *, what: str = "cells of the full table", instead: str
+) -> None:
     """DomainError when a method would need more than it can hold; it follows from the domain alone.
 
     Parameters

@@ -1,9 +1,10 @@
 """Measuring the residual components of marginals, and making marginals of them.
 
-The component of a set S of attributes is what the marginal on S says beyond the marginals on its subsets. A marginal is
-the sum of the components of all subsets of its attributes, each spread evenly over the attributes it lacks (see
-`solvers.basis`). Along a binary attribute a component is measured by the row (1, -1), which makes it a Walsh-Hadamard
-coefficient; along one of n > 2 values by the matrix n I - J, n times the orthogonal projection on what sums to zero.
+The component of a set S of attributes is what the marginal on S says beyond the marginals on its
+subsets. A marginal is the sum of the components of all subsets of its attributes, each spread
+evenly over the attributes it lacks (see `solvers.basis`). Along a binary attribute a component is
+measured by the row (1, -1), which makes it a Walsh-Hadamard coefficient; along one of n > 2 values
+by the matrix n I - J, n times the orthogonal projection on what sums to zero.
 """
 
 import copy
@@ -16,8 +17,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from .._numbers import Number
+from .._types import Floats
 from ..domain.domain import Domain, View
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..privacy.budget import Budget
 from ..private import Private, Strategy
@@ -46,10 +48,12 @@ class Components:
     domain, workload
         What is asked.
     shares
-        What part of the budget each component gets, in the order of `sets`; None for equal noise in all answers.
+        What part of the budget each component gets, in the order of `sets`; None for equal noise in
+        all answers.
     order
-        On how many attributes a component may be; None for as many as the workload's views have. Components on more are
-        not measured: there are then no unbiased `answers`, and errors are those of the parts that are measured.
+        On how many attributes a component may be; None for as many as the workload's views have.
+        Components on more are not measured: there are then no unbiased `answers`, and errors are
+        those of the parts that are measured.
     """
 
     name: str
@@ -75,7 +79,8 @@ class Components:
         return [_strategy(self.domain, view) for view in self.sets]
 
     def answers(self, private: Private) -> list[Marginal]:
-        """The marginals of the workload, unbiased and consistent, with the exact variance of their noise."""
+        """The marginals of the workload, unbiased and consistent, with the exact variance of their
+        noise."""
         tables: dict[View, Floats] = {}
         variances: dict[View, float] = {}
         measured = private.measure_linear(self.strategies, shares=self.shares)
@@ -91,22 +96,33 @@ class Components:
             sizes = self.domain.shape(view) if view else ()
             axes = self.domain.axes(view) if view else ()
             variance = answers.variance / moments_in_answers(sizes)
-            evidence.add_component(axes, _moments(sizes, answers.values), max(variance, LEAST_VARIANCE))
+            evidence.add_component(
+                axes, _moments(sizes, answers.values), max(variance, LEAST_VARIANCE)
+            )
 
     def expected_error(self, budget: Budget) -> float:
-        """The expected squared error of `answers` over all cells, times the weights of the workload."""
-        return sum(cost * variance for cost, variance in zip(self.costs, self.variances(budget), strict=True))
+        """The expected squared error of `answers` over all cells, times the weights of the
+        workload."""
+        return sum(
+            cost * variance
+            for cost, variance in zip(self.costs, self.variances(budget), strict=True)
+        )
 
     def variances(self, budget: Budget) -> list[float]:
         """The variance of the noise in the answers on each set, when they are all that is measured."""
-        events = linear_events(budget, self.strategies, shares=self.shares, units=budget.units, together=True)
+        events = linear_events(
+            budget, self.strategies, shares=self.shares, units=budget.units, together=True
+        )
         return [variance_of(event) for event in events]
 
     @cached_property
     def costs(self) -> list[float]:
         """What noise of variance one in the answers on each set adds to the error."""
         if self.workload.kway is not None:
-            return [self._held(subset, self.workload.kway) * self._moment(subset) for subset in self.sets]
+            return [
+                self._held(subset, self.workload.kway) * self._moment(subset)
+                for subset in self.sets
+            ]
         costs = dict.fromkeys(self.sets, 0.0)
         for view, weight in zip(self.workload, self.workload.weights, strict=True):
             share = weight / self.domain.cells(view)
@@ -115,30 +131,35 @@ class Components:
         return [cost * self._moment(subset) for subset, cost in costs.items()]
 
     def _held(self, subset: View, k: int) -> float:
-        """The sum of one over the cells of all views of k attributes that hold a set: an elementary symmetric
-        polynomial of the inverse sizes of the others."""
+        """The sum of one over the cells of all views of k attributes that hold a set: an elementary
+        symmetric polynomial of the inverse sizes of the others."""
         sizes = tuple(sorted(self.domain[name].size for name in subset))
         return _inverse_cells(tuple(sorted(self.domain.sizes)), sizes, k)
 
     def moments(self, view: View) -> list[tuple[View, float]]:
-        """For each component of a view: what noise of variance one in its answers adds to the variance of each cell,
-        times the square of the number of cells."""
+        """For each component of a view: what noise of variance one in its answers adds to the
+        variance of each cell, times the square of the number of cells."""
         return [(subset, self._moment(subset)) for subset in self._subsets(view)]
 
     def _moment(self, subset: View) -> float:
-        """The variance of the total times a moment (see `solvers.basis`), summed over the basis functions of a
-        component, when that of its answers is one.
+        """The variance of the total times a moment (see `solvers.basis`), summed over the basis
+        functions of a component, when that of its answers is one.
 
-        The projection of the answers on an orthonormal contrast has variance one, and is n times the contrast (sqrt(2)
-        times for n = 2); the scaling of moments multiplies by sqrt(n). There are n - 1 contrasts.
+        The projection of the answers on an orthonormal contrast has variance one, and is n times
+        the contrast (sqrt(2) times for n = 2); the scaling of moments multiplies by sqrt(n). There
+        are n - 1 contrasts.
         """
         sizes = [self.domain[name].size for name in subset]
         return math.prod(1.0 if size == 2 else (size - 1) / size for size in sizes)
 
     def _subsets(self, view: View) -> Iterable[View]:
-        return _subsets([name for name in _sorted(self.domain, view) if self.domain[name].size > 1], self.order)
+        return _subsets(
+            [name for name in _sorted(self.domain, view) if self.domain[name].size > 1], self.order
+        )
 
-    def _marginal(self, view: View, tables: Mapping[View, Floats], variances: Mapping[View, float]) -> Marginal:
+    def _marginal(
+        self, view: View, tables: Mapping[View, Floats], variances: Mapping[View, float]
+    ) -> Marginal:
         domain = self.domain
         ordered = _sorted(domain, view)
         cells = domain.cells(view)
@@ -146,22 +167,34 @@ class Components:
         variance = 0.0
         for subset, moment in self.moments(view):
             spread = [domain[name].size if name in subset else 1 for name in ordered]
-            counts += tables[subset].reshape(spread) * (math.prod(domain[name].size for name in subset) / cells)
+            counts += tables[subset].reshape(spread) * (
+                math.prod(domain[name].size for name in subset) / cells
+            )
             variance += variances[subset] * moment / cells**2
         order = [ordered.index(name) for name in view]
         counts = counts.transpose(order)
-        return Marginal(domain.restrict(view, checked=True), counts, np.full(counts.shape, variance))
+        return Marginal(
+            domain.restrict(view, checked=True), counts, np.full(counts.shape, variance)
+        )
 
 
-def closure(name: str, domain: Domain, workload: Iterable[View], order: int | None = None) -> list[View]:
-    """All subsets of the views, of at most `order` attributes, with names in the order of the domain, without
-    attributes of one value; small first.
+def closure(
+    name: str, domain: Domain, workload: Iterable[View], order: int | None = None
+) -> list[View]:
+    """All subsets of the views, of at most `order` attributes, with names in the order of the
+    domain, without attributes of one value; small first.
 
     DomainError, naming the method, when they are too many, or an attribute has too many categories.
     """
     widest = max(domain[attribute].size for view in workload for attribute in view)
     instead = "PriView, or coarser categories"
-    check_reach(name, widest**2, _MOST_NUMBERS, what="numbers in the matrix of an attribute", instead=instead)
+    check_reach(
+        name,
+        widest**2,
+        _MOST_NUMBERS,
+        what="numbers in the matrix of an attribute",
+        instead=instead,
+    )
     if isinstance(workload, Workload) and workload.kway is not None:
         most = min(workload.kway, workload.kway if order is None else order)
         names = [name for name in domain if domain[name].size > 1]
@@ -181,8 +214,8 @@ def closure(name: str, domain: Domain, workload: Iterable[View], order: int | No
 
 @lru_cache(maxsize=4096)
 def _inverse_cells(sizes: tuple[int, ...], inner: tuple[int, ...], k: int) -> float:
-    """The sum over the multisets of k sizes that hold the inner ones, each counted once a view, of one over their
-    product; both ascending."""
+    """The sum over the multisets of k sizes that hold the inner ones, each counted once a view, of
+    one over their product; both ascending."""
     others = list(sizes)
     for size in inner:
         others.remove(size)
@@ -211,7 +244,9 @@ def _sorted(domain: Domain, view: Iterable[str]) -> View:
 
 def _subsets(names: Sequence[str], order: int | None = None) -> Iterable[View]:
     most = len(names) if order is None else min(order, len(names))
-    return itertools.chain.from_iterable(itertools.combinations(names, size) for size in range(most + 1))
+    return itertools.chain.from_iterable(
+        itertools.combinations(names, size) for size in range(most + 1)
+    )
 
 
 def _number_of_subsets(count: int, order: int | None) -> int:
@@ -219,7 +254,11 @@ def _number_of_subsets(count: int, order: int | None) -> int:
 
 
 def _strategy(domain: Domain, view: View) -> Strategy:
-    return Strategy(view, tuple(_factor(domain[name].size) for name in view)) if view else Strategy.total(domain)
+    return (
+        Strategy(view, tuple(_factor(domain[name].size) for name in view))
+        if view
+        else Strategy.total(domain)
+    )
 
 
 @lru_cache
@@ -228,7 +267,8 @@ def _factor(size: int) -> Factor:
 
 
 def _component(domain: Domain, view: View, values: Floats) -> Floats:
-    """The component as a table over its set, of noisy answers: the least-squares estimate along each axis."""
+    """The component as a table over its set, of noisy answers: the least-squares estimate along
+    each axis."""
     if not view:
         return values.reshape(())
     for axis, name in enumerate(view):
@@ -239,8 +279,8 @@ def _component(domain: Domain, view: View, values: Floats) -> Floats:
 
 
 def moments_in_answers(sizes: Iterable[int]) -> int:
-    """By which factor noise in answers has a larger variance than in total times moment: along an axis of n > 2 values
-    the moments are the answers' contrasts over sqrt(n)."""
+    """By which factor noise in answers has a larger variance than in total times moment: along an
+    axis of n > 2 values the moments are the answers' contrasts over sqrt(n)."""
     return math.prod(size for size in sizes if size > 2)
 
 
@@ -252,8 +292,8 @@ def _contrasts(size: int) -> Floats:
 def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
     """Total times moment (see `solvers.basis`) of a component, of the answers on its set.
 
-    Along an axis of n > 2 values the answers are n times the table less its mean, the moments sqrt(n) times the table's
-    contrasts.
+    Along an axis of n > 2 values the answers are n times the table less its mean, the moments
+    sqrt(n) times the table's contrasts.
     """
     if not sizes:
         return values.reshape(())

@@ -1,8 +1,8 @@
 """Certified bounds on probabilities, and the comparison of a uniform real with one of them.
 
-A probability q is given as a function: `q(bits)` returns integers (low, high) with low <= q * 2**bits <= high,
-and high - low stays below some constant as `bits` grows. All arithmetic is on integers and `decimal`; nothing
-is rounded the wrong way.
+A probability q is given as a function: `q(bits)` returns integers (low, high) with low <= q *
+2**bits <= high, and high - low stays below some constant as `bits` grows. All arithmetic is on
+integers and `decimal`; nothing is rounded the wrong way.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,8 @@ def _exponential_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     digits = bits * 3 // 10 + len(str(bits)) + 12
     floor = Context(prec=digits, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
     ceiling = Context(prec=digits, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    # Context.exp is documented as correctly rounded to the nearest; one unit outwards makes it a bound with
+    # Context.exp is documented as correctly rounded to the nearest; one unit outwards makes it a
+    # bound with
     # room to spare.
     numerator, denominator = Decimal(-x.numerator), Decimal(x.denominator)
     low = floor.next_minus(floor.exp(floor.divide(numerator, denominator)))
@@ -71,13 +72,13 @@ def leading_bits(q: Probability, bits: int) -> int:
 
 
 def uniform_is_below(q: Probability, entropy: Entropy, *, known: int = 0, bits: int = 0) -> bool:
-    """Whether U < q, exactly, for a uniform real U in [0, 1) of which `known` holds the first `bits` binary
-    digits.
+    """Whether U < q, exactly, for a uniform real U in [0, 1) of which `known` holds the first
+    `bits` binary digits.
 
-    U lies in [known, known + 1) * 2**-bits. While that interval and the one around q overlap, further digits of
-    U are drawn and q is computed more precisely. Each round of 64 digits leaves the question open with a
-    probability of about 2**-64, so it ends with probability one and the answer is the one an infinitely long U
-    would give.
+    U lies in [known, known + 1) * 2**-bits. While that interval and the one around q overlap,
+    further digits of U are drawn and q is computed more precisely. Each round of 64 digits leaves
+    the question open with a probability of about 2**-64, so it ends with probability one and the
+    answer is the one an infinitely long U would give.
     """
     while True:
         low, high = q(bits)

@@ -1,7 +1,7 @@
 """Where random bytes come from: the operating system for a release, a seed for a simulation.
 
-The two sources are different types. Nothing turns one into the other: there is no common flag, no environment
-variable and no global state, and which of them is `private` cannot be assigned.
+The two sources are different types. Nothing turns one into the other: there is no common flag, no
+environment variable and no global state, and which of them is `private` cannot be assigned.
 """
 
 import hashlib
@@ -15,11 +15,13 @@ __all__ = ["Entropy", "SeededEntropy", "SystemEntropy"]
 
 
 class Entropy(Protocol):
-    """A source of independent, uniformly distributed bytes. A user's own source is any class with these two members."""
+    """A source of independent, uniformly distributed bytes. A user's own source is any class with
+    these two members."""
 
     @property
     def private(self) -> bool:
-        """True only when nobody can predict or repeat the bytes: noise drawn from them protects the data."""
+        """True only when nobody can predict or repeat the bytes: noise drawn from them protects the
+        data."""
 
     def take(self, n: int) -> bytes:
         """The next `n` bytes, never given before."""
@@ -28,8 +30,8 @@ class Entropy(Protocol):
 class SystemEntropy:
     """The operating system's generator, asked anew on each call.
 
-    Nothing is kept between calls, so neither a forked process nor the clone of a virtual machine repeats any
-    byte.
+    Nothing is kept between calls, so neither a forked process nor the clone of a virtual machine
+    repeats any byte.
     """
 
     __slots__ = ()
@@ -48,10 +50,11 @@ class SystemEntropy:
 
 
 class SeededEntropy:
-    """Bytes that a seed determines, for simulations and tests: SHAKE-256 of a key and a counter of the calls.
+    """Bytes that a seed determines, for simulations and tests: SHAKE-256 of a key and a counter of
+    the calls.
 
-    The same seed and the same sequence of requests give the same bytes on every machine. Noise drawn from them
-    protects nothing, for whoever knows or guesses the seed can subtract it.
+    The same seed and the same sequence of requests give the same bytes on every machine. Noise
+    drawn from them protects nothing, for whoever knows or guesses the seed can subtract it.
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
 """Which noisy counts a summary keeps, and the exact law of those that it keeps of empty cells.
 
-A noisy count is a sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A noisy count v is *kept*
-with probability w(v): zero for |v| < theta, and for negative v when one-sided; else min(1, |v| / tau). That is the
-high-pass filter when tau = theta, the threshold sample when theta = 1, and a filter followed by a threshold sample in
-between (Cormode, Procopiuc, Srivastava and Tran 2012, sections 3 and 4).
+A noisy count is a sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A noisy
+count v is *kept* with probability w(v): zero for |v| < theta, and for negative v when one-sided;
+else min(1, |v| / tau). That is the high-pass filter when tau = theta, the threshold sample when
+theta = 1, and a filter followed by a threshold sample in between (Cormode, Procopiuc, Srivastava
+and Tran 2012, sections 3 and 4).
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Integers
 from .bernoulli import Coins
 from .certified import Probability, exponential
 from .entropy import Entropy
@@ -24,7 +26,6 @@ from .uniform_integers import uniform, uniform_below
 
 __all__ = ["Entering", "Keep", "More"]
 
-Integers = npt.NDArray[np.int64]
 
 _WORD = 1 << 62  # no noisy count is as large
 
@@ -53,7 +54,9 @@ class Keep:
     def chosen(self, values: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
         """Independent coins of probability w(v), exactly: array as `values`."""
         kept = self.passes(values)
-        if self.tau > _WORD:  # all digits above the 62 lowest of a uniform integer are zero, and these are below |v|
+        if (
+            self.tau > _WORD
+        ):  # all digits above the 62 lowest of a uniform integer are zero, and these are below |v|
             kept &= uniform(self.tau // _WORD, values.size, entropy) == 0
         if self.tau > self.theta:
             kept &= uniform(min(self.tau, _WORD), values.size, entropy) < np.abs(values)
@@ -62,12 +65,14 @@ class Keep:
 
 @dataclass(frozen=True)
 class Entering:
-    """The event that discrete Laplace noise of a scale, alone in an empty cell, is kept: its probability, and its law.
+    """The event that discrete Laplace noise of a scale, alone in an empty cell, is kept: its
+    probability, and its law.
 
-    With a = exp(-1 / scale) and m = min(tau, 2**61), P = sides / (tau (1 - a**2)) * (theta a**theta - (theta - 1)
-    a**(theta + 1) - a**(m + 1)), sides one or two. That is the sum of w(v) (1 - a) / (1 + a) a**|x| over all noise x,
-    where v is x clamped to +-2**61. (Of the paper's: with tau = theta a**theta / (1 + a) a side; with theta = 1 the
-    2 a (1 - a**tau) / (tau (1 - a**2)) of threshold samples.)
+    With a = exp(-1 / scale) and m = min(tau, 2**61), P = sides / (tau (1 - a**2)) * (theta a**theta
+    - (theta - 1) a**(theta + 1) - a**(m + 1)), sides one or two. That is the sum of w(v) (1 - a) /
+    (1 + a) a**|x| over all noise x, where v is x clamped to +-2**61. (Of the paper's: with tau =
+    theta a**theta / (1 + a) a side; with theta = 1 the 2 a (1 - a**tau) / (tau (1 - a**2)) of
+    threshold samples.)
     """
 
     scale: Fraction
@@ -104,7 +109,8 @@ class Entering:
         return np.where(np.unpackbits(bits, count=count), -magnitudes, magnitudes)
 
     def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
-        """As `sample`, and the codes of their priorities, given that these are tau or more: arrays (count,).
+        """As `sample`, and the codes of their priorities, given that these are tau or more: arrays
+        (count,).
 
         tau must be theta or a point of the grid of `priorities`.
         """
@@ -112,9 +118,11 @@ class Entering:
         return values, priorities(np.abs(values), entropy, least=self.keep.tau)
 
     def _magnitudes(self, count: int, entropy: Entropy) -> Integers:
-        """By rejection from a**v, with min(1, v / tau), or from v a**v, with min(1, tau / v), v >= theta.
+        """By rejection from a**v, with min(1, v / tau), or from v a**v, with min(1, tau / v), v >=
+        theta.
 
-        The one or the other accepts a third or more: the first when tau <= theta + scale, the second beyond.
+        The one or the other accepts a third or more: the first when tau <= theta + scale, the
+        second beyond.
         """
         theta, tau = self.keep.theta, self.keep.tau
         if tau == theta:
@@ -136,22 +144,26 @@ class Entering:
         return np.minimum(self.keep.theta + excess, LARGEST_SUM)
 
     def _by_size(self, count: int, entropy: Entropy) -> Integers:
-        """P(v) proportional to v a**v for v >= theta: with e = v - theta a mixture of theta a**e and e a**e.
+        """P(v) proportional to v a**v for v >= theta: with e = v - theta a mixture of theta a**e
+        and e a**e.
 
-        The first is geometric; the second is one plus the sum of two geometric variables. Their sums are theta / (1 -
-        a) and a / (1 - a)**2. From 2**61 on, some number from there on stands for v.
+        The first is geometric; the second is one plus the sum of two geometric variables. Their
+        sums are theta / (1 - a) and a / (1 - a)**2. From 2**61 on, some number from there on stands
+        for v.
         """
         excess = np.minimum(Geometric(self.scale).sample(count, entropy), LARGEST_SUM)
         second = np.flatnonzero(~_mixture(self.scale, self.keep.theta).flip(count, entropy)[0])
-        excess[second] += 1 + np.minimum(Geometric(self.scale).sample(second.size, entropy), LARGEST_SUM)
+        excess[second] += 1 + np.minimum(
+            Geometric(self.scale).sample(second.size, entropy), LARGEST_SUM
+        )
         return self.keep.theta + excess
 
     def _accepted(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
         """Coins that turn v a**v into min(v, m) a**v with m = min(tau, 2**61): array as `proposed`.
 
-        Below 2**61 the probability is min(1, m / v). From there on, where clamped sums are equal, a**v sums up to
-        a**c / (1 - a) and v a**v to a**c (c + a / (1 - a)) / (1 - a), c = 2**61. So the probability is m / (c + a /
-        (1 - a)): m / c times the coin of `_mixture` for c.
+        Below 2**61 the probability is min(1, m / v). From there on, where clamped sums are equal,
+        a**v sums up to a**c / (1 - a) and v a**v to a**c (c + a / (1 - a)) / (1 - a), c = 2**61. So
+        the probability is m / (c + a / (1 - a)): m / c times the coin of `_mixture` for c.
         """
         most = min(self.keep.tau, LARGEST_SUM)
         accepted = np.ones(proposed.size, np.bool_)
@@ -166,9 +178,11 @@ class Entering:
 
 @dataclass(frozen=True)
 class More:
-    """The event that a count is kept with some tau, given that it was not with a larger tau'; see `Entering`.
+    """The event that a count is kept with some tau, given that it was not with a larger tau'; see
+    `Entering`.
 
-    A count is kept with tau when its priority is tau or more. tau' must be a point of the grid of priorities.
+    A count is kept with tau when its priority is tau or more. tau' must be a point of the grid of
+    priorities.
     """
 
     scale: Fraction
@@ -185,14 +199,18 @@ class More:
         return (low << bits) // (one - q_low), min(-((-high << bits) // (one - q_high)), 1 << bits)
 
     def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
-        """Noisy counts and the codes of their priorities, given that these lie from tau on and below tau'.
+        """Noisy counts and the codes of their priorities, given that these lie from tau on and
+        below tau'.
 
-        Arrays (count,). By rejection: both are drawn given that the priority is tau or more, until it is below tau'.
+        Arrays (count,). By rejection: both are drawn given that the priority is tau or more, until
+        it is below tau'.
         """
         ceiling = code_of(self.before.tau)
 
         def propose(trials: int) -> Integers:
-            drawn = np.stack(Entering(self.scale, self.keep).with_priorities(trials, entropy), axis=1)
+            drawn = np.stack(
+                Entering(self.scale, self.keep).with_priorities(trials, entropy), axis=1
+            )
             return drawn[drawn[:, 1] < ceiling]
 
         drawn = _first(count, propose) if count else np.empty((0, 2), np.int64)
@@ -218,7 +236,9 @@ def _mixture(scale: Fraction, theta: int) -> Coins:
         work = bits + 128
         a_low, a_high = base(work)
         least, most = theta * ((1 << work) - a_high), theta * ((1 << work) - a_low)
-        return (least << bits) // (least + a_high), min(-((-most << bits) // (most + a_low)), 1 << bits)
+        return (least << bits) // (least + a_high), min(
+            -((-most << bits) // (most + a_low)), 1 << bits
+        )
 
     return Coins([bounds])
 

@@ -1,12 +1,14 @@
-"""Exact integer noise: the discrete Laplace and the discrete Gaussian distribution; the exponential mechanism.
+"""Exact integer noise: the discrete Laplace and the discrete Gaussian distribution; the exponential
+mechanism.
 
-"Exact" means that the law of a draw is the stated one, with its infinite support, clamped to +-(2**62 - 1)
-so that it fits into 64 bits: no float decides a draw unless a proved margin says that it decides it rightly.
-`noisy_sum` is how noise is added: what comes out is a function of the sum of the count and the unclamped
-noise, so that no clamp costs any privacy. The proofs are in docs/noise.md.
+"Exact" means that the law of a draw is the stated one, with its infinite support, clamped to
++-(2**62 - 1) so that it fits into 64 bits: no float decides a draw unless a proved margin says that
+it decides it rightly. `noisy_sum` is how noise is added: what comes out is a function of the sum of
+the count and the unclamped noise, so that no clamp costs any privacy. The proofs are in
+docs/noise.md.
 
-Both distributions: C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential Privacy",
-NeurIPS 2020 (arXiv:2004.00010), below CKS.
+Both distributions: C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential
+Privacy", NeurIPS 2020 (arXiv:2004.00010), below CKS.
 """
 
 import math
@@ -20,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._numbers import exact
+from .._types import Integers
 from ..errors import MarginError
 from .bernoulli import Coins
 from .certified import exponential, logistic, uniform_is_below
@@ -40,7 +43,6 @@ __all__ = [
     "noisy_sum",
 ]
 
-Integers = npt.NDArray[np.int64]
 
 _BLOCK = 1 << 15  # draws made together, so that they fit into the processor's cache
 _CLAMP = 2**62 - 1
@@ -57,20 +59,21 @@ _MARGIN = 2.0**-40  # on the acceptance probability of DiscreteGaussian._accept
 class DiscreteLaplace:
     """P(X = x) = (1 - r) / (1 + r) * r**|x| for every integer x, with r = exp(-1 / scale).
 
-    Added to integer counts whose L1 distance between neighbouring tables is at most l1, noise of scale l1 /
-    epsilon is epsilon-differentially private. One draw takes the same number of random bytes whatever its
-    value, and does the same work, but for events of probability below 1e-12.
+    Added to integer counts whose L1 distance between neighbouring tables is at most l1, noise of
+    scale l1 / epsilon is epsilon-differentially private. One draw takes the same number of random
+    bytes whatever its value, and does the same work, but for events of probability below 1e-12.
 
-    Method: X = 0 with probability (1 - r) / (1 + r), else X = S (1 + G) with a fair sign S and P(G = g) = (1 -
-    r) r**g. The binary digits of G are independent, digit i being one with probability 1 / (1 + exp(2**i /
-    scale)): a product of such coins is proportional to r**g. The digits from the first with 2**i >= 45 scale on
-    make one geometric variable of ratio exp(-2**i / scale) < 2**-64. (CKS sample the same distribution, by
-    another method, with their Algorithm 2.)
+    Method: X = 0 with probability (1 - r) / (1 + r), else X = S (1 + G) with a fair sign S and P(G
+    = g) = (1 - r) r**g. The binary digits of G are independent, digit i being one with probability
+    1 / (1 + exp(2**i / scale)): a product of such coins is proportional to r**g. The digits from
+    the first with 2**i >= 45 scale on make one geometric variable of ratio exp(-2**i / scale) <
+    2**-64. (CKS sample the same distribution, by another method, with their Algorithm 2.)
 
     Parameters
     ----------
     scale
-        Positive, at most 10**16, in units of the counts. An int is taken for the Fraction it equals.
+        Positive, at most 10**16, in units of the counts. An int is taken for the Fraction it
+        equals.
 
     Raises
     ------
@@ -106,7 +109,8 @@ class DiscreteLaplace:
 
 
 def _from_one_on(scale: Fraction, digits: int, entropy: Entropy) -> int:
-    """The digits above the lowest ones of a geometric variable of ratio exp(-1 / scale), given that there are any."""
+    """The digits above the lowest ones of a geometric variable of ratio exp(-1 / scale), given that
+    there are any."""
     high, more = 1, exponential((1 << digits) / scale)
     while uniform_is_below(more, entropy):
         high += 1
@@ -123,7 +127,8 @@ def _geometric(scale: Fraction, entropy: Entropy) -> int:
 
 @lru_cache(maxsize=64)
 def _laplace_coins(scale: Fraction) -> Coins:
-    """The coins of one draw: the binary digits, lowest first; whether there are higher ones; whether X is not zero."""
+    """The coins of one draw: the binary digits, lowest first; whether there are higher ones;
+    whether X is not zero."""
     digits = (math.ceil(45 * scale) - 1).bit_length()
     ratio = exponential((1 << digits) / scale)
     zero = logistic(1 / scale)
@@ -139,19 +144,21 @@ def _laplace_coins(scale: Fraction) -> Coins:
 class DiscreteGaussian:
     """P(X = x) proportional to exp(-x**2 / (2 sigma2)) for every integer x (CKS, Definition 1).
 
-    Added to integer counts whose squared L2 distance between neighbouring tables is at most l2_squared, noise
-    of parameter sigma2 = l2_squared / (2 rho) is rho-zero-concentrated differentially private (CKS, Section 2).
+    Added to integer counts whose squared L2 distance between neighbouring tables is at most
+    l2_squared, noise of parameter sigma2 = l2_squared / (2 rho) is rho-zero-concentrated
+    differentially private (CKS, Section 2).
 
-    Method: up to sigma = 1000 a table of |X|, inverted on 64 random bits, with a fair sign; the work does not
-    depend on the value. Above, rejection from a discrete Laplace distribution (CKS, Algorithm 3); the number of
-    trials does not depend on the value accepted. Whatever 64 bits or a float leave open is decided with more
-    bits and longer integers.
+    Method: up to sigma = 1000 a table of |X|, inverted on 64 random bits, with a fair sign; the
+    work does not depend on the value. Above, rejection from a discrete Laplace distribution (CKS,
+    Algorithm 3); the number of trials does not depend on the value accepted. Whatever 64 bits or a
+    float leave open is decided with more bits and longer integers.
 
     Parameters
     ----------
     sigma2
-        Positive, at most 10**30, in units of the counts squared. An int is taken for the Fraction it equals.
-        The variance is smaller, by a relative 2e-7 at sigma2 = 1 and less than 1e-30 from 4 on.
+        Positive, at most 10**30, in units of the counts squared. An int is taken for the Fraction
+        it equals. The variance is smaller, by a relative 2e-7 at sigma2 = 1 and less than 1e-30
+        from 4 on.
 
     Raises
     ------
@@ -182,7 +189,8 @@ class DiscreteGaussian:
         return _with_signs(MagnitudeTable.of(self.sigma2).draw(count, entropy), entropy)
 
     def _reject(self, count: int, entropy: Entropy) -> Integers:
-        """CKS, Algorithm 3: draw y from the discrete Laplace of scale t, keep it with `_accept`; 0.76 are kept."""
+        """CKS, Algorithm 3: draw y from the discrete Laplace of scale t, keep it with `_accept`;
+        0.76 are kept."""
         proposal = DiscreteLaplace(self._proposal_scale)
         kept: list[Integers] = []
         missing = count
@@ -198,16 +206,17 @@ class DiscreteGaussian:
         return Fraction(math.isqrt(math.floor(self.sigma2)) + 1)
 
     def _accept(self, y: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
-        """Heads with probability p = exp(-(|y| - sigma2 / t)**2 / (2 sigma2)), t the scale of the proposal;
-        array as y.
+        """Heads with probability p = exp(-(|y| - sigma2 / t)**2 / (2 sigma2)), t the scale of the
+        proposal; array as y.
 
-        p is computed in floats as exp(-k d**2), d = |y| / t - b, b = sigma2 / t**2 <= 1, k = 1 / (2 b) < 0.51.
-        Let e = 2**-53. |y| / t carries a relative error 2e, b of e, so d an absolute error below 4 (|d| + 1) e,
-        and k d**2 one below (7 d**2 + 5 |d|) e. Times exp(-0.49 d**2) this is less than 9 e < 2**-49. With an
-        error of numpy's exp below 2**-45 (it documents a few units in the last place, 2**-51) and the 2**-53 of
-        u, |u - p| > 2**-40 decides with a factor of 16 to spare. The others, 2**-39 of all, are compared
-        exactly. So are those that the proposal's clamp made smaller. Given that the ideal |y| is at least the
-        clamp, what it has beyond is geometric, and so it is drawn.
+        p is computed in floats as exp(-k d**2), d = |y| / t - b, b = sigma2 / t**2 <= 1, k = 1 / (2
+        b) < 0.51. Let e = 2**-53. |y| / t carries a relative error 2e, b of e, so d an absolute
+        error below 4 (|d| + 1) e, and k d**2 one below (7 d**2 + 5 |d|) e. Times exp(-0.49 d**2)
+        this is less than 9 e < 2**-49. With an error of numpy's exp below 2**-45 (it documents a
+        few units in the last place, 2**-51) and the 2**-53 of u, |u - p| > 2**-40 decides with a
+        factor of 16 to spare. The others, 2**-39 of all, are compared exactly. So are those that
+        the proposal's clamp made smaller. Given that the ideal |y| is at least the clamp, what it
+        has beyond is geometric, and so it is drawn.
         """
         t = self._proposal_scale
         b = float(self.sigma2 / t**2)
@@ -230,11 +239,12 @@ Noise = DiscreteLaplace | DiscreteGaussian
 def noisy_sum(true: Integers, drawn: Integers) -> Integers:
     """The sums of integers and noise, clamped to +-2**61: array as `true`.
 
-    Let c(n, x) be x clamped to +-n, L = 2**61 and C = 2**62 - 1, so that the draws are c(C, X) for the ideal noise
-    X. For |t| <= C - L the result is c(L, t + X): for |X| <= C it is so by definition, and for |X| > C both t + X and
-    t + c(C, X) have the sign of X and a size of at least C - (C - L) = L. Larger integers, more than any table has
-    rows, are first clamped to +-(C - L), which brings no two tables further apart. So what comes out is a function
-    of t + X, for neighbouring t as close as was declared, and is exactly as private as the ideal noise makes it.
+    Let c(n, x) be x clamped to +-n, L = 2**61 and C = 2**62 - 1, so that the draws are c(C, X) for
+    the ideal noise X. For |t| <= C - L the result is c(L, t + X): for |X| <= C it is so by
+    definition, and for |X| > C both t + X and t + c(C, X) have the sign of X and a size of at least
+    C - (C - L) = L. Larger integers, more than any table has rows, are first clamped to +-(C - L),
+    which brings no two tables further apart. So what comes out is a function of t + X, for
+    neighbouring t as close as was declared, and is exactly as private as the ideal noise makes it.
 
     Parameters
     ----------
@@ -259,7 +269,9 @@ def noisy_sum(true: Integers, drawn: Integers) -> Integers:
     return sums
 
 
-def discrete_laplace(scale: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy) -> Integers:
+def discrete_laplace(
+    scale: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy
+) -> Integers:
     """Independent draws of `DiscreteLaplace`: an array of shape `size`.
 
     Parameters
@@ -269,7 +281,8 @@ def discrete_laplace(scale: int | Fraction | str, size: int | tuple[int, ...], e
     size
         The number of draws, or the shape of the array.
     entropy
-        Where random bytes come from: `SystemEntropy()`, or `SeededEntropy(seed)` for what is not to be private.
+        Where random bytes come from: `SystemEntropy()`, or `SeededEntropy(seed)` for what is not to
+        be private.
 
     Examples
     --------
@@ -279,7 +292,9 @@ def discrete_laplace(scale: int | Fraction | str, size: int | tuple[int, ...], e
     return _shaped(DiscreteLaplace(_written("scale", scale)), size, entropy)
 
 
-def discrete_gaussian(sigma: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy) -> Integers:
+def discrete_gaussian(
+    sigma: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy
+) -> Integers:
     """Independent draws of `DiscreteGaussian` with sigma2 = sigma**2: an array of shape `size`.
 
     Parameters
@@ -289,14 +304,18 @@ def discrete_gaussian(sigma: int | Fraction | str, size: int | tuple[int, ...], 
     size, entropy
         See `discrete_laplace`.
     """
-    return _shaped(DiscreteGaussian(_written("sigma", sigma, largest=_LARGEST_SIGMA) ** 2), size, entropy)
+    return _shaped(
+        DiscreteGaussian(_written("sigma", sigma, largest=_LARGEST_SIGMA) ** 2), size, entropy
+    )
 
 
 def _written(name: str, value: object, largest: int = _LARGEST_SCALE) -> Fraction:
     return _parameter(name, exact(name, value) if isinstance(value, str) else value, largest)
 
 
-def _shaped(sampler: "DiscreteLaplace | DiscreteGaussian", size: int | tuple[int, ...], entropy: Entropy) -> Integers:
+def _shaped(
+    sampler: "DiscreteLaplace | DiscreteGaussian", size: int | tuple[int, ...], entropy: Entropy
+) -> Integers:
     if not isinstance(size, tuple):
         return sampler.sample(size, entropy)
     if not all(isinstance(length, int) and length >= 0 for length in size):
@@ -313,7 +332,9 @@ def _parameter(name: str, value: object, largest: int) -> Fraction:
     if value <= 0:
         raise MarginError(f"{name} ({value}) must be > 0")
     if value > largest:
-        raise MarginError(f"{name} is above {largest:.0e}: spend more of the budget on it, or measure less at a time")
+        raise MarginError(
+            f"{name} is above {largest:.0e}: spend more of the budget on it, or measure less at a time"
+        )
     return Fraction(value)
 
 
@@ -329,7 +350,8 @@ def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
 
 
 def _from_binary(digits: list[npt.NDArray[np.bool_]], count: int) -> Integers:
-    """Array (count,) of the numbers whose binary digits, lowest first, are the arrays (count,) in `digits`."""
+    """Array (count,) of the numbers whose binary digits, lowest first, are the arrays (count,) in
+    `digits`."""
     number = np.zeros(count, np.int64)
     for low in range(0, len(digits), 8):
         byte = np.zeros(count, np.uint8)
@@ -341,6 +363,8 @@ def _from_binary(digits: list[npt.NDArray[np.bool_]], count: int) -> Integers:
 
 def _with_signs(magnitude: Integers, entropy: Entropy) -> Integers:
     """Array as `magnitude`, each negated or not by one random bit."""
-    taken = np.frombuffer(entropy.take((magnitude.size + 7) // 8), np.uint8, (magnitude.size + 7) // 8)
+    taken = np.frombuffer(
+        entropy.take((magnitude.size + 7) // 8), np.uint8, (magnitude.size + 7) // 8
+    )
     negative = np.unpackbits(taken, count=magnitude.size).astype(np.int64)
     return (magnitude ^ -negative) + negative

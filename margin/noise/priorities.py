@@ -1,17 +1,17 @@
-"""Priorities |v| / U of noisy counts v, with U uniform on (0, 1), rounded down to a public grid: exactly.
+"""Priorities |v| / U of noisy counts v, with U uniform on (0, 1), rounded down to a public grid:
+exactly.
 
 The grid holds the numbers from 1 on that have 20 significant binary digits. Its points are numbered
 in order; the number of a point is its *code*. Only codes are compared, kept and published.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Integers
 from .entropy import Entropy
 
 __all__ = ["code_of", "grid_point", "priorities"]
 
-Integers = npt.NDArray[np.int64]
 
 _DIGITS = 20  # significant binary digits of a point of the grid
 _TOP = 1000  # priorities of 2**1000 or more, which have a probability below 2**-800, count as that
@@ -47,10 +47,10 @@ def _block(sizes: Integers, least: int, entropy: Entropy) -> Integers:
     """See `priorities`.
 
     A word w says that U lies in [w, w + 1) 2**-64. As floats, w carries a relative error of 2**-53,
-    the numerator and the quotient as well, and w >= 2**47 differs from 2**64 U by a relative 2**-47:
-    together less than 2**-46, or 2**7 units of the last place. A quotient that is further than 2**12
-    units from all points of the grid is therefore on the same side of each as the true one. The
-    others, about one in 10**5, are decided by whole numbers.
+    the numerator and the quotient as well, and w >= 2**47 differs from 2**64 U by a relative
+    2**-47: together less than 2**-46, or 2**7 units of the last place. A quotient that is further
+    than 2**12 units from all points of the grid is therefore on the same side of each as the true
+    one. The others, about one in 10**5, are decided by whole numbers.
     """
     words = np.frombuffer(entropy.take(_WORD // 8 * sizes.size), "<u8", sizes.size)
     ranks = np.maximum(words.astype(np.float64), 1.0) * 2.0**-_WORD
@@ -67,9 +67,11 @@ def _block(sizes: Integers, least: int, entropy: Entropy) -> Integers:
 
 
 def _resolved(size: int, known: int, entropy: Entropy) -> int:
-    """The code for a U of which the first 64 binary digits are known; more are drawn until it is sure.
+    """The code for a U of which the first 64 binary digits are known; more are drawn until it is
+    sure.
 
-    U lies between known and known + 1, in units of 2**-bits, and so the priority between two quotients.
+    U lies between known and known + 1, in units of 2**-bits, and so the priority between two
+    quotients.
     """
     bits = _WORD
     while True:

@@ -1,4 +1,5 @@
-"""The compiled loops of choices among millions; numba is needed, so this is imported only when used."""
+"""The compiled loops of choices among millions; numba is needed, so this is imported only when
+used."""
 
 import math
 
@@ -6,13 +7,15 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["classes", "order"]
+from .._types import Integers
 
-Integers = npt.NDArray[np.int64]
+__all__ = ["classes", "order"]
 
 
 @numba.njit(cache=True, nogil=True)
-def classes(scores: Integers, top: int, rate: float, b: npt.NDArray[np.uint8], members: Integers) -> None:
+def classes(
+    scores: Integers, top: int, rate: float, b: npt.NDArray[np.uint8], members: Integers
+) -> None:
     """Fill `b` and `members` as `selection._classes` does, in the same floats."""
     cap = members.size - 1
     for candidate in range(scores.size):

@@ -3,18 +3,18 @@
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Integers
 from .entropy import Entropy
 
 __all__ = ["uniform", "uniform_below"]
 
-Integers = npt.NDArray[np.int64]
-
 
 def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
-    """For each bound b, from 1 to 2**62, an independent u with P(u) = 1 / b for 0 <= u < b: array (bounds,).
+    """For each bound b, from 1 to 2**62, an independent u with P(u) = 1 / b for 0 <= u < b: array
+    (bounds,).
 
-    As many random bits as b - 1 has are taken, and anew while they make b or more. Hence `uniform_below(b) < a` is a
-    coin of probability min(1, a / b), exactly.
+    As many random bits as b - 1 has are taken, and anew while they make b or more. Hence
+    `uniform_below(b) < a` is a coin of probability min(1, a / b), exactly.
     """
     limits = np.atleast_1d(np.asarray(bounds, np.int64))
     masks = (limits - 1).view(np.uint64).copy()
@@ -30,7 +30,8 @@ def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
 
 
 def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
-    """Independent uniform integers below one bound, from 1 to 2**63: array (count,). See `uniform_below`."""
+    """Independent uniform integers below one bound, from 1 to 2**63: array (count,). See
+    `uniform_below`."""
     if bound == 1:
         return np.zeros(count, np.int64)
     digits = (bound - 1).bit_length()

@@ -1,6 +1,8 @@
-"""Pictures of marginals, of expected errors and of comparisons, by matplotlib; for print and for all eyes.
+"""Pictures of marginals, of expected errors and of comparisons, by matplotlib; for print and for
+all eyes.
 
-Colours are those of Okabe and Ito, which people who see few colours can tell apart; nothing is told by colour alone.
+Colours are those of Okabe and Ito, which people who see few colours can tell apart; nothing is told
+by colour alone.
 """
 
 import contextlib
@@ -31,7 +33,8 @@ _MOST_CELLS = 1 << 14
 
 
 def plot_marginal(marginal: Marginal, *, level: float = 0.95, axes: "Axes | None" = None) -> "Axes":
-    """A marginal as bars with their intervals; of two attributes with three categories or more, as a heat map.
+    """A marginal as bars with their intervals; of two attributes with three categories or more, as
+    a heat map.
 
     Parameters
     ----------
@@ -67,8 +70,11 @@ def plot_marginal(marginal: Marginal, *, level: float = 0.95, axes: "Axes | None
     return drawn
 
 
-def plot_error(synopsis: Synopsis, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None) -> "Axes":
-    """The noise part of the expected error of marginals, L2 over the number of rows, by their number of attributes.
+def plot_error(
+    synopsis: Synopsis, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None
+) -> "Axes":
+    """The noise part of the expected error of marginals, L2 over the number of rows, by their
+    number of attributes.
 
     Parameters
     ----------
@@ -88,7 +94,12 @@ def plot_error(synopsis: Synopsis, *, sizes: Sequence[int] = (1, 2, 3, 4), axes:
     if not found:
         raise DomainError("the answers of this synopsis do not know the variance of their noise")
     drawn = _axes(axes)
-    drawn.boxplot(list(found.values()), whis=(5, 95), showfliers=False, medianprops={"color": BLUE, "linewidth": 2})
+    drawn.boxplot(
+        list(found.values()),
+        whis=(5, 95),
+        showfliers=False,
+        medianprops={"color": BLUE, "linewidth": 2},
+    )
     drawn.set_xticks(range(1, len(found) + 1), list(map(str, found)))
     drawn.set(xlabel="attributes", ylabel="noise part of the error / rows", ylim=(0, None))
     drawn.set_title("Expected error (box: half of the sets, whiskers: 5 to 95 %)", fontsize=10)
@@ -96,7 +107,8 @@ def plot_error(synopsis: Synopsis, *, sizes: Sequence[int] = (1, 2, 3, 4), axes:
 
 
 def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
-    """The errors of each mechanism of a comparison: quartiles, 5 and 95 percentiles, and the mean as a diamond.
+    """The errors of each mechanism of a comparison: quartiles, 5 and 95 percentiles, and the mean
+    as a diamond.
 
     Parameters
     ----------
@@ -192,7 +204,8 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
 
 
 def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
-    """The noise part of the error of up to 100 marginals of so many attributes, L2 over the rows; where it is known.
+    """The noise part of the error of up to 100 marginals of so many attributes, L2 over the rows;
+    where it is known.
 
     Parameters
     ----------
@@ -205,15 +218,20 @@ def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
     if not 1 <= size <= len(domain):
         return []
     rng = np.random.default_rng(size)
-    drawn = {tuple(sorted(rng.choice(len(domain), size, replace=False).tolist())) for _ in range(100)}
+    drawn = {
+        tuple(sorted(rng.choice(len(domain), size, replace=False).tolist())) for _ in range(100)
+    }
     views = [tuple(domain.attributes[place] for place in places) for places in sorted(drawn)]
     answers = answered(synopsis, [view for view in views if domain.cells(view) <= _MOST_CELLS])
-    errors = [math.sqrt(float(answer.variance.sum())) / max(answer.total, 1.0) for answer in answers]
+    errors = [
+        math.sqrt(float(answer.variance.sum())) / max(answer.total, 1.0) for answer in answers
+    ]
     return [error for error in errors if math.isfinite(error)]
 
 
 def answered(synopsis: Synopsis, views: Sequence[View]) -> list[Marginal]:
-    """The marginals on those of some views that the synopsis answers: some kinds know a few marginals only."""
+    """The marginals on those of some views that the synopsis answers: some kinds know a few
+    marginals only."""
     try:
         return list(synopsis.marginals(views))
     except MarginError:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from threading import Lock
 
-from .._numbers import Number, positive_integer
+from .._checks import positive_integer
+from .._numbers import Number
 from ..errors import BudgetError
 from .budget import Budget, Neighbours
 from .split import split_units
@@ -12,10 +13,12 @@ __all__ = ["Account", "Parts"]
 
 
 class Account:
-    """A running sum of charges that never exceeds a budget; nothing is ever given back. Threads may share one.
+    """A running sum of charges that never exceeds a budget; nothing is ever given back. Threads may
+    share one.
 
-    The epsilons, or the rhos, of charges add up even when each charge is chosen after seeing what the ones
-    before have bought: comparing the sum with the budget before each charge is all that is needed.
+    The epsilons, or the rhos, of charges add up even when each charge is chosen after seeing what
+    the ones before have bought: comparing the sum with the budget before each charge is all that is
+    needed.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -39,7 +42,8 @@ class Account:
         return self._budget.units - self._spent
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges that together are exactly what remains; nothing is charged yet. See `Budget.split`."""
+        """Charges that together are exactly what remains; nothing is charged yet. See
+        `Budget.split`."""
         return split_units(self.remaining, shares)
 
     def charge(self, units: int) -> None:
@@ -58,15 +62,17 @@ class Account:
 
 
 class Parts:
-    """Charges for disjoint parts of a table, of which only the largest sum of a part counts (parallel composition).
+    """Charges for disjoint parts of a table, of which only the largest sum of a part counts
+    (parallel composition).
 
-    A row is in one part, so that a neighbouring table differs in one part only; what is released about the other parts
-    has the same law. Whatever the order of the charges, and if each is chosen after seeing what the ones before have
-    bought, the cost is therefore the largest sum of a part. Each charge raises the account by as much as it raises that
-    largest sum, before anything is drawn.
+    A row is in one part, so that a neighbouring table differs in one part only; what is released
+    about the other parts has the same law. Whatever the order of the charges, and if each is chosen
+    after seeing what the ones before have bought, the cost is therefore the largest sum of a part.
+    Each charge raises the account by as much as it raises that largest sum, before anything is
+    drawn.
 
-    That holds when a neighbour has one row more or less. A row that is replaced, or the rows of one person, may touch
-    two parts or more; for those there is no such rule here.
+    That holds when a neighbour has one row more or less. A row that is replaced, or the rows of one
+    person, may touch two parts or more; for those there is no such rule here.
 
     Parameters
     ----------
@@ -101,7 +107,8 @@ class Parts:
         self._lock = Lock()
 
     def charge(self, part: object, units: int) -> None:
-        """Spend `units` on the part of that name; BudgetError, with nothing spent, when they do not fit."""
+        """Spend `units` on the part of that name; BudgetError, with nothing spent, when they do not
+        fit."""
         wanted = positive_integer("the charge", units)
         with self._lock:
             total = self._sums.get(part, 0) + wanted

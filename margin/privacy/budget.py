@@ -1,8 +1,10 @@
-"""Privacy budgets as exact integers: what may be spent, how it is split, and which noise a charge buys.
+"""Privacy budgets as exact integers: what may be spent, how it is split, and which noise a charge
+buys.
 
 A budget is a whole number of units of 10**-12 of epsilon (pure differential privacy) or of rho
-(zero-concentrated). A charge is such a number too: sums of charges are exact, a piece of a split always fits,
-and the parameter of the noise is the exact quotient of sensitivity and charge. No charge is ever rounded.
+(zero-concentrated). A charge is such a number too: sums of charges are exact, a piece of a split
+always fits, and the parameter of the noise is the exact quotient of sensitivity and charge. No
+charge is ever rounded.
 """
 
 import math
@@ -12,7 +14,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from .._numbers import UNIT, Number, amount, exact, positive_integer, probability, root_below, shown, text
+from .._checks import positive_integer
+from .._numbers import UNIT, Number, amount, exact, probability, root_below, shown, text
 from ..errors import BudgetError
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace, Noise
 from .conversion import epsilon_of, rho_below, rho_of
@@ -45,8 +48,8 @@ class PureDP(Budget):
     neighbours
         Which tables count as neighbours.
     rows_per_person
-        How many rows a person may have at most: the guarantee then hides all of them together. That nobody has more is
-        declared, not checked.
+        How many rows a person may have at most: the guarantee then hides all of them together. That
+        nobody has more is declared, not checked.
 
     Raises
     ------
@@ -60,7 +63,11 @@ class PureDP(Budget):
     rows_per_person: int
 
     def __init__(
-        self, epsilon: Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE_ROW, rows_per_person: int = 1
+        self,
+        epsilon: Number,
+        *,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE_ROW,
+        rows_per_person: int = 1,
     ) -> None:
         self._set(neighbours, rows_per_person, epsilon=amount("epsilon", epsilon))
 
@@ -70,9 +77,12 @@ class PureDP(Budget):
         return math.floor(self.epsilon / UNIT)
 
     def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteLaplace:
-        """Discrete Laplace noise of scale l1 / epsilon, where epsilon = charge * UNIT; see `Budget.noise`."""
+        """Discrete Laplace noise of scale l1 / epsilon, where epsilon = charge * UNIT; see
+        `Budget.noise`."""
         positive_integer("l2_squared", l2_squared)
-        return DiscreteLaplace(positive_integer("l1", l1) / (positive_integer("charge", charge) * UNIT))
+        return DiscreteLaplace(
+            positive_integer("l1", l1) / (positive_integer("charge", charge) * UNIT)
+        )
 
     def pure_epsilon(self, charge: int) -> Fraction:
         """See `Budget.pure_epsilon`."""
@@ -104,7 +114,8 @@ class _Concentrated(Budget):
     """A budget that is spent in units of rho."""
 
     def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteGaussian:
-        """Discrete Gaussian noise of sigma2 = l2_squared / (2 rho), where rho = charge * UNIT; see `Budget.noise`."""
+        """Discrete Gaussian noise of sigma2 = l2_squared / (2 rho), where rho = charge * UNIT; see
+        `Budget.noise`."""
         positive_integer("l1", l1)
         rho = positive_integer("charge", charge) * UNIT
         return DiscreteGaussian(positive_integer("l2_squared", l2_squared) / (2 * rho))
@@ -114,7 +125,8 @@ class _Concentrated(Budget):
         return root_below(2 * positive_integer("charge", charge) * UNIT)
 
     def range_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.range_epsilon`: epsilon**2 / 8 is the rho of a bounded range (Cesar and Rogers 2021)."""
+        """See `Budget.range_epsilon`: epsilon**2 / 8 is the rho of a bounded range (Cesar and
+        Rogers 2021)."""
         return root_below(8 * positive_integer("charge", charge) * UNIT)
 
     def cost_of(self, other: Budget) -> int:
@@ -132,7 +144,8 @@ class _Concentrated(Budget):
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDP(_Concentrated):
-    """rho-zero-concentrated differential privacy: the rhos of charges add up, and buy discrete Gaussian noise.
+    """rho-zero-concentrated differential privacy: the rhos of charges add up, and buy discrete
+    Gaussian noise.
 
     Parameters
     ----------
@@ -141,8 +154,8 @@ class ZCDP(_Concentrated):
     neighbours
         Which tables count as neighbours.
     rows_per_person
-        How many rows a person may have at most: the guarantee then hides all of them together. That nobody has more is
-        declared, not checked.
+        How many rows a person may have at most: the guarantee then hides all of them together. That
+        nobody has more is declared, not checked.
 
     Raises
     ------
@@ -156,7 +169,11 @@ class ZCDP(_Concentrated):
     rows_per_person: int
 
     def __init__(
-        self, rho: Number, *, neighbours: Neighbours = Neighbours.ADD_REMOVE_ROW, rows_per_person: int = 1
+        self,
+        rho: Number,
+        *,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE_ROW,
+        rows_per_person: int = 1,
     ) -> None:
         self._set(neighbours, rows_per_person, rho=amount("rho", rho))
 
@@ -175,12 +192,13 @@ class ZCDP(_Concentrated):
 
 @dataclass(frozen=True, init=False, repr=False)
 class ApproxDP(_Concentrated):
-    """(epsilon, delta)-differential privacy, spent as the largest rho of zero-concentrated privacy that implies
-    it.
+    """(epsilon, delta)-differential privacy, spent as the largest rho of zero-concentrated privacy
+    that implies it.
 
-    Where one call of `measure` or `measure_linear` spends all of it, that call is all that is ever answered, and the
-    distribution of its privacy loss is known beforehand. It then gets the least noise for which that distribution is
-    proved to be (epsilon, delta)-differentially private, a tenth to a fifth less variance; see `at_once`.
+    Where one call of `measure` or `measure_linear` spends all of it, that call is all that is ever
+    answered, and the distribution of its privacy loss is known beforehand. It then gets the least
+    noise for which that distribution is proved to be (epsilon, delta)-differentially private, a
+    tenth to a fifth less variance; see `at_once`.
 
     Parameters
     ----------
@@ -191,13 +209,14 @@ class ApproxDP(_Concentrated):
     neighbours
         Which tables count as neighbours.
     rows_per_person
-        How many rows a person may have at most: the guarantee then hides all of them together. That nobody has more is
-        declared, not checked.
+        How many rows a person may have at most: the guarantee then hides all of them together. That
+        nobody has more is declared, not checked.
 
     Raises
     ------
     BudgetError
-        When epsilon or delta is not such a number, or they are so small that not even one unit of rho is left.
+        When epsilon or delta is not such a number, or they are so small that not even one unit of
+        rho is left.
     """
 
     kind = "approx"
@@ -214,7 +233,12 @@ class ApproxDP(_Concentrated):
         neighbours: Neighbours = Neighbours.ADD_REMOVE_ROW,
         rows_per_person: int = 1,
     ) -> None:
-        self._set(neighbours, rows_per_person, epsilon=amount("epsilon", epsilon), delta=probability("delta", delta))
+        self._set(
+            neighbours,
+            rows_per_person,
+            epsilon=amount("epsilon", epsilon),
+            delta=probability("delta", delta),
+        )
         if self.units < 1:
             raise BudgetError(
                 f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) allow less than 1e-12 of rho: raise epsilon"
@@ -225,7 +249,9 @@ class ApproxDP(_Concentrated):
         """The rho that is spent, as a charge, rounded down."""
         return math.floor(rho_below(self.epsilon, self.delta) / UNIT)
 
-    def at_once(self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]) -> tuple[Noise, ...]:
+    def at_once(
+        self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]
+    ) -> tuple[Noise, ...]:
         """See `Budget.at_once`: discrete Gaussian noise by the distribution of the privacy loss.
 
         All answers together are (epsilon, delta)-differentially private. No rho follows: nothing
@@ -233,7 +259,11 @@ class ApproxDP(_Concentrated):
         in docs/proofs/composition.md.
         """
         self.split(shares)
-        weights = [Fraction(1)] * shares if isinstance(shares, int) else [exact("a share", share) for share in shares]
+        weights = (
+            [Fraction(1)] * shares
+            if isinstance(shares, int)
+            else [exact("a share", share) for share in shares]
+        )
         limits, known = (self.epsilon, self.delta), self.units * UNIT
         return at_once(tuple(weights), tuple(bounds), limits, known)
 
@@ -254,7 +284,8 @@ class ApproxDP(_Concentrated):
 
 
 class CertifiedDP(ApproxDP):
-    """(epsilon, delta)-differential privacy of a release as a whole, by the distribution of its privacy loss.
+    """(epsilon, delta)-differential privacy of a release as a whole, by the distribution of its
+    privacy loss.
 
     What `ApproxDP` became where it bought rounds of draws (`Private.sample_queries`), or the noise
     of all that is answered (`ApproxDP.at_once`): neither is concentrated as `ApproxDP` promises. So
@@ -274,16 +305,26 @@ class CertifiedDP(ApproxDP):
 def certified(budget: Budget) -> CertifiedDP:
     """The `CertifiedDP` of an `ApproxDP` budget's numbers."""
     assert isinstance(budget, ApproxDP)
-    unit: dict[str, Any] = {"neighbours": budget.neighbours, "rows_per_person": budget.rows_per_person}
+    unit: dict[str, Any] = {
+        "neighbours": budget.neighbours,
+        "rows_per_person": budget.rows_per_person,
+    }
     return CertifiedDP(budget.epsilon, budget.delta, **unit)
 
 
 def budget_from_json(record: object) -> Budget:
     """The budget that `Budget.to_json` wrote; BudgetError when `record` is anything else."""
-    if not isinstance(record, dict) or not all(isinstance(part, str) for item in record.items() for part in item):
+    if not isinstance(record, dict) or not all(
+        isinstance(part, str) for item in record.items() for part in item
+    ):
         raise BudgetError("the record of a budget must be an object of texts")
     for kind, names in _KINDS.items():
-        if record.get("kind") == kind.kind and record.keys() == {"kind", "neighbours", "rows_per_person", *names}:
+        if record.get("kind") == kind.kind and record.keys() == {
+            "kind",
+            "neighbours",
+            "rows_per_person",
+            *names,
+        }:
             unit: dict[str, Any] = {
                 "neighbours": _neighbours(record["neighbours"]),
                 "rows_per_person": _rows(record["rows_per_person"]),

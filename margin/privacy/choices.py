@@ -1,38 +1,42 @@
-"""Certified (epsilon, delta) of few choices of bounded range: the worst case itself, by dynamic programming.
+"""Certified (epsilon, delta) of few choices of bounded range: the worst case itself, by dynamic
+programming.
 
-*The value.* Let F_t(y) be the largest hockey-stick curve that rounds t, t+1, ... can have together, whatever was drawn
-before and however the adversary uses it. After the last round it is (1 - y)+. A round whose s draws come from one pair
-of distributions with ln P/Q in [u - r, u] has the curve E[F_{t+1}(y e**-L)], L the sum of the s losses. F_{t+1} is
-convex in y, being the largest of convex functions, and E_P[e**-L] = 1 for each draw. So the expectation is largest for
-the two-point loss with the ends u and u - r, draw by draw, and
+*The value.* Let F_t(y) be the largest hockey-stick curve that rounds t, t+1, ... can have together,
+whatever was drawn before and however the adversary uses it. After the last round it is (1 - y)+. A
+round whose s draws come from one pair of distributions with ln P/Q in [u - r, u] has the curve
+E[F_{t+1}(y e**-L)], L the sum of the s losses. F_{t+1} is convex in y, being the largest of convex
+functions, and E_P[e**-L] = 1 for each draw. So the expectation is largest for the two-point loss
+with the ends u and u - r, draw by draw, and
 
     F_t(y) = sup over u in [0, r] of E[F_{t+1}(y e**-L)],   L the sum of s such two-point losses.
 
-One u is chosen for all that the round may lead to. A bound by each round's own largest curve (`exact.loss`) lets u
-depend on the outcome as well, and is looser when draws are few. The value is attained by an adaptive adversary: Dong,
-Durfee and Rogers 2020, "Optimal differential privacy composition for exponential mechanisms", section 5.
+One u is chosen for all that the round may lead to. A bound by each round's own largest curve
+(`exact.loss`) lets u depend on the outcome as well, and is looser when draws are few. The value is
+attained by an adaptive adversary: Dong, Durfee and Rogers 2020, "Optimal differential privacy
+composition for exponential mechanisms", section 5.
 
-*Certified over u.* [0, r] is cut into cells. A u in the cell [a, b] has ln P/Q within [a - r, b], whose two-point loss
-covers it.
+*Certified over u.* [0, r] is cut into cells. A u in the cell [a, b] has ln P/Q within [a - r, b],
+whose two-point loss covers it.
 
-*Certified over y.* F is kept at the points e**(k step). It is convex, so a chord is above it: with 0 <= d <= step and
-e**-d = (1 - w) + w e**-step,  F(y e**-d) <= (1 - w) F(y) + w F(y e**-step). Below the grid F <= 1; above it, F is at
-most what it is at the last point.
+*Certified over y.* F is kept at the points e**(k step). It is convex, so a chord is above it: with
+0 <= d <= step and e**-d = (1 - w) + w e**-step,  F(y e**-d) <= (1 - w) F(y) + w F(y e**-step).
+Below the grid F <= 1; above it, F is at most what it is at the last point.
 
-*Arithmetic.* Everything is a sum or product of non-negative floats, whose errors are relative; `slack` bounds those of
-all draws many times over. A test repeats some cases in interval arithmetic. The differences 1 - e**-x are taken by
-expm1 of floats that are themselves what is defined: each is rounded to the side on which the curve is larger.
+*Arithmetic.* Everything is a sum or product of non-negative floats, whose errors are relative;
+`slack` bounds those of all draws many times over. A test repeats some cases in interval arithmetic.
+The differences 1 - e**-x are taken by expm1 of floats that are themselves what is defined: each is
+rounded to the side on which the curve is larger.
 """
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._types import Floats
 
 __all__ = ["MOST_DRAWS", "curve_of_choices", "solved", "two_point"]
 
-Floats = NDArray[np.float64]
 
 MOST_DRAWS = 80
 """The number of draws, in all, up to which the dynamic programme is quick."""
@@ -49,15 +53,16 @@ def curve_of_choices(rounds: Sequence[tuple[float, int]], delta: float) -> tuple
     Parameters
     ----------
     rounds
-        Of each round, in order, the bounded range of one draw, > 0, and the number of draws, at most `MOST_DRAWS` in
-        all.
+        Of each round, in order, the bounded range of one draw, > 0, and the number of draws, at
+        most `MOST_DRAWS` in all.
     delta
         The value of the curve that matters: what is far below it is not resolved.
     """
     draws = sum(count for _, count in rounds)
     total = sum(reach * count for reach, count in rounds)
     deviation = math.sqrt(sum(reach**2 * count for reach, count in rounds)) / 2
-    # Hoeffding: the mean of the loss is at most deviation**2 / 2, and it exceeds that by `far` deviations hardly ever.
+    # Hoeffding: the mean of the loss is at most deviation**2 / 2, and it exceeds that by `far`
+    # deviations hardly ever.
     far = math.sqrt(2 * math.log(1e4 * draws / delta))
     highest = max(min(total, far * deviation + deviation**2 / 2), max(reach for reach, _ in rounds))
     step = max(deviation * min(_STEP, math.sqrt(12 * _LOOSE / draws)), 2 * highest / _MOST_POINTS)
@@ -79,16 +84,18 @@ def curve_of_choices(rounds: Sequence[tuple[float, int]], delta: float) -> tuple
 
 
 def slack(draws: int) -> float:
-    """More than the product of all relative errors: fewer than 40 roundings a draw, of 2**-53 to 4 * 2**-53 each."""
+    """More than the product of all relative errors: fewer than 40 roundings a draw, of 2**-53 to 4
+    * 2**-53 each."""
     return 1 + 4e-14 * (draws + 1)
 
 
 def _edges(draws: int) -> Floats:
     """The bounds of the cells of u / r, ascending from 0 to 1 and symmetric.
 
-    A cell of width w enlarges the deviation of the loss by the factor 1 + w. With few draws every u may decide, and
-    all cells are narrow. With many, the u that decide are near 1/2: at a distance z the variance of the loss is below
-    that of the middle by the factor 1 - 4 z**2, and cells may be wider there.
+    A cell of width w enlarges the deviation of the loss by the factor 1 + w. With few draws every u
+    may decide, and all cells are narrow. With many, the u that decide are near 1/2: at a distance z
+    the variance of the loss is below that of the middle by the factor 1 - 4 z**2, and cells may be
+    wider there.
     """
     bounds = [0.0]
     while bounds[-1] < 0.5:
@@ -98,7 +105,8 @@ def _edges(draws: int) -> Floats:
 
 
 def two_point(top: float, bottom: float) -> tuple[float, float]:
-    """The probabilities of the loss `top` > 0 and of `bottom` < 0, such that E[e**-L] = 1; no difference is taken."""
+    """The probabilities of the loss `top` > 0 and of `bottom` < 0, such that E[e**-L] = 1; no
+    difference is taken."""
     up, down = math.expm1(-bottom), -math.expm1(-top)
     return up / (up + down), down / (up + down)
 
@@ -119,7 +127,8 @@ def _drawn(curve: Floats, top: float, bottom: float, step: float) -> Floats:
 
 
 def chord(loss: float, step: float) -> tuple[int, float, float]:
-    """Whole steps, and two weights: F(y e**-loss) is at most their sum of F that many steps lower, and one more."""
+    """Whole steps, and two weights: F(y e**-loss) is at most their sum of F that many steps lower,
+    and one more."""
     places = math.floor(loss / step)
     # The rest is rounded up: the larger the loss, the larger the curve.
     rest = loss - places * step + 4e-16 * (abs(loss) + step)
@@ -129,7 +138,8 @@ def chord(loss: float, step: float) -> tuple[int, float, float]:
 
 
 def solved(step: float, curve: Floats, delta: float) -> float | None:
-    """The least epsilon at which the chords of a curve are at most delta; None when it does not come down to it."""
+    """The least epsilon at which the chords of a curve are at most delta; None when it does not
+    come down to it."""
     below = np.flatnonzero(curve <= delta)
     if not below.size:
         return None

@@ -2,11 +2,12 @@
 
 rho-zCDP implies (epsilon, delta)-DP for every alpha > 1 with
 
-    epsilon = alpha rho + h(alpha),    h(alpha) = ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) / (alpha - 1)
+    epsilon = alpha rho + h(alpha),    h(alpha) = ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) /
+    (alpha - 1)
 
-(C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential Privacy", 2020, arXiv:2004.00010,
-Section 2.3). As every alpha gives a valid bound, a good one is searched in floats, and then only this one is
-evaluated with care.
+(C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
+arXiv:2004.00010, Section 2.3). As every alpha gives a valid bound, a good one is searched in
+floats, and then only this one is evaluated with care.
 """
 
 import math
@@ -18,7 +19,8 @@ from .._numbers import Number, amount, probability
 
 __all__ = ["epsilon_above", "epsilon_of", "rho_below", "rho_of"]
 
-# Ten roundings at 60 digits, each relative to a term of a sum, are less than _ERROR times the sum of the terms'
+# Ten roundings at 60 digits, each relative to a term of a sum, are less than _ERROR times the sum
+# of the terms'
 # sizes.
 _CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _ERROR = Decimal("1e-55")
@@ -26,21 +28,24 @@ _SMALLEST = 1e-30  # of alpha - 1, so that alpha is exact at 60 digits
 
 
 def epsilon_of(rho: Number, delta: Number) -> float:
-    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section 2.3, rounded up."""
+    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section
+    2.3, rounded up."""
     epsilon = epsilon_above(amount("rho", rho), probability("delta", delta))
     nearest = float(epsilon)
     return nearest if nearest >= epsilon else math.nextafter(nearest, math.inf)
 
 
 def rho_of(epsilon: Number, delta: Number) -> float:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section 2.3, rounded down."""
+    """A rho such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section 2.3,
+    rounded down."""
     rho = rho_below(amount("epsilon", epsilon), probability("delta", delta))
     nearest = float(rho)
     return nearest if nearest <= rho else math.nextafter(nearest, -math.inf)
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon >= 0 such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the least by the formula."""
+    """An epsilon >= 0 such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the least by
+    the formula."""
     m = _best_for_rho(float(rho), _log_inverse(delta))
     with localcontext(_CONTEXT):
         h, error = _h(m, delta)
@@ -49,7 +54,8 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the largest by the formula."""
+    """A rho such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the largest by the
+    formula."""
     m = _best_for_epsilon(float(epsilon), _log_inverse(delta))
     with localcontext(_CONTEXT):
         h, error = _h(m, delta)
@@ -62,7 +68,9 @@ def _h(m: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
     ln_m, ln_alpha = m.ln(), (1 + m).ln()
     ln_numerator, ln_denominator = Decimal(delta.numerator).ln(), Decimal(delta.denominator).ln()
     h = ln_m - ln_alpha + (ln_denominator - ln_numerator - ln_alpha) / m
-    return h, _ERROR * (1 + abs(ln_m) + ln_alpha + (1 + ln_denominator + ln_numerator + ln_alpha) / m)
+    return h, _ERROR * (
+        1 + abs(ln_m) + ln_alpha + (1 + ln_denominator + ln_numerator + ln_alpha) / m
+    )
 
 
 def _decimal(number: Fraction) -> Decimal:
@@ -77,26 +85,32 @@ def _log_inverse(delta: Fraction) -> float:
 
 
 def _best_for_rho(rho: float, log_inverse: float) -> Decimal:
-    """About the best alpha - 1 for a given rho, where rho - (ln(1/delta) - ln alpha) / (alpha - 1)**2 is zero."""
-    return _crossing(lambda m: log_inverse - math.log1p(m) - rho * m * m, math.sqrt(log_inverse / rho))
+    """About the best alpha - 1 for a given rho, where rho - (ln(1/delta) - ln alpha) / (alpha -
+    1)**2 is zero."""
+    return _crossing(
+        lambda m: log_inverse - math.log1p(m) - rho * m * m, math.sqrt(log_inverse / rho)
+    )
 
 
 def _best_for_epsilon(epsilon: float, log_inverse: float) -> Decimal:
     """About the best alpha - 1 for a given epsilon, that maximises (epsilon - h(alpha)) / alpha.
 
-    The derivative of alpha rho + h(alpha) changes sign once, so that for every rho the alphas that keep it below
-    epsilon are an interval. Hence the quotient has one maximum: where h(alpha) - epsilon - alpha h'(alpha) turns
-    from positive to negative.
+    The derivative of alpha rho + h(alpha) changes sign once, so that for every rho the alphas that
+    keep it below epsilon are an interval. Hence the quotient has one maximum: where h(alpha) -
+    epsilon - alpha h'(alpha) turns from positive to negative.
     """
 
     def slope(m: float) -> float:
-        return (log_inverse - math.log1p(m)) * (2 + 1 / m) / m + math.log(m) - math.log1p(m) - epsilon
+        return (
+            (log_inverse - math.log1p(m)) * (2 + 1 / m) / m + math.log(m) - math.log1p(m) - epsilon
+        )
 
     return _crossing(slope, math.expm1(min(log_inverse, 700.0)))
 
 
 def _crossing(function: Callable[[float], float], above: float) -> Decimal:
-    """About where a function goes from positive to negative below `above`, by bisection of the logarithm."""
+    """About where a function goes from positive to negative below `above`, by bisection of the
+    logarithm."""
     low, high = math.log(_SMALLEST), math.log(max(above, 2 * _SMALLEST))
     for _ in range(100):
         middle = (low + high) / 2

@@ -1,4 +1,5 @@
-"""What was done to the data, apart from what it cost: one `Event` for each thing that left `Private`."""
+"""What was done to the data, apart from what it cost: one `Event` for each thing that left
+`Private`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,13 +26,16 @@ class Event:
     sampler
         The noise or the choice, with its exact parameter.
     l1, l2_squared
-        For noise: the L1 distance, and the squared L2 distance, of the true answers of neighbouring tables, at most.
+        For noise: the L1 distance, and the squared L2 distance, of the true answers of neighbouring
+        tables, at most.
     spread
-        For choices: how far the changes of two scores between neighbouring tables are apart, at most.
+        For choices: how far the changes of two scores between neighbouring tables are apart, at
+        most.
     draws
         For choices: how many were drawn, independently.
     rounds
-        For draws of queries: the rounds of which this is one. They are charged together, with the first.
+        For draws of queries: the rounds of which this is one. They are charged together, with the
+        first.
     together
         For noise: whether this call spent the whole of an `ApproxDP` budget, so that its noise was
         bought by the distribution of the privacy loss of all its events together
@@ -51,7 +55,8 @@ class Event:
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
-    """The sum of the epsilons of what was done, by the parameters of its noise; None when some of it has none."""
+    """The sum of the epsilons of what was done, by the parameters of its noise; None when some of
+    it has none."""
     total = Fraction(0)
     for event in events:
         if isinstance(event.sampler, DiscreteGaussian):

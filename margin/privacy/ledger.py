@@ -1,8 +1,9 @@
 """`Ledger`: what has been spent on data sets, kept in a file that outlives the process.
 
-A charge is on the disk before anything is drawn. If the machine stops in between, budget is lost, never privacy; there
-is no way to give a charge back. No clock is read, and nothing in the file is derived from the rows. The file binds no
-one who may replace it: every release therefore carries a `Token`, by which `Ledger.check` finds an old copy put back.
+A charge is on the disk before anything is drawn. If the machine stops in between, budget is lost,
+never privacy; there is no way to give a charge back. No clock is read, and nothing in the file is
+derived from the rows. The file binds no one who may replace it: every release therefore carries a
+`Token`, by which `Ledger.check` finds an old copy put back.
 """
 
 import contextlib
@@ -49,21 +50,23 @@ class Token:
 class Ledger:
     """The budgets of data sets, in an SQLite file.
 
-    Two processes never both get what is left for one only. A data set has one budget, of one kind, for ever: rows that
-    come and go belong to the same people. Charges of another kind are converted, rounded up, when a rule is proved:
-    rho-zCDP data sets (`ZCDP`, and `ApproxDP`, which is spent as zCDP) take a pure epsilon as a rho of epsilon**2 / 2;
-    pure data sets take pure charges only.
+    Two processes never both get what is left for one only. A data set has one budget, of one kind,
+    for ever: rows that come and go belong to the same people. Charges of another kind are
+    converted, rounded up, when a rule is proved: rho-zCDP data sets (`ZCDP`, and `ApproxDP`, which
+    is spent as zCDP) take a pure epsilon as a rho of epsilon**2 / 2; pure data sets take pure
+    charges only.
 
-    A data set has one unit of protection: a unit column or none, a largest number of rows of one unit, and which tables
-    are neighbours. Guarantees for other units do not add up with it, and are refused.
+    A data set has one unit of protection: a unit column or none, a largest number of rows of one
+    unit, and which tables are neighbours. Guarantees for other units do not add up with it, and are
+    refused.
 
     Every use reads and checks the whole chain of entries, at about 10 microseconds each.
 
     Parameters
     ----------
     path
-        The file; `register` makes it when it is not there. A file that is there but empty is damage, and refused. It
-        must be on a local disk.
+        The file; `register` makes it when it is not there. A file that is there but empty is
+        damage, and refused. It must be on a local disk.
 
     Examples
     --------
@@ -80,19 +83,21 @@ class Ledger:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
-    def register(self, name: str, budget: Budget, *, unit: str | None = None, max_rows: int | None = None) -> None:
+    def register(
+        self, name: str, budget: Budget, *, unit: str | None = None, max_rows: int | None = None
+    ) -> None:
         """Declare a data set and all that may ever be spent on it.
 
         Parameters
         ----------
         name
-            Of the data set: 1 to 200 printable characters. Spaces around it are dropped, and it is brought to Unicode's
-            normal form C, so that no two names look alike but for that.
+            Of the data set: 1 to 200 printable characters. Spaces around it are dropped, and it is
+            brought to Unicode's normal form C, so that no two names look alike but for that.
         budget
             All that may be spent, for which neighbours.
         unit, max_rows
-            As they will be given to `release`. By default what is protected is one row, or as many rows of a person as
-            the budget says.
+            As they will be given to `release`. By default what is protected is one row, or as many
+            rows of a person as the budget says.
 
         Raises
         ------
@@ -107,9 +112,18 @@ class Ledger:
         detail = json.dumps({"name": plain, "statement": whole.to_json()})
         with writing(self.path, create=True) as (db, entries):
             if plain in _datasets(self.path, entries):
-                raise BudgetError(f"data set {plain!r} is registered already; its budget cannot be changed")
+                raise BudgetError(
+                    f"data set {plain!r} is registered already; its budget cannot be changed"
+                )
             number = secrets.token_hex(16)
-            append(db, entries, dataset=number, action="register", units=whole.budget.units, detail=detail)
+            append(
+                db,
+                entries,
+                dataset=number,
+                action="register",
+                units=whole.budget.units,
+                detail=detail,
+            )
 
     def dataset(self, name: str) -> "Dataset":
         """The data set of that name, to be passed to `release(..., ledger=...)`."""
@@ -133,7 +147,9 @@ class Ledger:
         """What each charge to a data set was for, in order."""
         with reading(self.path) as entries:
             registered = _find(self.path, entries, name)
-            return tuple(_statement(self.path, entry) for entry in _charges(entries, registered.dataset))
+            return tuple(
+                _statement(self.path, entry) for entry in _charges(entries, registered.dataset)
+            )
 
     def spent(self, name: str) -> Fraction:
         """What has been spent on a data set: epsilon if its budget is `PureDP`, else rho."""
@@ -145,7 +161,8 @@ class Ledger:
         return (whole.budget.units - spent) * UNIT
 
     def charge(self, name: str, budget: Budget, *, statement: Statement | None = None) -> Token:
-        """Record that a release spends all of `budget`; when this returns, the record is on the disk.
+        """Record that a release spends all of `budget`; when this returns, the record is on the
+        disk.
 
         Parameters
         ----------
@@ -159,9 +176,11 @@ class Ledger:
         Raises
         ------
         BudgetError
-            When it is more than what remains, protects another unit, or no rule converts it. Nothing is recorded.
+            When it is more than what remains, protects another unit, or no rule converts it.
+            Nothing is recorded.
         FileError
-            When the file is missing, locked, read-only, full or not sound. Nothing may be released then.
+            When the file is missing, locked, read-only, full or not sound. Nothing may be released
+            then.
         """
         _check_budget(budget)
         said = Statement(budget=budget) if statement is None else statement
@@ -178,8 +197,12 @@ class Ledger:
             _check_rest(name, whole.budget, _sum(entries, registered.dataset), units)
             detail = json.dumps({"statement": said.to_json()})
             number = registered.dataset
-            entry = append(db, entries, dataset=number, action="charge", units=units, detail=detail, salt=mark)
-        return Token(ledger=entries[0].dataset, dataset=number, sequence=entry.sequence, head=entry.head)
+            entry = append(
+                db, entries, dataset=number, action="charge", units=units, detail=detail, salt=mark
+            )
+        return Token(
+            ledger=entries[0].dataset, dataset=number, sequence=entry.sequence, head=entry.head
+        )
 
     def _has(self, mark: str) -> bool:
         """Whether a charge with that mark is on the disk."""
@@ -187,13 +210,15 @@ class Ledger:
             return any(entry.salt == mark for entry in entries)
 
     def verify(self) -> int:
-        """Check every entry against its hash, every charge and sum against its budget; returns the number of charges.
+        """Check every entry against its hash, every charge and sum against its budget; returns the
+        number of charges.
 
         Raises
         ------
         FileError
-            When an entry, the table or a trigger has been changed; when a name is registered twice, or a charge is for
-            no data set, for another unit, or for less than it cost. What is cut off at the end shows in `check` only.
+            When an entry, the table or a trigger has been changed; when a name is registered twice,
+            or a charge is for no data set, for another unit, or for less than it cost. What is cut
+            off at the end shows in `check` only.
         """
         with reading(self.path) as entries:
             datasets = _datasets(self.path, entries)
@@ -202,18 +227,27 @@ class Ledger:
                     wrong = f"entry {entry.sequence} does not fit the data set that it is for"
                     raise FileError(f"{str(self.path)!r} is damaged: {wrong}; get a true copy")
             for registered in datasets.values():
-                if _sum(entries, registered.dataset) > _statement(self.path, registered).budget.units:
-                    raise FileError(f"{str(self.path)!r} is damaged: a data set is overspent; get a true copy")
+                if (
+                    _sum(entries, registered.dataset)
+                    > _statement(self.path, registered).budget.units
+                ):
+                    raise FileError(
+                        f"{str(self.path)!r} is damaged: a data set is overspent; get a true copy"
+                    )
             return sum(entry.action == "charge" for entry in entries)
 
     def check(
-        self, tokens: Mapping[str, Token | None], *, statements: Mapping[str, Statement] | None = None
+        self,
+        tokens: Mapping[str, Token | None],
+        *,
+        statements: Mapping[str, Statement] | None = None,
     ) -> list[str]:
-        """What is wrong between this ledger and the tokens of releases, by name; empty when nothing is.
+        """What is wrong between this ledger and the tokens of releases, by name; empty when nothing
+        is.
 
-        Finds releases whose charge this ledger lacks (an old copy was put back, or its end cut off), releases that
-        share a charge, releases without any charge, and, where their statements are given, releases that state
-        something else than their charge.
+        Finds releases whose charge this ledger lacks (an old copy was put back, or its end cut
+        off), releases that share a charge, releases without any charge, and, where their statements
+        are given, releases that state something else than their charge.
         """
         told = {} if statements is None else statements
         with reading(self.path) as entries:
@@ -227,7 +261,9 @@ class Ledger:
             if token.ledger != entries[0].dataset:
                 problems.append(f"{name}: was charged to another ledger")
             elif heads.get(token.sequence) != (token.head, token.dataset):
-                problems.append(f"{name}: its charge, entry {token.sequence}, is not in this ledger: an old copy?")
+                problems.append(
+                    f"{name}: its charge, entry {token.sequence}, is not in this ledger: an old copy?"
+                )
             elif name in told and told[name] != _statement(self.path, charges[token.sequence]):
                 problems.append(
                     f"{name}: states something else than its charge, entry {token.sequence}: was it changed?"
@@ -289,7 +325,8 @@ class Charge:
         return self._ledger.ledger._charge(self._ledger.name, said, self._mark)
 
     def is_made(self) -> bool | None:
-        """Whether the charge is on the disk, as the ledger says; None when a ledger of a user's own cannot be asked.
+        """Whether the charge is on the disk, as the ledger says; None when a ledger of a user's own
+        cannot be asked.
 
         Raises
         ------
@@ -314,7 +351,8 @@ def _plain_name(name: object) -> str:
 
 
 def _cost(name: str, whole: Statement, said: Statement) -> int:
-    """The units of a charge; BudgetError when it protects another unit than the data set, or no rule converts it."""
+    """The units of a charge; BudgetError when it protects another unit than the data set, or no
+    rule converts it."""
     if not said.same_unit(whole):
         raise BudgetError(
             f"a release that protects {said.protects} cannot be charged to data set {shown(name)}, which protects "
@@ -339,7 +377,9 @@ def _datasets(path: Path, entries: tuple[Entry, ...]) -> dict[str, Entry]:
         if entry.action == "register":
             name = str(_detail(path, entry).get("name"))
             if name in found or any(entry.dataset == other.dataset for other in found.values()):
-                raise FileError(f"{str(path)!r} is damaged: a data set is registered twice; get a true copy")
+                raise FileError(
+                    f"{str(path)!r} is damaged: a data set is registered twice; get a true copy"
+                )
             found[name] = entry
     return found
 
@@ -357,7 +397,9 @@ def _detail(path: Path, entry: Entry) -> dict[str, Any]:
         detail = json.loads(entry.detail)
         if isinstance(detail, dict):
             return detail
-    raise FileError(f"{str(path)!r} is damaged: entry {entry.sequence} says nothing; get a true copy")
+    raise FileError(
+        f"{str(path)!r} is damaged: entry {entry.sequence} says nothing; get a true copy"
+    )
 
 
 def _statement(path: Path, entry: Entry) -> Statement:

@@ -1,4 +1,5 @@
-"""The file of a ledger: one SQLite table to which rows are only added, each bound to the one before by a hash."""
+"""The file of a ledger: one SQLite table to which rows are only added, each bound to the one before
+by a hash."""
 
 import contextlib
 import hashlib
@@ -55,8 +56,11 @@ def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
 
 
 @contextlib.contextmanager
-def writing(path: Path, *, create: bool = False) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-    """A transaction that no other process can come between, and all entries so far; on leaving it is on the disk."""
+def writing(
+    path: Path, *, create: bool = False
+) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
+    """A transaction that no other process can come between, and all entries so far; on leaving it
+    is on the disk."""
     if create and not os.path.lexists(path):
         _make(path)
     with _opened(path) as db:
@@ -68,8 +72,8 @@ def writing(path: Path, *, create: bool = False) -> Iterator[tuple[sqlite3.Conne
 def _make(path: Path) -> None:
     """A new ledger, which appears whole or not at all, and replaces no file.
 
-    It is made under another name and linked to its own: of two processes that make it, one does, and the other finds
-    it. So an empty file is never a ledger that is being made.
+    It is made under another name and linked to its own: of two processes that make it, one does,
+    and the other finds it. So an empty file is never a ledger that is being made.
     """
     part = path.with_name(f".margin-{secrets.token_hex(8)}.part")
     problem = ""
@@ -88,7 +92,9 @@ def _make(path: Path) -> None:
     finally:
         part.unlink(missing_ok=True)
     if problem:
-        raise FileError(f"{str(path)!r} cannot be made: {problem}; a ledger must be on a local disk")
+        raise FileError(
+            f"{str(path)!r} cannot be made: {problem}; a ledger must be on a local disk"
+        )
 
 
 def append(
@@ -102,10 +108,20 @@ def append(
     salt: str | None = None,
 ) -> Entry:
     """Add an entry behind the others, with a random salt unless one is given."""
-    salt = salt or secrets.token_hex(16)  # so that no head in a release can be guessed from the names of data sets
+    salt = salt or secrets.token_hex(
+        16
+    )  # so that no head in a release can be guessed from the names of data sets
     sequence, before = (entries[-1].sequence + 1, entries[-1].head) if entries else (0, "")
     head = _head(before, sequence, dataset, action, units, detail, salt)
-    entry = Entry(sequence=sequence, dataset=dataset, action=action, units=units, detail=detail, salt=salt, head=head)
+    entry = Entry(
+        sequence=sequence,
+        dataset=dataset,
+        action=action,
+        units=units,
+        detail=detail,
+        salt=salt,
+        head=head,
+    )
     db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?)", tuple(vars(entry).values()))
     return entry
 
@@ -121,31 +137,42 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
     if application != _APPLICATION and found.keys() != _SCHEMA.keys():
         raise FileError(f"{str(path)!r} is not a ledger")
     if found != _SCHEMA:
-        raise FileError(f"{str(path)!r} is damaged: its table or its triggers have been changed; get a true copy")
+        raise FileError(
+            f"{str(path)!r} is damaged: its table or its triggers have been changed; get a true copy"
+        )
     entries: list[Entry] = []
     before = ""
     for row in db.execute("SELECT * FROM entry ORDER BY sequence"):
         *fields, head = row
-        plain = all(isinstance(field, int | str) for field in fields)  # a damaged page can hold values of other types
+        plain = all(
+            isinstance(field, int | str) for field in fields
+        )  # a damaged page can hold values of other types
         if not plain or fields[0] != len(entries) or head != _head(before, *fields):
-            raise FileError(f"{str(path)!r} is damaged: entry {len(entries)} is not as it was written; get a true copy")
+            raise FileError(
+                f"{str(path)!r} is damaged: entry {len(entries)} is not as it was written; get a true copy"
+            )
         entries.append(Entry(**dict(zip(Entry.__dataclass_fields__, row, strict=True))))
         before = head
     if not entries:
         raise FileError(f"{str(path)!r} is damaged: it has no entry; get a true copy")
     if entries[0].action != "create" or any(entry.action == "create" for entry in entries[1:]):
-        raise FileError(f"{str(path)!r} is damaged: its first entry is not the first; get a true copy")
+        raise FileError(
+            f"{str(path)!r} is damaged: its first entry is not the first; get a true copy"
+        )
     if entries[0].detail != _FORMAT:
-        raise FileError(f"{str(path)!r} was made by another version, which knew no unit of protection: make a new one")
+        raise FileError(
+            f"{str(path)!r} was made by another version, which knew no unit of protection: make a new one"
+        )
     return tuple(entries)
 
 
 @contextlib.contextmanager
 def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """A connection of its own for each use: nothing is shared by threads or forked processes. With `new` the file is
-    made; that is then what messages call it.
+    """A connection of its own for each use: nothing is shared by threads or forked processes. With
+    `new` the file is made; that is then what messages call it.
 
-    A rollback journal with synchronous=EXTRA: when COMMIT returns, the charge survives a crash and a loss of power.
+    A rollback journal with synchronous=EXTRA: when COMMIT returns, the charge survives a crash and
+    a loss of power.
     """
     shown = path if new is None else new
     if new is None:
@@ -153,7 +180,9 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
     uri = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={'rw' if new is None else 'rwc'}"
     problem = ""
     try:
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)) as db:
+        with contextlib.closing(
+            sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
+        ) as db:
             if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
                 raise FileError(f"{str(shown)!r} cannot be locked: let other programs close it")
             db.execute("PRAGMA synchronous = EXTRA")
@@ -168,15 +197,22 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a file that is not there, or that was emptied: SQLite would take it for a new database."""
+    """Refuse a file that is not there, or that was emptied: SQLite would take it for a new
+    database."""
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
-        raise FileError(f"{str(path)!r} does not exist: make a ledger with `margin ledger create`") from None
+        raise FileError(
+            f"{str(path)!r} does not exist: make a ledger with `margin ledger create`"
+        ) from None
     except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be opened: {error.strerror or type(error).__name__}") from None
+        raise FileError(
+            f"{str(path)!r} cannot be opened: {error.strerror or type(error).__name__}"
+        ) from None
     if empty:
-        raise FileError(f"{str(path)!r} is damaged: it is empty; get a true copy, or make a ledger under a new name")
+        raise FileError(
+            f"{str(path)!r} is damaged: it is empty; get a true copy, or make a ledger under a new name"
+        )
 
 
 def _explained(error: sqlite3.Error) -> str:

@@ -1,4 +1,5 @@
-"""What every budget has in common: the unit that is protected, how it is split, and the noise that a charge buys."""
+"""What every budget has in common: the unit that is protected, how it is split, and the noise that
+a charge buys."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -6,7 +7,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import ClassVar
 
-from .._numbers import Number, positive_integer, shown, text
+from .._checks import positive_integer
+from .._numbers import Number, shown, text
 from ..errors import BudgetError
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
 from .split import split_units
@@ -21,12 +23,14 @@ class Neighbours(Enum):
 
     ADD_REMOVE_ROW = "add or remove one row"
     REPLACE_ROW = "replace one row"
-    """With one row a person the number of rows is public. With more, all rows of a person, at most m, are replaced by
-    at most m others: how many rows a person has, and how many there are in all, is protected."""
+    """With one row a person the number of rows is public. With more, all rows of a person, at most
+    m, are replaced by at most m others: how many rows a person has, and how many there are in all,
+    is protected."""
 
 
 class Budget(ABC):
-    """What a release may spend: PureDP, ZCDP or ApproxDP. Immutable; equal when all values are exactly equal."""
+    """What a release may spend: PureDP, ZCDP or ApproxDP. Immutable; equal when all values are
+    exactly equal."""
 
     kind: ClassVar[str]
     neighbours: Neighbours
@@ -38,7 +42,9 @@ class Budget(ABC):
         """The whole budget as a charge, rounded down."""
 
     @abstractmethod
-    def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteLaplace | DiscreteGaussian:
+    def noise(
+        self, charge: int, *, l1: int = 1, l2_squared: int = 1
+    ) -> DiscreteLaplace | DiscreteGaussian:
         """The noise that makes integer counts private at the cost of `charge` units, exactly.
 
         Parameters
@@ -46,8 +52,8 @@ class Budget(ABC):
         charge
             Units to be spent on these counts.
         l1, l2_squared
-            The L1 distance, and the square of the L2 distance, that the counts of two neighbouring tables have
-            at most. A budget uses one of them; tell both.
+            The L1 distance, and the square of the L2 distance, that the counts of two neighbouring
+            tables have at most. A budget uses one of them; tell both.
 
         Raises
         ------
@@ -59,11 +65,13 @@ class Budget(ABC):
 
     @abstractmethod
     def pure_epsilon(self, charge: int) -> Fraction:
-        """The largest known epsilon such that every epsilon-differentially private answer costs at most `charge`."""
+        """The largest known epsilon such that every epsilon-differentially private answer costs at
+        most `charge`."""
 
     @abstractmethod
     def range_epsilon(self, charge: int) -> Fraction:
-        """The largest known epsilon such that every choice of bounded range epsilon costs at most `charge`."""
+        """The largest known epsilon such that every choice of bounded range epsilon costs at most
+        `charge`."""
 
     @abstractmethod
     def cost_of(self, other: "Budget") -> int:
@@ -72,7 +80,8 @@ class Budget(ABC):
         Raises
         ------
         BudgetError
-            When `other` protects another unit, or no rule is known by which it implies this kind of privacy.
+            When `other` protects another unit, or no rule is known by which it implies this kind of
+            privacy.
         """
 
     @abstractmethod
@@ -86,15 +95,18 @@ class Budget(ABC):
 
     @property
     def number_of_rows_is_public(self) -> bool:
-        """Whether all neighbours have the same number of rows: where one row is replaced by one row."""
+        """Whether all neighbours have the same number of rows: where one row is replaced by one
+        row."""
         return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
 
     def sensitivity(self, *, l1: int = 1, l2_squared: int = 1) -> tuple[int, int]:
-        """The L1 distance and the squared L2 distance between the counts of neighbouring tables, at most.
+        """The L1 distance and the squared L2 distance between the counts of neighbouring tables, at
+        most.
 
-        A person's rows, m at most, each adding a vector v >= 0 of L1 norm at most l1 and squared L2 norm at most
-        l2_squared, add one of at most m l1 and m**2 l2_squared: all may add the same. Replacing them by others, m at
-        most, is adding a - b for two such sums a, b >= 0, and |a - b|_1 <= |a|_1 + |b|_1, |a - b|_2**2 = |a|_2**2 +
+        A person's rows, m at most, each adding a vector v >= 0 of L1 norm at most l1 and squared L2
+        norm at most l2_squared, add one of at most m l1 and m**2 l2_squared: all may add the same.
+        Replacing them by others, m at most, is adding a - b for two such sums a, b >= 0, and |a -
+        b|_1 <= |a|_1 + |b|_1, |a - b|_2**2 = |a|_2**2 +
         |b|_2**2 - 2 a.b <= |a|_2**2 + |b|_2**2. The two sums need not be of equally many rows.
 
         Parameters
@@ -115,7 +127,8 @@ class Budget(ABC):
     def at_once(
         self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]
     ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
-        """The noise of answers for which one call spends the whole budget, so that nothing else is ever answered.
+        """The noise of answers for which one call spends the whole budget, so that nothing else is
+        ever answered.
 
         That of the pieces of the budget, one by one. `ApproxDP` buys less noise so.
 
@@ -124,7 +137,8 @@ class Budget(ABC):
         shares
             See `split`.
         bounds
-            Of each answer the L1 distance, and the squared L2 distance, between neighbouring tables, at most.
+            Of each answer the L1 distance, and the squared L2 distance, between neighbouring
+            tables, at most.
 
         Raises
         ------
@@ -132,41 +146,51 @@ class Budget(ABC):
             See `split` and `noise`.
         """
         asked = list(zip(self.split(shares), bounds, strict=True))
-        noise = {(charge, l1, l2): self.noise(charge, l1=l1, l2_squared=l2) for charge, (l1, l2) in set(asked)}
+        noise = {
+            (charge, l1, l2): self.noise(charge, l1=l1, l2_squared=l2)
+            for charge, (l1, l2) in set(asked)
+        }
         return tuple(noise[charge, l1, l2] for charge, (l1, l2) in asked)
 
-    def counts_at_once(self, shares: Sequence[Number] | int) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
+    def counts_at_once(
+        self, shares: Sequence[Number] | int
+    ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
         """The noise of tables of counts for which one call spends the whole budget: see `at_once`."""
         number = shares if isinstance(shares, int) else len(shares)
         return self.at_once(shares, [self.sensitivity()] * number)
 
     def laplace(self, charge: int, *, l1: int = 1) -> DiscreteLaplace:
-        """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, whatever the kind of the budget.
+        """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, whatever the
+        kind of the budget.
 
-        epsilon-differential privacy implies rho-zCDP for rho = epsilon**2 / 2 (Bun and Steinke 2016, Proposition 1.4),
-        so that `charge` units of rho buy an epsilon of sqrt(2 rho), rounded down.
+        epsilon-differential privacy implies rho-zCDP for rho = epsilon**2 / 2 (Bun and Steinke
+        2016, Proposition 1.4), so that `charge` units of rho buy an epsilon of sqrt(2 rho), rounded
+        down.
         """
         return DiscreteLaplace(positive_integer("l1", l1) / self.pure_epsilon(charge))
 
     def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
-        """The noise of `laplace` for an answer on which one call spends the whole budget: see `at_once`."""
+        """The noise of `laplace` for an answer on which one call spends the whole budget: see
+        `at_once`."""
         return self.laplace(self.units, l1=l1)
 
     def selection(self, charge: int, *, spread: int) -> ExponentialMechanism:
         """The exponential mechanism that costs `charge` units.
 
-        With a rate r it chooses i with a probability proportional to exp(r s_i). Between two tables the logarithms of
-        the probabilities change by r (s_i - s'_i) less a number that does not depend on i, so within an interval of
-        length r times `spread`: it has bounded range epsilon = r spread (Dong, Durfee and Rogers 2020). That implies
-        epsilon-differential privacy, and rho-zCDP for rho = epsilon**2 / 8 (Cesar and Rogers 2021, Lemma 3.4).
+        With a rate r it chooses i with a probability proportional to exp(r s_i). Between two tables
+        the logarithms of the probabilities change by r (s_i - s'_i) less a number that does not
+        depend on i, so within an interval of length r times `spread`: it has bounded range epsilon
+        = r spread (Dong, Durfee and Rogers 2020). That implies epsilon-differential privacy, and
+        rho-zCDP for rho = epsilon**2 / 8 (Cesar and Rogers 2021, Lemma 3.4).
 
         Parameters
         ----------
         charge
             Units to be spent on one choice.
         spread
-            A bound on max_i (s_i - s'_i) - min_i (s_i - s'_i) between neighbouring tables: twice the sensitivity of the
-            scores, or once when a row added can move scores in one direction only.
+            A bound on max_i (s_i - s'_i) - min_i (s_i - s'_i) between neighbouring tables: twice
+            the sensitivity of the scores, or once when a row added can move scores in one direction
+            only.
         """
         return ExponentialMechanism(self.range_epsilon(charge) / positive_integer("spread", spread))
 
@@ -175,8 +199,8 @@ class Budget(ABC):
         """The numbers that make this budget, by name."""
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges in proportion to `shares`, each within one unit of its exact share, that together are exactly
-        `units`.
+        """Charges in proportion to `shares`, each within one unit of its exact share, that together
+        are exactly `units`.
 
         Parameters
         ----------
@@ -206,7 +230,9 @@ class Budget(ABC):
 
     def _set(self, neighbours: Neighbours, rows_per_person: int, **values: Fraction) -> None:
         if not isinstance(neighbours, Neighbours):
-            raise BudgetError("neighbours must be a member of Neighbours, such as Neighbours.ADD_REMOVE_ROW")
+            raise BudgetError(
+                "neighbours must be a member of Neighbours, such as Neighbours.ADD_REMOVE_ROW"
+            )
         rows = positive_integer("rows_per_person", rows_per_person)
         if rows > _MOST_ROWS:
             raise BudgetError(f"rows_per_person ({shown(rows)}) must be at most {_MOST_ROWS}")

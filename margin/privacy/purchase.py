@@ -29,8 +29,9 @@ def at_once(
 ) -> tuple[DiscreteGaussian, ...]:
     """The noise of answers that together are (epsilon, delta)-differentially private.
 
-    sigma2_i = l2_squared_i / (2 rho_i) with rho_i a share of the largest rho that is found at which the answers are
-    proved to keep within the limits, by one of the bounds of `margin.privacy.composition`, or that is known to.
+    sigma2_i = l2_squared_i / (2 rho_i) with rho_i a share of the largest rho that is found at which
+    the answers are proved to keep within the limits, by one of the bounds of
+    `margin.privacy.composition`, or that is known to.
 
     Parameters
     ----------
@@ -43,7 +44,9 @@ def at_once(
     known
         A rho that keeps within the limits.
     """
-    asked = [(share.as_integer_ratio(), *bound) for share, bound in zip(shares, bounds, strict=True)]
+    asked = [
+        (share.as_integer_ratio(), *bound) for share, bound in zip(shares, bounds, strict=True)
+    ]
     numbers = Counter(asked)
     total = sum(number * Fraction(*ratio) for (ratio, _, _), number in numbers.items())
     kinds = {(ratio, l1, l2): (Fraction(*ratio) / total, l1, l2) for ratio, l1, l2 in numbers}
@@ -69,11 +72,14 @@ class _Plan:
 
     def answers(self, rho: Fraction) -> tuple[Moved, ...]:
         """The answers, when that is the sum of their rhos."""
-        return tuple(Moved(_noise(rho, kind), kind[1], kind[2], times) for kind, times in self.kinds)
+        return tuple(
+            Moved(_noise(rho, kind), kind[1], kind[2], times) for kind, times in self.kinds
+        )
 
     @property
     def coordinates(self) -> int:
-        """How many coordinates differ between neighbours, at most: integers that differ do so by one or more."""
+        """How many coordinates differ between neighbours, at most: integers that differ do so by
+        one or more."""
         return sum(times * min(l1, l2_squared) for (_, l1, l2_squared), times in self.kinds)
 
     def least_sigma2(self, rho: Fraction) -> Fraction:
@@ -98,7 +104,9 @@ def _smooth(plan: _Plan, limits: tuple[Fraction, Fraction]) -> Fraction:
         return Fraction(0)
     allowed = gaussian_rho_below(*inner)
     share = np.array([float(kind[0]) for kind, _ in plan.kinds])
-    variance = np.array([kind[2] / (2 * float(kind[0])) for kind, _ in plan.kinds])  # sigma2 at a rho of one
+    variance = np.array(
+        [kind[2] / (2 * float(kind[0])) for kind, _ in plan.kinds]
+    )  # sigma2 at a rho of one
     times = np.array([number for _, number in plan.kinds])
     low, high = 0.0, min(float(allowed), float(variance.min()) / 2)
     for _ in range(60):
@@ -143,7 +151,12 @@ def _on_grid(plan: _Plan, limits: tuple[Fraction, Fraction], rho: Fraction) -> F
 def _short(number: float) -> Fraction:
     """At most the number, and within a part of 10**-7 of it, with few digits.
 
-    Exact noise is drawn by it, and the last bits of floats, which differ between machines, hardly ever enter it.
+    Exact noise is drawn by it, and the last bits of floats, which differ between machines, hardly
+    ever enter it.
     """
     rounded = Fraction(f"{number:.7e}")
-    return rounded if rounded <= number else rounded - Fraction(f"1e{math.floor(math.log10(number)) - 7}")
+    return (
+        rounded
+        if rounded <= number
+        else rounded - Fraction(f"1e{math.floor(math.log10(number)) - 7}")
+    )

@@ -11,7 +11,8 @@ __all__ = ["split_units"]
 
 
 def split_units(total: int, shares: object) -> tuple[int, ...]:
-    """Charges in proportion to `shares`, each within one unit of its exact share, that sum to `total`."""
+    """Charges in proportion to `shares`, each within one unit of its exact share, that sum to
+    `total`."""
     pieces = _rounded_down(total, shares)
     if not pieces:
         raise BudgetError(f"shares ({shown(shares)}) must ask for one piece or more")
@@ -37,9 +38,13 @@ def _rounded_down(total: int, shares: object) -> list[int]:
 
 def _weights(shares: object) -> list[Fraction]:
     if isinstance(shares, str | bytes | bool) or not hasattr(shares, "__iter__"):
-        raise BudgetError(f"shares ({shown(shares)}) must be a sequence of positive numbers, or how many equal pieces")
+        raise BudgetError(
+            f"shares ({shown(shares)}) must be a sequence of positive numbers, or how many equal pieces"
+        )
     weights = [exact(f"share {i}", share) for i, share in enumerate(shares)]
     for i, weight in enumerate(weights):
         if weight <= 0:
-            raise BudgetError(f"share {i} ({text(weight)}) must be > 0: leave out what gets nothing")
+            raise BudgetError(
+                f"share {i} ({text(weight)}) must be > 0: leave out what gets nothing"
+            )
     return weights

@@ -24,7 +24,8 @@ class Bound(Enum):
     """Nobody has to: the unit is one row."""
 
     DECLARED = "declared"
-    """The owner of the data, who declared it with `rows_per_person=`. The software did not check."""
+    """The owner of the data, who declared it with `rows_per_person=`. The software did not check.
+    """
 
     ENFORCED = "enforced"
     """This software, which counted no more rows of a unit than that (`unit=`)."""
@@ -32,7 +33,8 @@ class Bound(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What a release, or a charge to a ledger, protects. It holds declarations only, nothing of the data.
+    """What a release, or a charge to a ledger, protects. It holds declarations only, nothing of the
+    data.
 
     Attributes
     ----------
@@ -44,8 +46,8 @@ class Statement:
     bound
         Who answers for the largest number of rows; by default, what follows from the other two.
     domain
-        The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of items have a domain
-        of their own, whose digest is another.
+        The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
+        items have a domain of their own, whose digest is another.
 
     Raises
     ------
@@ -142,7 +144,9 @@ class Statement:
         """The statement as JSON values, of which `from_json` makes an equal one."""
         assert self.bound is not None
         apart = ("neighbours", "rows_per_person")
-        numbers = {name: value for name, value in self.budget.to_json().items() if name not in apart}
+        numbers = {
+            name: value for name, value in self.budget.to_json().items() if name not in apart
+        }
         return {
             "unit": self.unit,
             "bound": self.bound.value,
@@ -154,17 +158,29 @@ class Statement:
 
     @classmethod
     def from_json(cls, record: object) -> "Statement":
-        """The statement that `to_json` wrote; BudgetError or DomainError when `record` is anything else."""
+        """The statement that `to_json` wrote; BudgetError or DomainError when `record` is anything
+        else."""
         if not isinstance(record, dict) or record.keys() != _FIELDS:
             raise BudgetError(f"a statement must be an object with {', '.join(sorted(_FIELDS))}")
         rows, domain = record["rows"], record["domain"]
         neighbours = record["neighbours"]
-        if type(rows) is not int or not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
+        if (
+            type(rows) is not int
+            or not isinstance(neighbours, str)
+            or neighbours not in _NEIGHBOURS
+        ):
             raise BudgetError("a statement must have a whole number of rows, and neighbours")
-        if not isinstance(record["budget"], dict) or record["budget"].keys() & {"neighbours", "rows_per_person"}:
-            raise BudgetError("the budget of a statement must be an object of a kind and its numbers")
+        if not isinstance(record["budget"], dict) or record["budget"].keys() & {
+            "neighbours",
+            "rows_per_person",
+        }:
+            raise BudgetError(
+                "the budget of a statement must be an object of a kind and its numbers"
+            )
         if domain is not None and not _is_digest(domain):
-            raise BudgetError("the domain of a statement must be 'sha256:' and 64 hexadecimal digits")
+            raise BudgetError(
+                "the domain of a statement must be 'sha256:' and 64 hexadecimal digits"
+            )
         if record["bound"] not in [bound.value for bound in Bound]:
             raise BudgetError(f"bound must be one of: {', '.join(bound.value for bound in Bound)}")
         apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}
@@ -177,7 +193,8 @@ class Statement:
 
 
 def digest(domain: Domain) -> str:
-    """The SHA-256 of a domain's canonical JSON: keys sorted, no spaces, ASCII. It tells which domain was declared.
+    """The SHA-256 of a domain's canonical JSON: keys sorted, no spaces, ASCII. It tells which
+    domain was declared.
 
     Examples
     --------
@@ -206,7 +223,9 @@ def for_unit(budget: Budget, unit: str | None, max_rows: int | None) -> Budget:
     if not isinstance(unit, str) or not unit:
         raise DomainError(f"unit must be the name of a column, not {unit!r}")
     if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
-        raise BudgetError("unit= needs neighbours=ADD_REMOVE_ROW: with units, the number of rows is not public")
+        raise BudgetError(
+            "unit= needs neighbours=ADD_REMOVE_ROW: with units, the number of rows is not public"
+        )
     if max_rows is None:
         return budget
     if budget.rows_per_person not in (1, max_rows):

@@ -1,24 +1,23 @@
 """Distributions of the privacy loss on a grid, from above: `Weights`.
 
-The curve of a loss L is h(y) = E[(1 - y e**-L)+], the hockey-stick divergence at epsilon = ln y. `Weights` are numbers
-w_j >= 0 at the points j * step and one at infinity; they need not sum to one. They *cover* a loss when their curve, the
-sum of w_j (1 - y e**-(j step))+, is nowhere below h.
+The curve of a loss L is h(y) = E[(1 - y e**-L)+], the hockey-stick divergence at epsilon = ln y.
+`Weights` are numbers w_j >= 0 at the points j * step and one at infinity; they need not sum to one.
+They *cover* a loss when their curve, the sum of w_j (1 - y e**-(j step))+, is nowhere below h.
 
-Composition keeps that: h of two losses is E[h_2(y e**-L_1)], also when the second depends on the first, and it grows
-with h_1 and with h_2 (see `exact.loss`).
+Composition keeps that: h of two losses is E[h_2(y e**-L_1)], also when the second depends on the
+first, and it grows with h_1 and with h_2 (see `exact.loss`).
 
-Arithmetic: sums and products of non-negative floats, whose errors are relative. Every step enlarges its result by more
-than they can be.
+Arithmetic: sums and products of non-negative floats, whose errors are relative. Every step enlarges
+its result by more than they can be.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .._types import Floats
 
 __all__ = ["Weights"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,8 @@ class Weights:
 
     @classmethod
     def of_curve(cls, low: int, grid: Floats, curve: Floats) -> "Weights":
-        """The weights on a grid whose curve is above `curve` at its points, by chords between, and beyond its ends."""
+        """The weights on a grid whose curve is above `curve` at its points, by chords between, and
+        beyond its ends."""
         y = np.exp(grid).tolist()
         wanted = curve.tolist()
         slopes = [0.0] * len(y)  # minus the slope to the right of each point
@@ -52,24 +52,30 @@ class Weights:
 
     @classmethod
     def of_atoms(cls, losses: Floats, masses: Floats, infinite: float, step: float) -> "Weights":
-        """The weights that cover probabilities, or more, at some losses, neither above the true ones.
+        """The weights that cover probabilities, or more, at some losses, neither above the true
+        ones.
 
-        An atom between two points of the grid is parted between them so that E[e**-L] stays: a spread of e**-L, and so
-        no lower curve, as x -> (1 - y x)+ is convex. The upper part is rounded up, which moves weight upwards.
+        An atom between two points of the grid is parted between them so that E[e**-L] stays: a
+        spread of e**-L, and so no lower curve, as x -> (1 - y x)+ is convex. The upper part is
+        rounded up, which moves weight upwards.
         """
         raised = losses + 4e-16 * (np.abs(losses) + step)
         places = np.floor(raised / step).astype(np.int64)
         rest = np.clip(raised - places * step + 4e-16 * (np.abs(losses) + step), 0.0, step)
         upper = np.minimum(np.expm1(-rest) / np.expm1(-step) * (1 + 1e-14), 1.0)
         low = int(places.min())
-        weights: Floats = np.bincount(places - low + 1, masses * upper, int(places.max()) - low + 2).astype(np.float64)
+        weights: Floats = np.bincount(
+            places - low + 1, masses * upper, int(places.max()) - low + 2
+        ).astype(np.float64)
         weights[:-1] += np.bincount(places - low, masses * (1 - upper + 1e-15), weights.size - 1)
         return cls(low, weights * (1 + 4e-16 * (losses.size + 4)), infinite)
 
     def then(self, other: "Weights") -> "Weights":
         """Of both losses together."""
         total = float(other.weights.sum()) + other.infinite
-        infinite = (self.infinite * total + other.infinite * float(self.weights.sum())) * (1 + 1e-12)
+        infinite = (self.infinite * total + other.infinite * float(self.weights.sum())) * (
+            1 + 1e-12
+        )
         shorter = min(self.weights.size, other.weights.size)
         weights = np.convolve(self.weights, other.weights) * (1 + 4e-16 * (shorter + 4))
         return Weights(self.low + other.low, weights, infinite)
@@ -88,7 +94,8 @@ class Weights:
             power = power.then(power).trimmed(each * done)
 
     def trimmed(self, little: float) -> "Weights":
-        """Without the ends that weigh little: the lower moved up to the first kept, the upper to infinity."""
+        """Without the ends that weigh little: the lower moved up to the first kept, the upper to
+        infinity."""
         below = int(np.searchsorted(np.cumsum(self.weights), little))
         above = int(np.searchsorted(np.cumsum(self.weights[::-1]), little))
         if below + above >= self.weights.size:
@@ -100,9 +107,11 @@ class Weights:
         return Weights(self.low + below, kept, (self.infinite + beyond) * (1 + 1e-15))
 
     def curve(self, step: float, low: int, points: int) -> Floats:
-        """The curve at the points (low + i) * step, shape (points,), which reach beyond the weights on both sides.
+        """The curve at the points (low + i) * step, shape (points,), which reach beyond the weights
+        on both sides.
 
-        It falls from point to point by (y' - y) times the sum of w_j e**-(j step) over the points j above.
+        It falls from point to point by (y' - y) times the sum of w_j e**-(j step) over the points j
+        above.
         """
         placed = np.zeros(points)
         placed[self.low - low : self.low - low + self.weights.size] = self.weights
@@ -116,11 +125,15 @@ class Weights:
 
     def epsilon(self, step: float, delta: float) -> float | None:
         """The least epsilon at which the curve is at most delta; None when there is none."""
-        losses: Floats = step * np.arange(self.low, self.low + self.weights.size, dtype=np.float64) * (1 + 4e-16)
+        losses: Floats = (
+            step * np.arange(self.low, self.low + self.weights.size, dtype=np.float64) * (1 + 4e-16)
+        )
 
         def reached(epsilon: float) -> bool:
             above = losses > epsilon
-            curve = self.infinite + float((self.weights[above] * -np.expm1(epsilon - losses[above])).sum())
+            curve = self.infinite + float(
+                (self.weights[above] * -np.expm1(epsilon - losses[above])).sum()
+            )
             return curve * (1 + 1e-11) <= delta
 
         low, high = 0.0, max(float(losses[-1]), 0.0) + 1e-9

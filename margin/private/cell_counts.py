@@ -1,5 +1,5 @@
-"""The non-zero cells of a table of any size: GROUP BY, in memory while rows are few, else by DuckDB, which spills; or
-where the rows are, on a cluster."""
+"""The non-zero cells of a table of any size: GROUP BY, in memory while rows are few, else by
+DuckDB, which spills; or where the rows are, on a cluster."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Integers
 from ..data.encode import quietly
 from ..data.scratch import scratch
 from ..data.source import Source
@@ -18,7 +19,6 @@ from ..sparse.grid import Grid, counted, ordered
 
 __all__ = ["Cells", "Counted", "cells_in", "nonzero_cells"]
 
-Integers = npt.NDArray[np.int64]
 Batch = Mapping[str, npt.NDArray[Any]]
 
 _IN_MEMORY = 1 << 22
@@ -33,8 +33,8 @@ class Cells(Protocol):
         """How many there are."""
 
     def blocks(self) -> Iterator[tuple[Integers, Integers]]:
-        """All of them, some at a time: words (nodes, words) and counts (nodes,). No node comes twice; the next time
-        there are the same again, perhaps in another order."""
+        """All of them, some at a time: words (nodes, words) and counts (nodes,). No node comes
+        twice; the next time there are the same again, perhaps in another order."""
 
     def close(self) -> None:
         """Let go of what holds them."""
@@ -68,7 +68,8 @@ class Groups(Protocol):
 
 
 def cells_in(source: Source, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> Cells:
-    """The nodes that some row of a source is in. Where the source can group its rows itself, they stay there.
+    """The nodes that some row of a source is in. Where the source can group its rows itself, they
+    stay there.
 
     Parameters
     ----------
@@ -80,11 +81,16 @@ def cells_in(source: Source, domain: Domain, view: View, leaves: Grid, nodes: Gr
     if isinstance(source, Groups):
         return source.cells(domain, view, leaves, nodes)
     words, counts = nonzero_cells(iter(source.batches(domain)), view, leaves)
-    return Counted(words, counts) if nodes.axes == leaves.axes else Counted(*nodes.spread(leaves.unpack(words), counts))
+    return (
+        Counted(words, counts)
+        if nodes.axes == leaves.axes
+        else Counted(*nodes.spread(leaves.unpack(words), counts))
+    )
 
 
 def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Integers, Integers]:
-    """The cells that some row is in, as words of the grid, in order, and how many rows are: (cells, words), (cells,).
+    """The cells that some row is in, as words of the grid, in order, and how many rows are: (cells,
+    words), (cells,).
 
     Nothing depends on the order of the rows.
     """
@@ -100,7 +106,8 @@ def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Int
 
 
 def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Integers]:
-    """DuckDB's GROUP BY over a stream of words: it keeps to its memory limit and spills to a folder that is removed."""
+    """DuckDB's GROUP BY over a stream of words: it keeps to its memory limit and spills to a folder
+    that is removed."""
     import pyarrow as pa
 
     from ..data.files import connect, quoted
@@ -111,7 +118,9 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
     def record_batches() -> Iterator[Any]:
         try:
             for block in blocks:
-                yield pa.RecordBatch.from_arrays([pa.array(np.ascontiguousarray(column)) for column in block.T], names)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(np.ascontiguousarray(column)) for column in block.T], names
+                )
         except DataError as error:  # which the engine would wrap in one of its own
             refused.append(error)
 
@@ -123,7 +132,8 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
         keys = ", ".join(names)
         query = f"SELECT {keys}, count(*) AS rows FROM cells GROUP BY {keys}"
         found = quietly(
-            lambda: connection.execute(query).fetchnumpy(), "the rows could not be grouped: the disk is too small"
+            lambda: connection.execute(query).fetchnumpy(),
+            "the rows could not be grouped: the disk is too small",
         )
     if refused:
         raise refused[0]

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from .._numbers import Number, positive_integer
+from .._checks import positive_integer
+from .._numbers import Number
 from ..errors import DomainError
 from ..noise.selection import peel
 from ..privacy.split import split_units
@@ -33,34 +34,49 @@ class Choices(Gate):
         penalties: Sequence[int] | None = None,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """The views that public answers are furthest from: places of `count` candidates, chosen one after another.
+        """The views that public answers are furthest from: places of `count` candidates, chosen one
+        after another.
 
-        The exponential mechanism with score weight * (|table - public|_1 - penalty). Public answers are rounded to
-        integers first, so that scores are integers. Adding a row changes one cell of each table by one, hence each
-        distance by at most one up or down and each score by at most the largest weight w: the changes of two scores are
-        at most 2 w apart. Distances are cut off at 2**40, so that scores fit into 64 bits; that moves no two of them
-        apart. Each choice is charged an equal part of what is spent.
+        The exponential mechanism with score weight * (|table - public|_1 - penalty). Public answers
+        are rounded to integers first, so that scores are integers. Adding a row changes one cell of
+        each table by one, hence each distance by at most one up or down and each score by at most
+        the largest weight w: the changes of two scores are at most 2 w apart. Distances are cut off
+        at 2**40, so that scores fit into 64 bits; that moves no two of them apart. Each choice is
+        charged an equal part of what is spent.
 
         Parameters
         ----------
         candidates
             The views to choose from.
         public
-            For each view an array of its shape, or a Marginal, made without looking at the data but through `Private`.
+            For each view an array of its shape, or a Marginal, made without looking at the data but
+            through `Private`.
         count
             How many to choose.
         weights, penalties
-            For each view whole numbers: from 0 to 2**20; of at most 2**40 in size. One and zero when not given.
+            For each view whole numbers: from 0 to 2**20; of at most 2**40 in size. One and zero
+            when not given.
         spend
             See `Private`.
         """
         views = self._views(candidates)
         wanted = positive_integer("count", count)
         if len(public) != len(views) or wanted > len(views):
-            raise DomainError(f"{len(views)} candidates need as many public answers, and a count of at most as many")
-        arrays = [whole("a public answer", array, self.domain.shape(v)) for array, v in zip(public, views, strict=True)]
-        weight = whole("weights", np.ones(len(views), int) if weights is None else weights, (len(views),))
-        penalty = whole("penalties", np.zeros(len(views), int) if penalties is None else penalties, (len(views),))
+            raise DomainError(
+                f"{len(views)} candidates need as many public answers, and a count of at most as many"
+            )
+        arrays = [
+            whole("a public answer", array, self.domain.shape(v))
+            for array, v in zip(public, views, strict=True)
+        ]
+        weight = whole(
+            "weights", np.ones(len(views), int) if weights is None else weights, (len(views),)
+        )
+        penalty = whole(
+            "penalties",
+            np.zeros(len(views), int) if penalties is None else penalties,
+            (len(views),),
+        )
         if sum(total(np.abs(array)) for array in arrays) > LARGEST_ANSWERS:
             raise DomainError("public answers must not add up to more than 2**39")
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:

@@ -1,9 +1,11 @@
-"""Public arrays as whole numbers, how far true tables are from them, and where true numbers are cut off.
+"""Public arrays as whole numbers, how far true tables are from them, and where true numbers are cut
+off.
 
-**Cutting off.** True numbers that would not fit into 64 bits are cut off at a public bound; they are never refused,
-because a refusal that depends on the rows would tell something about them for nothing. To cut off is x -> min(max(x,
--b), b). It never moves two numbers further apart, so neither the L1 nor the L2 distance of two true answers grows, nor
-does the change of any one score. Each use states why that suffices for it.
+**Cutting off.** True numbers that would not fit into 64 bits are cut off at a public bound; they
+are never refused, because a refusal that depends on the rows would tell something about them for
+nothing. To cut off is x -> min(max(x, -b), b). It never moves two numbers further apart, so neither
+the L1 nor the L2 distance of two true answers grows, nor does the change of any one score. Each use
+states why that suffices for it.
 """
 
 import hashlib
@@ -13,14 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Integers
 from ..errors import DomainError
 
 __all__ = ["LARGEST_GAP", "LARGEST_TRUE", "cut_off", "digest", "gaps", "total", "whole", "within"]
 
-Integers = npt.NDArray[np.int64]
 
 LARGEST_TRUE = 1 << 61
-"""Where the true answers that noise is added to are cut off: with noise of at most 2**62 they fit into 64 bits."""
+"""Where the true answers that noise is added to are cut off: with noise of at most 2**62 they fit
+into 64 bits."""
 
 LARGEST_GAP = 1 << 40
 """Where the distances of tables from public answers are cut off."""
@@ -31,14 +34,17 @@ _LARGEST = 1 << 40
 def whole(name: str, value: object, shape: tuple[int, ...]) -> Integers:
     """A public array of that shape, rounded to integers; DomainError naming it when it is not one.
 
-    It is copied before it is checked, so that what is used is what was checked, whatever becomes of the original.
+    It is copied before it is checked, so that what is used is what was checked, whatever becomes of
+    the original.
     """
     array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
     if array.shape != shape:
         raise DomainError(f"{name} has shape {array.shape}, but the view's table has {shape}")
     if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
         raise DomainError(f"{name} must hold finite numbers of at most 2**40 in size")
-    rounded: Integers = (array if array.dtype.kind in "iu" else np.rint(array)).astype(np.int64, copy=False)
+    rounded: Integers = (array if array.dtype.kind in "iu" else np.rint(array)).astype(
+        np.int64, copy=False
+    )
     return rounded
 
 

@@ -8,9 +8,9 @@ from threading import RLock
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from .._numbers import Number, exact, shown
+from .._types import Integers
 from ..data.count import count
 from ..data.source import Source
 from ..domain.domain import Domain, View
@@ -27,7 +27,6 @@ __all__ = ["LARGEST_WEIGHT", "Chargeable", "Gate", "Integers"]
 
 log = logging.getLogger("margin")
 
-Integers = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 LARGEST_WEIGHT = 1 << 20
@@ -35,17 +34,25 @@ LARGEST_WEIGHT = 1 << 20
 
 
 class Chargeable(Protocol):
-    """A record of what has been spent on a data set, kept beyond the process: `Ledger.dataset(name)`."""
+    """A record of what has been spent on a data set, kept beyond the process:
+    `Ledger.dataset(name)`."""
 
     def charge(self, budget: Budget, /) -> Token | None:
         """Record durably that the budget is spent, or raise and record nothing."""
 
 
 class Gate:
-    """A source of rows, what may be spent on them, and what has been done; see `Private` for the parameters."""
+    """A source of rows, what may be spent on them, and what has been done; see `Private` for the
+    parameters."""
 
     def __init__(
-        self, source: Source, *, domain: Domain, budget: Budget, entropy: Entropy, ledger: Chargeable | None = None
+        self,
+        source: Source,
+        *,
+        domain: Domain,
+        budget: Budget,
+        entropy: Entropy,
+        ledger: Chargeable | None = None,
     ) -> None:
         if isinstance(ledger, Ledger):
             raise BudgetError("a ledger holds many data sets: pass ledger.dataset(name)")
@@ -63,7 +70,9 @@ class Gate:
         self._certified: tuple[Rounds, Fraction] | None = None
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("Private cannot be copied: two objects would not know what the other has answered")
+        raise TypeError(
+            "Private cannot be copied: two objects would not know what the other has answered"
+        )
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -72,7 +81,8 @@ class Gate:
 
     @property
     def spent(self) -> Budget:
-        """The guarantee of what has been done, for whoever adds up: the budget, or what it has been certified as."""
+        """The guarantee of what has been done, for whoever adds up: the budget, or what it has been
+        certified as."""
         whole = self._certified is not None or any(event.together for event in self._events)
         return certified(self.budget) if whole else self.budget
 
@@ -82,7 +92,8 @@ class Gate:
         return self._token
 
     def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
-        """Charge for the events, note them, and draw. `true` is what the draw will hide, for an audit to look at.
+        """Charge for the events, note them, and draw. `true` is what the draw will hide, for an
+        audit to look at.
 
         Events of no units have been charged with an earlier one.
         """
@@ -101,9 +112,13 @@ class Gate:
             return
         assert isinstance(self.budget, ApproxDP)
         rounds, epsilon = self._certified
-        others = pure_epsilon(event for event in (*self._events, *events) if event.rounds is not rounds)
+        others = pure_epsilon(
+            event for event in (*self._events, *events) if event.rounds is not rounds
+        )
         if others is None or epsilon + others > self.budget.epsilon:
-            raise BudgetError("what certified rounds leave of epsilon pays for less, and for pure privacy only")
+            raise BudgetError(
+                "what certified rounds leave of epsilon pays for less, and for pure privacy only"
+            )
 
     def _charge(self, units: int) -> None:
         """The ledger with all of the budget the first time, then the account."""
@@ -119,7 +134,9 @@ class Gate:
             return None
         share = exact("spend", spend)
         if not 0 < share <= 1:
-            raise BudgetError(f"spend ({shown(spend)}) must be a part of the whole budget, > 0 and <= 1")
+            raise BudgetError(
+                f"spend ({shown(spend)}) must be a part of the whole budget, > 0 and <= 1"
+            )
         return share
 
     def _units(self, spend: Number | None) -> int:
@@ -131,13 +148,17 @@ class Gate:
             return self._account.remaining
         units = math.floor(share * self.budget.units)
         if units < 1:
-            raise BudgetError(f"spend ({shown(spend)}) comes to less than one unit of 1e-12: spend more")
+            raise BudgetError(
+                f"spend ({shown(spend)}) comes to less than one unit of 1e-12: spend more"
+            )
         return units
 
     def _is_all(self, units: int) -> bool:
-        """Whether a call that is charged so much is all that is ever answered, and may be bought by its loss.
+        """Whether a call that is charged so much is all that is ever answered, and may be bought by
+        its loss.
 
-        Nothing has been answered, and nothing will be left. A ledger adds up rho, which such a call does not keep to.
+        Nothing has been answered, and nothing will be left. A ledger adds up rho, which such a call
+        does not keep to.
         """
         first = not self._events and not self._account.spent
         approximate = isinstance(self.budget, ApproxDP) and self._ledger is None
@@ -149,14 +170,16 @@ class Gate:
         """The events of choices, one a charge."""
         samplers = {units: self._selection(units, spread) for units in set(charges)}
         return tuple(
-            Event(method=method, about=about, units=units, sampler=samplers[units], spread=spread) for units in charges
+            Event(method=method, about=about, units=units, sampler=samplers[units], spread=spread)
+            for units in charges
         )
 
     def _selection(self, units: int, spread: int) -> ExponentialMechanism:
         return self.budget.selection(units, spread=spread)
 
     def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
-        """Each table with independent noise of its event in every cell; equal samplers draw together.
+        """Each table with independent noise of its event in every cell; equal samplers draw
+        together.
 
         The sums are clamped: see `noisy_sum`.
         """
@@ -181,7 +204,9 @@ class Gate:
         names = self.domain.view(attributes)
         for name in names:
             if self.domain[name].size != 2:
-                raise DomainError(f"attribute {name!r} is no item: it must have two categories, absent and present")
+                raise DomainError(
+                    f"attribute {name!r} is no item: it must have two categories, absent and present"
+                )
         return names
 
     def _tables(self, views: Sequence[View]) -> list[Integers]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._numbers import Number
-from ..domain.marginal import Floats
+from .._types import Floats, Integers
 from ..errors import DomainError
 from ..noise.laws import ExponentialMechanism
 from ..privacy.budget import Budget, PureDP
 from ..privacy.event import Event
 from ..privacy.split import split_units
-from .gate import Gate, Integers
+from .gate import Gate
 from .strategy import Strategy, private_copies
 
 __all__ = ["Answers", "Linear", "linear_events", "variance_of"]
@@ -49,25 +49,28 @@ class Linear(Gate):
     ) -> tuple[Answers, ...]:
         """The answers of some strategies, each with independent noise.
 
-        Adding a row adds one column of a strategy's matrix to its answers. Its sensitivity is therefore the largest
-        norm of a column: of a Kronecker product the product of the factors' largest norms, computed in integers (see
-        `Strategy.sensitivity`, also for rows that are replaced). Answers are integers, computed without rounding, and
-        cut off at +-2**61, which moves no two of them apart. A strategy of sensitivity D that is charged e of pure
-        differential privacy gets discrete Laplace noise of scale D / e, one that is charged r of zCDP discrete Gaussian
-        noise of variance parameter D**2 / (2 r); the charges of the strategies add up to what is spent. A first call
-        that spends all of an `ApproxDP` budget gets less noise: see `measure`.
+        Adding a row adds one column of a strategy's matrix to its answers. Its sensitivity is
+        therefore the largest norm of a column: of a Kronecker product the product of the factors'
+        largest norms, computed in integers (see `Strategy.sensitivity`, also for rows that are
+        replaced). Answers are integers, computed without rounding, and cut off at +-2**61, which
+        moves no two of them apart. A strategy of sensitivity D that is charged e of pure
+        differential privacy gets discrete Laplace noise of scale D / e, one that is charged r of
+        zCDP discrete Gaussian noise of variance parameter D**2 / (2 r); the charges of the
+        strategies add up to what is spent. A first call that spends all of an `ApproxDP` budget
+        gets less noise: see `measure`.
 
-        Norms and answers are computed from copies of the matrices, by `Strategy` itself: a subclass that says otherwise
-        is not asked.
+        Norms and answers are computed from copies of the matrices, by `Strategy` itself: a subclass
+        that says otherwise is not asked.
 
         Parameters
         ----------
         strategies
             What to measure.
         shares
-            Their parts of what is spent, positive, in proportion. When not given, in proportion to their sensitivities
-            (L1 under pure differential privacy, else squared L2), which gives all answers the same noise: as if they
-            were one vector, whose sensitivity is at most the sum.
+            Their parts of what is spent, positive, in proportion. When not given, in proportion to
+            their sensitivities (L1 under pure differential privacy, else squared L2), which gives
+            all answers the same noise: as if they were one vector, whose sensitivity is at most the
+            sum.
         spend
             See `Private`.
 
@@ -78,7 +81,8 @@ class Linear(Gate):
         Raises
         ------
         DomainError
-            When a strategy does not fit the domain, or shares are not as many as strategies. Nothing is charged.
+            When a strategy does not fit the domain, or shares are not as many as strategies.
+            Nothing is charged.
         BudgetError
             When nothing is left, or a share comes to nothing. Nothing is charged.
         DataError
@@ -99,13 +103,15 @@ class Linear(Gate):
         )
 
     def _linear(self, strategies: Sequence[Strategy]) -> list[Integers]:
-        """The true answers. Only views that no other contains are counted; the tables of the others are their sums."""
+        """The true answers. Only views that no other contains are counted; the tables of the others
+        are their sums."""
         axes = [self.domain.axes(strategy.view) for strategy in strategies]
         largest = sorted({tuple(sorted(view)) for view in axes}, key=len, reverse=True)
         member = np.zeros((len(largest), len(self.domain)), np.bool_)
         counted: list[tuple[int, ...]] = []
         holder: dict[tuple[int, ...], tuple[int, ...]] = {}
-        longer = 0  # how many of the counted have more attributes than the view at hand: only they can hold it
+        # how many of the counted have more attributes than the view at hand: only they can hold it
+        longer = 0
         for view in largest:
             while longer < len(counted) and len(counted[longer]) > len(view):
                 longer += 1
@@ -119,7 +125,9 @@ class Linear(Gate):
         answers = []
         for strategy, view in zip(strategies, axes, strict=True):
             whole = holder[tuple(sorted(view))]
-            table = tables[whole].sum(axis=tuple(p for p, axis in enumerate(whole) if axis not in view))
+            table = tables[whole].sum(
+                axis=tuple(p for p, axis in enumerate(whole) if axis not in view)
+            )
             answers.append(strategy.answers(table.transpose(np.argsort(np.argsort(view)))))
         return answers
 
@@ -132,14 +140,18 @@ def linear_events(
     units: int,
     together: bool = False,
 ) -> list[Event]:
-    """What `Private.measure_linear` will do, one event a strategy, whose sampler tells the noise; no charge.
+    """What `Private.measure_linear` will do, one event a strategy, whose sampler tells the noise;
+    no charge.
 
-    `together`: whether it is all that an `ApproxDP` budget ever answers, and is bought so (`ApproxDP.at_once`).
+    `together`: whether it is all that an `ApproxDP` budget ever answers, and is bought so
+    (`ApproxDP.at_once`).
     """
     if not strategies:
         raise DomainError("there must be at least one strategy")
     if shares is not None and len(shares) != len(strategies):
-        raise DomainError(f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each")
+        raise DomainError(
+            f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
+        )
     bounds = [strategy.sensitivity(budget) for strategy in strategies]
     if shares is None:
         shares = [bound[0] if isinstance(budget, PureDP) else bound[1] for bound in bounds]
@@ -148,7 +160,10 @@ def linear_events(
         noises = budget.at_once(shares, bounds)
     else:
         asked = list(zip(charges, bounds, strict=True))
-        bought = {(charge, l1, l2): budget.noise(charge, l1=l1, l2_squared=l2) for charge, (l1, l2) in set(asked)}
+        bought = {
+            (charge, l1, l2): budget.noise(charge, l1=l1, l2_squared=l2)
+            for charge, (l1, l2) in set(asked)
+        }
         noises = tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)
     return [
         Event(

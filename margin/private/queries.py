@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._numbers import Number, positive_integer
+from .._checks import positive_integer
+from .._numbers import Number
+from .._types import Integers
 from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from ..noise.laws import ExponentialMechanism
@@ -20,15 +22,15 @@ from ..queries import BitTable, Conjunctions, Parities
 from ..queries import Queries as Workload
 from ..queries.bits import MAX_WORDS, Lines
 from .counts import digest, whole
-from .gate import Gate, Integers
+from .gate import Gate
 
 __all__ = ["Queries", "QueryRounds", "pure_epsilon"]
 
 log = logging.getLogger("margin")
 
 _LARGEST = 1 << 59
-"""Of each part of a score, so that no score is above 2**61. Arguments above it are refused, counts above it cut off: a
-refusal that depends on the rows would tell their number for nothing."""
+"""Of each part of a score, so that no score is above 2**61. Arguments above it are refused, counts
+above it cut off: a refusal that depends on the rows would tell their number for nothing."""
 
 _AT_ONCE = 1 << 20
 """So many queries are copied, checked and counted together."""
@@ -40,10 +42,10 @@ class Queries(Gate):
     def count_rows(self, *, spend: Number | None = None) -> int:
         """About how many rows there are.
 
-        Where neighbours replace one row by one row, their number is the same in all neighbours, and given as it is, for
-        nothing. Else with discrete Laplace noise: the rows of a person, m at most, are added, removed, or replaced by m
-        at most, so the number changes by at most m; the sensitivity is m in L1 and in L2. A budget of rho buys epsilon
-        = sqrt(2 rho), rounded down.
+        Where neighbours replace one row by one row, their number is the same in all neighbours, and
+        given as it is, for nothing. Else with discrete Laplace noise: the rows of a person, m at
+        most, are added, removed, or replaced by m at most, so the number changes by at most m; the
+        sensitivity is m in L1 and in L2. A budget of rho buys epsilon = sqrt(2 rho), rounded down.
 
         Parameters
         ----------
@@ -56,12 +58,15 @@ class Queries(Gate):
         l1 = self.budget.rows_per_person
         l2_squared = l1**2
         noise = self.budget.laplace(units, l1=l1)
-        event = Event(method="count_rows", about=(), units=units, sampler=noise, l1=l1, l2_squared=l2_squared)
+        event = Event(
+            method="count_rows", about=(), units=units, sampler=noise, l1=l1, l2_squared=l2_squared
+        )
         true = np.array([self._number_of_rows()], np.int64)
         return int(self._answer([event], [true], lambda: self._add_noise([event], [true]))[0][0])
 
     def affords(self, rounds: Rounds, *, spend: Number | None = None) -> bool:
-        """Whether `sample_queries` would find enough left of the budget. Says nothing about the rows.
+        """Whether `sample_queries` would find enough left of the budget. Says nothing about the
+        rows.
 
         No sensitivity: only the budget, what has been spent of it and the arguments are looked at.
         """
@@ -72,21 +77,28 @@ class Queries(Gate):
             return False
         return True
 
-    def sample_queries(self, queries: Workload, rounds: Rounds, *, spend: Number | None = None) -> "QueryRounds":
-        """Rounds of independent draws among queries and their negations, by the exponential mechanism.
+    def sample_queries(
+        self, queries: Workload, rounds: Rounds, *, spend: Number | None = None
+    ) -> "QueryRounds":
+        """Rounds of independent draws among queries and their negations, by the exponential
+        mechanism.
 
-        The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers: c_q is the number of rows
-        of which q is true, a_q what the records published so far answered in sum, multiplier_t = records * (t - 1).
-        Negations have the same score with *their* counts, of the rows of which q is false: not the score of q with the
-        other sign, which it is only if there are `size` rows. So a row added raises each count by zero or one and
-        lowers none: the changes of two scores are at most multiplier_t apart, `Budget.rows` times that for neighbours.
+        The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers: c_q is
+        the number of rows of which q is true, a_q what the records published so far answered in
+        sum, multiplier_t = records * (t - 1). Negations have the same score with *their* counts, of
+        the rows of which q is false: not the score of q with the other sign, which it is only if
+        there are `size` rows. So a row added raises each count by zero or one and lowers none: the
+        changes of two scores are at most multiplier_t apart, `Budget.rows` times that for
+        neighbours.
 
-        All rounds are charged at once, before the first draw: the sum of their epsilons or rhos (`Rounds.cost`). Where
-        `spend` of an `ApproxDP` budget cannot pay that, it does if the rounds are certified to be (epsilon',
-        delta)-differentially private (`Rounds.epsilon`), epsilon' being that part of the budget's epsilon less the
-        epsilons of all that was done before, which must have been purely private. So must be what is done afterwards,
-        within what is left of epsilon: basic composition. The rounds are then not concentrated as the budget promises,
-        so that a ledger, which adds up rho, is never charged so, and `Private.spent` tells.
+        All rounds are charged at once, before the first draw: the sum of their epsilons or rhos
+        (`Rounds.cost`). Where `spend` of an `ApproxDP` budget cannot pay that, it does if the
+        rounds are certified to be (epsilon', delta)-differentially private (`Rounds.epsilon`),
+        epsilon' being that part of the budget's epsilon less the epsilons of all that was done
+        before, which must have been purely private. So must be what is done afterwards, within what
+        is left of epsilon: basic composition. The rounds are then not concentrated as the budget
+        promises, so that a ledger, which adds up rho, is never charged so, and `Private.spent`
+        tells.
 
         Parameters
         ----------
@@ -118,18 +130,27 @@ class Queries(Gate):
         return QueryRounds(self, queries, played, units)
 
     def query_errors(
-        self, queries: Workload, answered: npt.ArrayLike, *, records: int, size: int, spend: Number | None = None
+        self,
+        queries: Workload,
+        answered: npt.ArrayLike,
+        *,
+        records: int,
+        size: int,
+        spend: Number | None = None,
     ) -> tuple[float, float]:
-        """The mean and the largest absolute error of the answers of records, as shares of the rows, with noise.
+        """The mean and the largest absolute error of the answers of records, as shares of the rows,
+        with noise.
 
-        In whole numbers the error of query q is |records * c_q - size * a_q|, for its count c_q and the number a_q of
-        the records of which it is true. A row added moves each by at most `records`, so the sensitivity of their sum is
-        records times the number of queries, and that of the largest `records`, in L1 and L2. Counts are cut off where
-        the sum would exceed 2**59, which moves no two of them apart. Discrete Laplace noise, half of what is spent on
-        each; a budget of rho buys epsilon = sqrt(2 rho), rounded down.
+        In whole numbers the error of query q is |records * c_q - size * a_q|, for its count c_q and
+        the number a_q of the records of which it is true. A row added moves each by at most
+        `records`, so the sensitivity of their sum is records times the number of queries, and that
+        of the largest `records`, in L1 and L2. Counts are cut off where the sum would exceed 2**59,
+        which moves no two of them apart. Discrete Laplace noise, half of what is spent on each; a
+        budget of rho buys epsilon = sqrt(2 rho), rounded down.
 
-        Where rows are replaced, the m rows that go and the m that come move each count by m at most, in one direction:
-        each error by m times `records`, in L1 and L2, which is within what is declared.
+        Where rows are replaced, the m rows that go and the m that come move each count by m at
+        most, in one direction: each error by m times `records`, in L1 and L2, which is within what
+        is declared.
 
         Parameters
         ----------
@@ -151,12 +172,21 @@ class Queries(Gate):
         if max(records, int(np.abs(known).max())) * size * number > _LARGEST:
             raise DomainError("records, or answers, times size times queries must be at most 2**59")
         events = []
-        for part, moved in zip(split_units(self._units(spend), 2), (records * number, records), strict=True):
+        for part, moved in zip(
+            split_units(self._units(spend), 2), (records * number, records), strict=True
+        ):
             l1, l2_squared = self.budget.sensitivity(l1=moved, l2_squared=moved**2)
             noise = self.budget.laplace(part, l1=l1)
             about = (queries.digest, records, size, digest(known))
             events.append(
-                Event(method="query_errors", about=about, units=part, sampler=noise, l1=l1, l2_squared=l2_squared)
+                Event(
+                    method="query_errors",
+                    about=about,
+                    units=part,
+                    sampler=noise,
+                    l1=l1,
+                    l2_squared=l2_squared,
+                )
             )
         counts = np.minimum(true_counts, _LARGEST // (records * number))
         errors = np.abs(records * counts - size * known)
@@ -165,7 +195,8 @@ class Queries(Gate):
         return int(noisy[0][0]) / (records * size * number), int(noisy[1][0]) / (records * size)
 
     def _check_queries(self, queries: Workload) -> None:
-        """DomainError unless these are queries that the gate itself can count: a subclass would count as it likes."""
+        """DomainError unless these are queries that the gate itself can count: a subclass would
+        count as it likes."""
         if type(queries) not in (Conjunctions, Parities):
             raise DomainError("queries must be Conjunctions or Parities, and no subclass of them")
         if queries.domain is not self.domain and queries.domain != self.domain:
@@ -219,12 +250,14 @@ class QueryRounds:
         Parameters
         ----------
         answered
-            Of each query, how many of the records published so far it is true of: integers, shape (queries,).
+            Of each query, how many of the records published so far it is true of: integers, shape
+            (queries,).
 
         Returns
         -------
         numpy.ndarray
-            Places from 0 to 2 * queries - 1, shape (draws,): place q + queries is the negation of query q.
+            Places from 0 to 2 * queries - 1, shape (draws,): place q + queries is the negation of
+            query q.
         """
         with self._gate._deciding:  # of two threads each gets a round of its own
             return self._draw(answered)
@@ -249,21 +282,32 @@ class QueryRounds:
             rounds=rounds,
         )
         scores = scores_of(counts, rows, known, multiplier, rounds.size)
-        if not self._done and isinstance(gate.budget, ApproxDP) and rounds.units(gate.budget) > self._units:
+        if (
+            not self._done
+            and isinstance(gate.budget, ApproxDP)
+            and rounds.units(gate.budget) > self._units
+        ):
             if gate._certified is not None:
-                raise BudgetError("rounds have been certified already, and only one play of them can be")
+                raise BudgetError(
+                    "rounds have been certified already, and only one play of them can be"
+                )
             gate._certified = rounds, rounds.epsilon(gate.budget)
-        drawn = gate._answer([event], [scores], lambda: mechanism.draw(scores, draws, gate._entropy))
+        drawn = gate._answer(
+            [event], [scores], lambda: mechanism.draw(scores, draws, gate._entropy)
+        )
         self._done += 1
         return drawn
 
 
-def scores_of(counts: Integers, rows: int, answered: Integers, multiplier: int, size: int) -> Integers:
+def scores_of(
+    counts: Integers, rows: int, answered: Integers, multiplier: int, size: int
+) -> Integers:
     """The scores of the queries, then of their negations: shape (2 * queries,).
 
-    A query's is multiplier * count - size * answered; its negation's has rows - count for the count, and what of the
-    records, multiplier in all, does not answer yes. Counts are cut off at what keeps the product below 2**59, which
-    moves them by no more than a row moves the counts themselves.
+    A query's is multiplier * count - size * answered; its negation's has rows - count for the
+    count, and what of the records, multiplier in all, does not answer yes. Counts are cut off at
+    what keeps the product below 2**59, which moves them by no more than a row moves the counts
+    themselves.
     """
     most = _LARGEST // max(multiplier, 1)
     scores = np.empty(2 * counts.size, np.int64)
@@ -277,10 +321,12 @@ def scores_of(counts: Integers, rows: int, answered: Integers, multiplier: int, 
 
 
 def counted(source: Any, domain: Domain, queries: Workload) -> tuple[Integers, int]:
-    """Of how many rows of a source each query is true, shape (queries,), and how many rows there are.
+    """Of how many rows of a source each query is true, shape (queries,), and how many rows there
+    are.
 
-    Rows are counted in pieces that fit into memory, whose counts add up; so are queries, each piece a copy that is
-    checked anew: each query is of one row true or false, whatever became of the arrays after they were checked.
+    Rows are counted in pieces that fit into memory, whose counts add up; so are queries, each piece
+    a copy that is checked anew: each query is of one row true or false, whatever became of the
+    arrays after they were checked.
     """
     counts, rows = np.zeros(len(queries), np.int64), 0
     for table in bit_tables(source, domain, queries.used):
@@ -296,13 +342,16 @@ def _piece(queries: Workload, domain: Domain, some: slice) -> Workload:
     attributes = np.array(queries.attributes[some])
     if isinstance(queries, Conjunctions):
         assert queries.negated is not None
-        return Conjunctions(domain, attributes, np.array(queries.values[some]), np.array(queries.negated[some]))
+        return Conjunctions(
+            domain, attributes, np.array(queries.values[some]), np.array(queries.negated[some])
+        )
     return Parities(domain, attributes)
 
 
 def bit_tables(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> Iterator[BitTable]:
-    """The bits of some attributes, all rows at once where they fit into memory: from a source that has them ready
-    (`bits`), else from its batches of codes. There is always one table, if only of no rows."""
+    """The bits of some attributes, all rows at once where they fit into memory: from a source that
+    has them ready (`bits`), else from its batches of codes. There is always one table, if only of
+    no rows."""
     ready = getattr(source, "bits", None)
     if callable(ready) and Lines.of(domain, used).count * ((source.rows + 63) // 64) <= MAX_WORDS:
         yield ready(domain, used)
@@ -311,8 +360,10 @@ def bit_tables(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> Iter
 
 
 def _copied(rounds: Rounds) -> Rounds:
-    """The same rounds, made anew and checked: what a subclass says of their cost is not asked. Whose events are whose
-    is told by the identity of the copy."""
+    """The same rounds, made anew and checked: what a subclass says of their cost is not asked.
+    Whose events are whose is told by the identity of the copy."""
     if not isinstance(rounds, Rounds):
         raise DomainError("rounds must be Rounds")
-    return Rounds(step=rounds.step, samples=rounds.samples, size=rounds.size, records=rounds.records)
+    return Rounds(
+        step=rounds.step, samples=rounds.samples, size=rounds.size, records=rounds.records
+    )

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .._numbers import Number, positive_integer
+from .._checks import positive_integer
+from .._numbers import Number
+from .._types import Integers
 from ..errors import DomainError
 from ..noise.selection import peel
 from ..privacy.event import Event
 from ..privacy.split import split_units
-from .gate import Integers
 from .item_counts import holders, read_baskets
 from .items import Items
 
@@ -34,11 +35,12 @@ class Sets(Items):
         count: int,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Sets of items that many rows hold whole: places of `count` candidates, chosen one after another.
+        """Sets of items that many rows hold whole: places of `count` candidates, chosen one after
+        another.
 
-        The exponential mechanism with the number of such rows as the score, peeling. Adding a row raises each score by
-        zero or one and lowers none, so that the changes of two scores are at most one apart. Each choice is charged an
-        equal part of what is spent.
+        The exponential mechanism with the number of such rows as the score, peeling. Adding a row
+        raises each score by zero or one and lowers none, so that the changes of two scores are at
+        most one apart. Each choice is charged an equal part of what is spent.
 
         Parameters
         ----------
@@ -55,13 +57,23 @@ class Sets(Items):
             raise DomainError(f"there are {len(sets)} candidates: {count} cannot be chosen")
         spread = self.budget.rows
         events = self._choices(
-            "select_sets", (names, tuple(sets), count), split_units(self._units(spend), count), spread
+            "select_sets",
+            (names, tuple(sets), count),
+            split_units(self._units(spend), count),
+            spread,
         )
         baskets = read_baskets(self._source, self.domain, names)
-        held = holders(baskets, [(item,) for item in sorted({item for group in sets for item in group})])
-        scores = np.array([np.logical_and.reduce([held[(item,)] for item in group]).sum() for group in sets], np.int64)
+        held = holders(
+            baskets, [(item,) for item in sorted({item for group in sets for item in group})]
+        )
+        scores = np.array(
+            [np.logical_and.reduce([held[(item,)] for item in group]).sum() for group in sets],
+            np.int64,
+        )
         mechanisms = [self.budget.selection(event.units, spread=spread) for event in events]
-        return tuple(self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy)).tolist())
+        return tuple(
+            self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy)).tolist()
+        )
 
     def basis_tables(
         self,
@@ -70,10 +82,11 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[list[Integers], float]:
-        """For each set of items how many rows hold which of them: noisy tables with an axis of two an item.
+        """For each set of items how many rows hold which of them: noisy tables with an axis of two
+        an item.
 
-        Adding a row changes one cell of each table by one. Its sensitivity is 1 in the L1 as in the L2 norm for each
-        table, and each is charged an equal part of what is spent; see `measure`.
+        Adding a row changes one cell of each table by one. Its sensitivity is 1 in the L1 as in the
+        L2 norm for each table, and each is charged an equal part of what is spent; see `measure`.
 
         Parameters
         ----------
@@ -90,24 +103,37 @@ class Sets(Items):
         names, items = self._universe(attributes)
         checked = [self._group(basis, items.sizes[0]) for basis in bases]
         if not checked or max(map(len, checked)) > _MAX_BASIS:
-            raise DomainError(f"there must be at least one basis, and at most {_MAX_BASIS} items in each")
+            raise DomainError(
+                f"there must be at least one basis, and at most {_MAX_BASIS} items in each"
+            )
         charge = self._units(spend) // len(checked)
         l1, l2_squared = self.budget.sensitivity()
         noise = self.budget.noise(charge, l1=l1, l2_squared=l2_squared)
         events = [
             Event(
-                method="basis_tables", about=(names, basis), units=charge, sampler=noise, l1=l1, l2_squared=l2_squared
+                method="basis_tables",
+                about=(names, basis),
+                units=charge,
+                sampler=noise,
+                l1=l1,
+                l2_squared=l2_squared,
             )
             for basis in checked
         ]
         baskets = read_baskets(self._source, self.domain, names)
-        held = holders(baskets, [(item,) for item in sorted({item for basis in checked for item in basis})])
+        held = holders(
+            baskets, [(item,) for item in sorted({item for basis in checked for item in basis})]
+        )
         true = []
         for basis in checked:
             place = np.zeros(baskets.sizes.size, np.int64)
             for item in basis:
                 place = 2 * place + held[(item,)]
-            true.append(np.bincount(place, minlength=1 << len(basis)).astype(np.int64).reshape((2,) * len(basis)))
+            true.append(
+                np.bincount(place, minlength=1 << len(basis))
+                .astype(np.int64)
+                .reshape((2,) * len(basis))
+            )
         return self._answer(events, true, lambda: self._add_noise(events, true)), noise.variance
 
     def pattern_counts(
@@ -119,8 +145,8 @@ class Sets(Items):
     ) -> tuple[Integers, float]:
         """How many rows fit each of some patterns, every row counted for the first that it fits.
 
-        Adding a row changes one count by one, since it counts once at most: the sensitivity is 1 in the L1 as in the L2
-        norm, however the patterns overlap.
+        Adding a row changes one count by one, since it counts once at most: the sensitivity is 1 in
+        the L1 as in the L2 norm, however the patterns overlap.
 
         Parameters
         ----------
@@ -136,14 +162,19 @@ class Sets(Items):
         """
         names, items = self._universe(attributes)
         checked = tuple(
-            tuple(tuple(self._group(group, items.sizes[0]) for group in groups) for groups in pattern)
+            tuple(
+                tuple(self._group(group, items.sizes[0]) for group in groups) for groups in pattern
+            )
             for pattern in patterns
         )
         if not 1 <= len(checked) <= _MAX_PATTERNS:
             raise DomainError(f"there must be 1 to {_MAX_PATTERNS} patterns")
         event = self._event("pattern_counts", (names, checked), self.budget.sensitivity(), spend)
         baskets = read_baskets(self._source, self.domain, names)
-        held = holders(baskets, sorted({group for pattern in checked for groups in pattern for group in groups}))
+        held = holders(
+            baskets,
+            sorted({group for pattern in checked for groups in pattern for group in groups}),
+        )
         free = np.ones(baskets.sizes.size, np.bool_)
         true = np.zeros(len(checked), np.int64)
         for place, (present, absent) in enumerate(checked):

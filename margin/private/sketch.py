@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from .._numbers import Number, positive_integer
+from .._checks import positive_integer
+from .._numbers import Number
+from .._types import Integers
 from ..errors import DomainError
 from ..privacy.event import Event
 from ..sparse.hashing import buckets
@@ -13,7 +14,6 @@ from .gate import Gate
 
 __all__ = ["Sketches"]
 
-Integers = npt.NDArray[np.int64]
 
 _MOST = 1 << 24
 
@@ -24,10 +24,12 @@ class Sketches(Gate):
     def sketch_counts(
         self, view: Iterable[str], *, rows: int, width: int, key: int, spend: Number | None = None
     ) -> Integers:
-        """A count sketch of a view of any size: in each row each cell is in one of `width` buckets, with a sign.
+        """A count sketch of a view of any size: in each row each cell is in one of `width` buckets,
+        with a sign.
 
-        Adding a row of the data adds one or minus one to a bucket in each row of the sketch: it changes `rows` counts
-        by one. Neighbours that differ in m rows differ by at most m `rows` in L1 and m**2 `rows` in squared L2.
+        Adding a row of the data adds one or minus one to a bucket in each row of the sketch: it
+        changes `rows` counts by one. Neighbours that differ in m rows differ by at most m `rows` in
+        L1 and m**2 `rows` in squared L2.
 
         Parameters
         ----------

@@ -1,4 +1,5 @@
-"""Queries: millions of conjunctions or parities as arrays, and the bit-packed tables that they are counted on."""
+"""Queries: millions of conjunctions or parities as arrays, and the bit-packed tables that they are
+counted on."""
 
 from .base import Queries
 from .bits import BitTable

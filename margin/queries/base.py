@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Integers
 from ..domain.domain import Domain
 from ..errors import DomainError
 from ..solvers import BestResponse
@@ -17,7 +18,6 @@ from .bits import BitTable
 
 __all__ = ["MAX_QUERIES", "Queries", "random_attributes"]
 
-Integers = NDArray[np.int64]
 
 MAX_QUERIES = 1 << 27
 """The most queries of one workload; 100 million take a few gigabytes."""
@@ -27,14 +27,16 @@ _FEW = 8
 
 @dataclass(frozen=True, eq=False)
 class Queries(ABC):
-    """A workload of queries, each true or false of a row; its answer is the share of the rows of which it is true.
+    """A workload of queries, each true or false of a row; its answer is the share of the rows of
+    which it is true.
 
     Attributes
     ----------
     domain
         The attributes of the table.
     attributes
-        The attributes that each query asks about, as positions in the domain: shape (queries, k), int32.
+        The attributes that each query asks about, as positions in the domain: shape (queries, k),
+        int32.
     """
 
     domain: Domain
@@ -63,7 +65,9 @@ class Queries(ABC):
     @cached_property
     def digest(self) -> str:
         """A text that stands for the queries."""
-        hashed = hashlib.sha256(f"{type(self).__name__} {self.attributes.shape} {len(self.domain)}".encode())
+        hashed = hashlib.sha256(
+            f"{type(self).__name__} {self.attributes.shape} {len(self.domain)}".encode()
+        )
         for array in self._arrays():
             hashed.update(np.ascontiguousarray(array).tobytes())
         return hashed.hexdigest()
@@ -73,8 +77,11 @@ class Queries(ABC):
         """Of how many rows of a table each query is true: shape (queries,)."""
 
     @abstractmethod
-    def best_response(self, places: Integers, weights: Integers, *, constant: int = 0) -> BestResponse:
-        """The integer programme: which record makes the weighted number of some of the queries that hold largest?"""
+    def best_response(
+        self, places: Integers, weights: Integers, *, constant: int = 0
+    ) -> BestResponse:
+        """The integer programme: which record makes the weighted number of some of the queries that
+        hold largest?"""
 
     @abstractmethod
     def _arrays(self) -> tuple[NDArray[Any], ...]:
@@ -92,15 +99,23 @@ class Queries(ABC):
         """DomainError unless there are some queries, about distinct attributes of the domain."""
         given = np.asarray(self.attributes)
         if given.ndim != 2 or given.dtype.kind not in "iu" or not given.shape[1]:
-            raise DomainError("attributes must be integers of shape (queries, k): positions in the domain")
+            raise DomainError(
+                "attributes must be integers of shape (queries, k): positions in the domain"
+            )
         if not len(given):
             raise DomainError("a workload needs at least one query")
         if len(given) > MAX_QUERIES:
-            raise DomainError(f"{len(given)} queries are too many: at most {MAX_QUERIES} can be held")
+            raise DomainError(
+                f"{len(given)} queries are too many: at most {MAX_QUERIES} can be held"
+            )
         if given.min() < 0 or given.max() >= len(self.domain):
-            raise DomainError(f"a query names an attribute that is not one of 0 ... {len(self.domain) - 1}")
+            raise DomainError(
+                f"a query names an attribute that is not one of 0 ... {len(self.domain) - 1}"
+            )
         if _has_repeats(given):
-            raise DomainError("a query names an attribute twice; the attributes of a query must be distinct")
+            raise DomainError(
+                "a query names an attribute twice; the attributes of a query must be distinct"
+            )
         object.__setattr__(self, "attributes", given.astype(np.int32))
 
 
@@ -108,15 +123,22 @@ def _has_repeats(rows: NDArray[Any]) -> bool:
     """Whether some row holds a number twice."""
     length = rows.shape[1]
     if length <= _FEW:  # quicker than sorting, for millions of rows
-        return any((rows[:, i] == rows[:, j]).any() for i, j in itertools.combinations(range(length), 2))
+        return any(
+            (rows[:, i] == rows[:, j]).any() for i, j in itertools.combinations(range(length), 2)
+        )
     ordered = np.sort(rows, axis=1)
     return bool((ordered[:, 1:] == ordered[:, :-1]).any())
 
 
-def random_attributes(among: Integers, k: int, count: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Independent uniform sets of k of some attributes, shape (count, k); Floyd's algorithm, all sets at once."""
+def random_attributes(
+    among: Integers, k: int, count: int, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Independent uniform sets of k of some attributes, shape (count, k); Floyd's algorithm, all
+    sets at once."""
     if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(among):
-        raise DomainError(f"k ({k}) must be an integer from 1 to the number of attributes ({len(among)})")
+        raise DomainError(
+            f"k ({k}) must be an integer from 1 to the number of attributes ({len(among)})"
+        )
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_QUERIES:
         raise DomainError(f"count ({count}) must be an integer from 1 to {MAX_QUERIES}")
     chosen = np.empty((count, k), np.int32)

@@ -1,4 +1,5 @@
-"""`BitTable`: a table with one bit a row and category, packed into words, on which queries are counted."""
+"""`BitTable`: a table with one bit a row and category, packed into words, on which queries are
+counted."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,32 +8,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Integers, Words
 from ..domain.domain import Domain
 from ..errors import DomainError
 
 __all__ = ["MAX_WORDS", "BitTable", "Lines", "Words", "pack_bits"]
 
-Integers = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 MAX_WORDS = 1 << 31
-"""The most words of a table that is held in memory: 16 GB. Rows beyond are counted in another piece."""
+"""The most words of a table that is held in memory: 16 GB. Rows beyond are counted in another
+piece."""
 
 _LINES = 4096  # that are unpacked together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BitTable:
-    """Rows as bits: line `start[a]` says of each row whether attribute a is one, if a has two categories; else line
-    `start[a] + v` says whether it is v.
+    """Rows as bits: line `start[a]` says of each row whether attribute a is one, if a has two
+    categories; else line `start[a] + v` says whether it is v.
 
     Attributes
     ----------
     domain
         The attributes.
     words
-        Bit r % 64, from the lowest, of word r // 64 is that of row r; bits beyond the rows are zero. Unsigned 64-bit
-        integers, shape (lines, words).
+        Bit r % 64, from the lowest, of word r // 64 is that of row r; bits beyond the rows are
+        zero. Unsigned 64-bit integers, shape (lines, words).
     start
         The first line of each attribute, -1 for one that was left out. Shape (attributes,).
     rows
@@ -46,10 +47,15 @@ class BitTable:
 
     @classmethod
     def pieces(
-        cls, domain: Domain, used: NDArray[np.bool_], batches: Iterable[Mapping[str, Any]], *, words: int = MAX_WORDS
+        cls,
+        domain: Domain,
+        used: NDArray[np.bool_],
+        batches: Iterable[Mapping[str, Any]],
+        *,
+        words: int = MAX_WORDS,
     ) -> "Iterator[BitTable]":
-        """The tables of some attributes of batches of codes: all rows in one where they fit, one of no rows if there
-        are none.
+        """The tables of some attributes of batches of codes: all rows in one where they fit, one of
+        no rows if there are none.
 
         Parameters
         ----------
@@ -69,7 +75,9 @@ class BitTable:
         """
         lines = Lines.of(domain, used)
         if lines.count > words:
-            raise DomainError(f"{lines.count} lines of bits take more than 16 GB: ask about fewer attributes")
+            raise DomainError(
+                f"{lines.count} lines of bits take more than 16 GB: ask about fewer attributes"
+            )
         most = words // lines.count  # words of a line
         names = [domain.attributes[axis] for axis in np.flatnonzero(used)]
         parts: list[Words] = []
@@ -84,7 +92,9 @@ class BitTable:
         yield lines.joined(parts, rows)
 
     @classmethod
-    def of_codes(cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None) -> "BitTable":
+    def of_codes(
+        cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None
+    ) -> "BitTable":
         """The table of an array of codes, shape (rows, attributes)."""
         return Lines.of(domain, used).table(codes)
 
@@ -99,18 +109,23 @@ class BitTable:
         """
         lines = Lines.of(domain)
         if rows < 1 or words.dtype != np.uint64 or words.shape != (lines.count, (rows + 63) // 64):
-            raise DomainError(f"the bits of {rows} rows have shape {(lines.count, (rows + 63) // 64)}, unsigned 64-bit")
+            raise DomainError(
+                f"the bits of {rows} rows have shape {(lines.count, (rows + 63) // 64)}, unsigned 64-bit"
+            )
         if rows % 64 and (words[:, -1] >> np.uint64(rows % 64)).any():
             raise DomainError("there are bits beyond the last row")
         return cls(domain=domain, words=words, start=lines.start, rows=rows)
 
     def lines(self, attributes: NDArray[Any], values: NDArray[Any]) -> Integers:
-        """The line of each literal "attribute has value": arrays of one shape. DomainError for other attributes."""
+        """The line of each literal "attribute has value": arrays of one shape. DomainError for
+        other attributes."""
         first = self.start[attributes]
         if first.size and first.min() < 0:
             raise DomainError("the table of bits lacks an attribute of the queries")
         sizes = np.asarray(self.domain.sizes)
-        lines: Integers = first if (sizes == 2).all() else np.where(sizes[attributes] == 2, first, first + values)
+        lines: Integers = (
+            first if (sizes == 2).all() else np.where(sizes[attributes] == 2, first, first + values)
+        )
         return lines
 
 
@@ -145,7 +160,8 @@ class Lines:
         return cls(domain=domain, sizes=sizes, start=start, count=int(ends[-1]))
 
     def packed(self, columns: Sequence[NDArray[Any]]) -> Words:
-        """The bits of some rows, given by a column of codes for each attribute that is kept: shape (lines, words)."""
+        """The bits of some rows, given by a column of codes for each attribute that is kept: shape
+        (lines, words)."""
         part = np.empty((self.count, (len(columns[0]) + 63) // 64), np.uint64)
         for axis, column in zip(np.flatnonzero(self.start >= 0).tolist(), columns, strict=True):
             first, size = self.start[axis], int(self.sizes[axis])
@@ -182,8 +198,11 @@ def pack_bits(flags: NDArray[np.bool_]) -> Words:
     return packed.view("<u8").astype(np.uint64, copy=False)
 
 
-def _in_words(batches: Iterable[Mapping[str, Any]], names: Sequence[str], most: int) -> Iterator[list[NDArray[Any]]]:
-    """The columns of batches, cut so that each piece but the last has a multiple of 64 rows, and none above `most`."""
+def _in_words(
+    batches: Iterable[Mapping[str, Any]], names: Sequence[str], most: int
+) -> Iterator[list[NDArray[Any]]]:
+    """The columns of batches, cut so that each piece but the last has a multiple of 64 rows, and
+    none above `most`."""
     left: list[NDArray[Any]] = []
     for batch in batches:
         columns = [np.asarray(batch[name]) for name in names]

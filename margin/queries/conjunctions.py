@@ -1,4 +1,5 @@
-"""`Conjunctions`: "this attribute has that value, and ...", perhaps negated, over attributes with any categories."""
+"""`Conjunctions`: "this attribute has that value, and ...", perhaps negated, over attributes with
+any categories."""
 
 import itertools
 from collections.abc import Iterable
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Integers
 from ..domain.domain import Domain
 from ..errors import DomainError
 from ..solvers import BestResponse
-from .base import MAX_QUERIES, Integers, Queries, random_attributes
+from .base import MAX_QUERIES, Queries, random_attributes
 from .bits import BitTable
 from .counting import count_conjunctions
 
@@ -21,7 +23,8 @@ __all__ = ["Conjunctions"]
 
 @dataclass(frozen=True, eq=False)
 class Conjunctions(Queries):
-    """Conjunctions of k literals over distinct attributes: each says that an attribute has a value, or has it not.
+    """Conjunctions of k literals over distinct attributes: each says that an attribute has a value,
+    or has it not.
 
     Parameters
     ----------
@@ -37,7 +40,8 @@ class Conjunctions(Queries):
     Raises
     ------
     DomainError
-        When there is no query, or an attribute or value does not exist, or a query names an attribute twice.
+        When there is no query, or an attribute or value does not exist, or a query names an
+        attribute twice.
 
     Examples
     --------
@@ -56,8 +60,15 @@ class Conjunctions(Queries):
         shape = self.attributes.shape
         values = np.asarray(self.values)
         flags = np.zeros(shape, np.bool_) if self.negated is None else np.asarray(self.negated)
-        if values.shape != shape or flags.shape != shape or values.dtype.kind not in "iu" or flags.dtype.kind != "b":
-            raise DomainError(f"values must be integers, negated truth values, of the shape of attributes, {shape}")
+        if (
+            values.shape != shape
+            or flags.shape != shape
+            or values.dtype.kind not in "iu"
+            or flags.dtype.kind != "b"
+        ):
+            raise DomainError(
+                f"values must be integers, negated truth values, of the shape of attributes, {shape}"
+            )
         sizes = self.sizes
         if values.min() < 0 or (values >= sizes[self.attributes]).any():
             raise DomainError("a query names a value that its attribute does not have")
@@ -91,21 +102,32 @@ class Conjunctions(Queries):
 
     @classmethod
     def cells(cls, domain: Domain, views: Iterable[Iterable[str]]) -> "Conjunctions":
-        """Every cell of some views of equally many attributes, one view after another, the last attribute fastest."""
+        """Every cell of some views of equally many attributes, one view after another, the last
+        attribute fastest."""
         checked = [domain.view(view) for view in views]
         if not checked or len({len(view) for view in checked}) > 1:
             raise DomainError("cells need one or more views, all of equally many attributes")
         if sum(map(domain.cells, checked)) > MAX_QUERIES:
-            raise DomainError(f"the views have more than {MAX_QUERIES} cells: ask for fewer or smaller ones")
-        attributes = np.concatenate([np.tile(domain.axes(view), (domain.cells(view), 1)) for view in checked])
-        values = [np.array(list(itertools.product(*map(range, domain.shape(view))))) for view in checked]
+            raise DomainError(
+                f"the views have more than {MAX_QUERIES} cells: ask for fewer or smaller ones"
+            )
+        attributes = np.concatenate(
+            [np.tile(domain.axes(view), (domain.cells(view), 1)) for view in checked]
+        )
+        values = [
+            np.array(list(itertools.product(*map(range, domain.shape(view))))) for view in checked
+        ]
         return cls(domain, attributes, np.concatenate(values))
 
     def counts(self, table: BitTable) -> Integers:
         """See `Queries.counts`."""
-        return count_conjunctions(table, self._lines(table, self.values), self._flipped, self._negative)
+        return count_conjunctions(
+            table, self._lines(table, self.values), self._flipped, self._negative
+        )
 
-    def best_response(self, places: Integers, weights: Integers, *, constant: int = 0) -> BestResponse:
+    def best_response(
+        self, places: Integers, weights: Integers, *, constant: int = 0
+    ) -> BestResponse:
         """See `Queries.best_response`; Section 5.2 of Gaboardi et al. 2014."""
         assert self.negated is not None
         return BestResponse.conjunctions(

@@ -1,17 +1,16 @@
-"""How many rows of a `BitTable` meet each of many conjunctions or parities: blocks of words that stay in the cache."""
+"""How many rows of a `BitTable` meet each of many conjunctions or parities: blocks of words that
+stay in the cache."""
 
 import importlib.util
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .bits import BitTable, Words
+from .._types import Flags, Integers, Words
+from .bits import BitTable
 
 __all__ = ["count_conjunctions", "count_even"]
 
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _CACHE_WORDS = 1 << 17
 """About how many words are worked on at a time: one megabyte."""
@@ -22,7 +21,9 @@ _AT_ONCE = 1 << 22  # words that plain numpy takes into memory together
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-def count_conjunctions(table: BitTable, lines: Integers, flipped: Flags, negative: Integers) -> Integers:
+def count_conjunctions(
+    table: BitTable, lines: Integers, flipped: Flags, negative: Integers
+) -> Integers:
     """For each query, in how many rows all its literals hold.
 
     Parameters
@@ -30,7 +31,8 @@ def count_conjunctions(table: BitTable, lines: Integers, flipped: Flags, negativ
     table
         The rows.
     lines, flipped
-        The line of each literal, and whether it says that the bit is zero. Shape (queries, literals).
+        The line of each literal, and whether it says that the bit is zero. Shape (queries,
+        literals).
     negative
         The places of the queries all of whose literals are flipped.
 
@@ -40,7 +42,9 @@ def count_conjunctions(table: BitTable, lines: Integers, flipped: Flags, negativ
         Shape (queries,).
     """
     counts = _count(table.words, lines, flipped, parity=False)
-    if beyond := table.words.shape[1] * 64 - table.rows:  # zero bits, in which a query of flipped literals only holds
+    if (
+        beyond := table.words.shape[1] * 64 - table.rows
+    ):  # zero bits, in which a query of flipped literals only holds
         counts[negative] -= beyond
     return counts
 
@@ -60,7 +64,11 @@ def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> In
     from . import loops as kernels  # numba takes a second to import
 
     inside = min(words.shape[0], lines.size)
-    block = words.shape[1] if inside * _BLOCK > 16 * _CACHE_WORDS else max(_BLOCK, _CACHE_WORDS // inside)
+    block = (
+        words.shape[1]
+        if inside * _BLOCK > 16 * _CACHE_WORDS
+        else max(_BLOCK, _CACHE_WORDS // inside)
+    )
     arguments = (np.ascontiguousarray(words), lines, flipped, min(block, words.shape[1]), counts)
     if not parity and lines.shape[1] == 3:
         kernels.count_threes(*arguments)
@@ -69,7 +77,9 @@ def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> In
     return counts
 
 
-def _count_plainly(words: Words, lines: Integers, flipped: Flags, parity: bool, counts: Integers) -> None:
+def _count_plainly(
+    words: Words, lines: Integers, flipped: Flags, parity: bool, counts: Integers
+) -> None:
     """The same integers, with numpy only."""
     masks = np.where(flipped, _ALL, np.uint64(0))
     fold = np.bitwise_xor if parity else np.bitwise_and

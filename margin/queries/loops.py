@@ -7,13 +7,11 @@ import numba
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from numpy.typing import NDArray
+
+from .._types import Flags, Integers, Words
 
 __all__ = ["count", "count_threes"]
 
-Words = NDArray[np.uint64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -23,7 +21,8 @@ def _compiled(function: _Function) -> _Function:
 
 
 def _count_ones(typing_context: Any, word: Any) -> Any:
-    """The number of ones in a word: one instruction, which numpy's `bitwise_count` is not once compiled."""
+    """The number of ones in a word: one instruction, which numpy's `bitwise_count` is not once
+    compiled."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -48,7 +47,9 @@ def _three(a: Words, b: Words, c: Words, p: np.uint64, q: np.uint64, r: np.uint6
 
 
 @_compiled
-def count_threes(words: Words, lines: Integers, flipped: Flags, block: int, counts: Integers) -> None:
+def count_threes(
+    words: Words, lines: Integers, flipped: Flags, block: int, counts: Integers
+) -> None:
     """Add to `counts` in how many rows three literals hold."""
     if words.shape[1] == 1:  # a few records
         for query in range(lines.shape[0]):
@@ -93,7 +94,9 @@ def _sum(line: Words) -> Any:
 
 
 @_compiled
-def count(words: Words, lines: Integers, flipped: Flags, block: int, counts: Integers, parity: bool) -> None:
+def count(
+    words: Words, lines: Integers, flipped: Flags, block: int, counts: Integers, parity: bool
+) -> None:
     """Add to `counts` in how many rows all literals hold, or else an odd number of them."""
     room = np.empty(block, np.uint64)
     for low in range(0, words.shape[1], block):

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Integers
 from ..domain.domain import Domain
 from ..errors import DomainError
 from ..solvers import BestResponse
-from .base import Integers, Queries, random_attributes
+from .base import Queries, random_attributes
 from .bits import BitTable
 from .counting import count_even
 
@@ -18,9 +19,11 @@ __all__ = ["Parities"]
 
 @dataclass(frozen=True, eq=False)
 class Parities(Queries):
-    """Parities of k attributes of two categories each: true of a row when an even number of them have code 1.
+    """Parities of k attributes of two categories each: true of a row when an even number of them
+    have code 1.
 
-    Definition A.1 of Gaboardi et al. 2014 answers +1 for even and -1 for odd; that answer is 2 a - 1 for ours, a share.
+    Definition A.1 of Gaboardi et al. 2014 answers +1 for even and -1 for odd; that answer is 2 a -
+    1 for ours, a share.
 
     Parameters
     ----------
@@ -32,7 +35,8 @@ class Parities(Queries):
     Raises
     ------
     DomainError
-        When there is no query, or an attribute does not exist, stands twice in a query, or has not two categories.
+        When there is no query, or an attribute does not exist, stands twice in a query, or has not
+        two categories.
     """
 
     def __post_init__(self) -> None:
@@ -50,9 +54,13 @@ class Parities(Queries):
         """See `Queries.counts`."""
         return count_even(table, self._lines(table, np.zeros(self.attributes.shape, np.int64)))
 
-    def best_response(self, places: Integers, weights: Integers, *, constant: int = 0) -> BestResponse:
+    def best_response(
+        self, places: Integers, weights: Integers, *, constant: int = 0
+    ) -> BestResponse:
         """See `Queries.best_response`; appendix A of Gaboardi et al. 2014."""
-        return BestResponse.parities(self.sizes, self.attributes[places], weights, constant=constant)
+        return BestResponse.parities(
+            self.sizes, self.attributes[places], weights, constant=constant
+        )
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return (self.attributes,)

@@ -7,11 +7,14 @@ __all__ = ["sequency_order", "transform"]
 
 
 def transform(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """All sums of 2**k values with the signs of a Walsh function, in the order of Hadamard; twice gives 2**k times."""
+    """All sums of 2**k values with the signs of a Walsh function, in the order of Hadamard; twice
+    gives 2**k times."""
     step = 1
     while step < values.size:
         pairs = values.reshape(-1, 2, step)
-        values = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        values = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(
+            -1
+        )
         step *= 2
     return values  # type: ignore[return-value]
 

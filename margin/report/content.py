@@ -1,4 +1,5 @@
-"""What a page holds: the facts of a synopsis, and tables from which it answers without asking anyone."""
+"""What a page holds: the facts of a synopsis, and tables from which it answers without asking
+anyone."""
 
 import base64
 import itertools
@@ -7,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Floats
 from ..domain.domain import Domain, View
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..plots.results import answered, noise_errors
 from ..privacy.budget import PureDP
 from ..synopses import ViewSynopsis
@@ -78,8 +80,8 @@ def _packed(values: Floats) -> str:
 
 
 def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
-    """Consistent tables: their counts, the precision of their components, the cells that must be zero, and, where they
-    were measured themselves, their shares of the budget."""
+    """Consistent tables: their counts, the precision of their components, the cells that must be
+    zero, and, where they were measured themselves, their shares of the budget."""
     if not isinstance(synopsis, ViewSynopsis):
         return []
     tables = synopsis.tables
@@ -94,14 +96,17 @@ def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
             "share": float(share) if measured else None,
             "precision": _packed(tables.component_precision(axes)),
             "empty": np.flatnonzero(none).tolist(),
-            "counts": _packed(value) if small or value.size <= _VIEW_CELLS // len(tables.values) else None,
+            "counts": _packed(value)
+            if small or value.size <= _VIEW_CELLS // len(tables.values)
+            else None,
         }
         for axes, value, none, share in zip(tables.views, tables.values, empty, shares, strict=True)
     ]
 
 
 def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
-    """Answers that the page's views do not give: first the smallest sets, of the attributes that stand first."""
+    """Answers that the page's views do not give: first the smallest sets, of the attributes that
+    stand first."""
     domain = synopsis.domain
     chosen: list[View] = []
     room = _ANSWER_CELLS
@@ -121,7 +126,8 @@ def _candidates(domain: Domain) -> Iterator[View]:
     names = domain.attributes
     for size in range(1, min(4, len(names)) + 1):
         places = itertools.combinations(range(len(names)), size)
-        # In the order of the last attribute: all sets among the first few come before any of the others.
+        # In the order of the last attribute: all sets among the first few come before any of the
+        # others.
         for last in sorted(itertools.islice(places, 200_000), key=lambda some: some[::-1]):
             yield tuple(names[place] for place in last)
 
@@ -129,4 +135,8 @@ def _candidates(domain: Domain) -> Iterator[View]:
 def _errors(synopsis: Synopsis) -> list[dict[str, float]]:
     """The mean noise part of the error, by the number of attributes."""
     known = {size: noise_errors(synopsis, size) for size in range(1, _MOST_ASKED + 1)}
-    return [{"size": float(size), "error": float(np.mean(errors))} for size, errors in known.items() if errors]
+    return [
+        {"size": float(size), "error": float(np.mean(errors))}
+        for size, errors in known.items()
+        if errors
+    ]

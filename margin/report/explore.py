@@ -29,12 +29,14 @@ _TURN_SECONDS = 60.0
 """How long a request waits for those before it to be answered."""
 
 
-def explore(synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None = None) -> ThreadingHTTPServer:
+def explore(
+    synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None = None
+) -> ThreadingHTTPServer:
     """A server of a synopsis's page on the loopback address; call its `serve_forever`.
 
-    It answers requests for its own host names only, so that no other site can read it through a browser. A connection
-    that says nothing for 10 s, or does not finish its request in 20 s, is closed; a request that waits for others for
-    60 s is told to come again.
+    It answers requests for its own host names only, so that no other site can read it through a
+    browser. A connection that says nothing for 10 s, or does not finish its request in 20 s, is
+    closed; a request that waits for others for 60 s is told to come again.
 
     Parameters
     ----------
@@ -50,7 +52,8 @@ def explore(synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release, the port is not free, or `idle` is not positive.
+        When the synopsis is not the result of a release, the port is not free, or `idle` is not
+        positive.
     """
     if synopsis.provenance is None:
         raise FileError("only what `release` or `simulate` returned can be explored")
@@ -62,7 +65,9 @@ def explore(synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None
     def answer(query: str) -> tuple[int, bytes]:
         names = parse_qs(query).get("attribute", [])
         if not lock.acquire(timeout=_TURN_SECONDS):
-            return 503, json.dumps({"error": "the server is busy with other questions: ask again later"}).encode()
+            return 503, json.dumps(
+                {"error": "the server is busy with other questions: ask again later"}
+            ).encode()
         try:
             marginal = synopsis.marginal(names)
         except MarginError as error:
@@ -74,13 +79,17 @@ def explore(synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None
     try:
         return _Server(("127.0.0.1", port), _handler(text, answer), idle)
     except OSError as error:
-        raise FileError(f"port {port} cannot be used: {error.strerror or type(error).__name__}") from None
+        raise FileError(
+            f"port {port} cannot be used: {error.strerror or type(error).__name__}"
+        ) from None
 
 
 class _Server(ThreadingHTTPServer):
     """A server that ends by itself when nobody has asked for so many seconds."""
 
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], idle: float | None) -> None:
+    def __init__(
+        self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], idle: float | None
+    ) -> None:
         super().__init__(address, handler)
         self._idle = idle
         self._last = time.monotonic()
@@ -103,7 +112,9 @@ def _close(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _handler(text: bytes, answer: Callable[[str], tuple[int, bytes]]) -> type[BaseHTTPRequestHandler]:
+def _handler(
+    text: bytes, answer: Callable[[str], tuple[int, bytes]]
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = _SOCKET_SECONDS
 

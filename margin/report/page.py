@@ -15,7 +15,9 @@ from .content import content
 __all__ = ["page", "write_report"]
 
 
-def write_report(synopsis: Synopsis, path: str | os.PathLike[str], *, title: str | None = None) -> None:
+def write_report(
+    synopsis: Synopsis, path: str | os.PathLike[str], *, title: str | None = None
+) -> None:
     """Write a synopsis as one HTML page, to be handed to anyone: it loads nothing from anywhere.
 
     Parameters
@@ -30,7 +32,8 @@ def write_report(synopsis: Synopsis, path: str | os.PathLike[str], *, title: str
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release or simulation, or the file cannot be written.
+        When the synopsis is not the result of a release or simulation, or the file cannot be
+        written.
     """
     if synopsis.provenance is None:
         raise FileError("only what `release` or `simulate` returned can be reported on")
@@ -43,7 +46,9 @@ def write_report(synopsis: Synopsis, path: str | os.PathLike[str], *, title: str
 def page(holds: dict[str, Any]) -> str:
     """The page of some content."""
     # No "<" may stand in the data: a category could otherwise end the script.
-    data = json.dumps(holds, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = json.dumps(holds, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
+        "<", "\\u003c"
+    )
     parts = {
         "TITLE": html.escape(holds["title"]),
         "STYLE": _asset("page.css"),
@@ -53,7 +58,9 @@ def page(holds: dict[str, Any]) -> str:
         "LICENSES": html.escape(_asset("LICENSES.txt")),
     }
     pieces = _asset("page.html").split("@@")
-    return "".join(parts.get(piece, piece) if place % 2 else piece for place, piece in enumerate(pieces))
+    return "".join(
+        parts.get(piece, piece) if place % 2 else piece for place, piece in enumerate(pieces)
+    )
 
 
 def _asset(name: str) -> str:

@@ -1,8 +1,10 @@
-"""Ordered categories as cells, as a tree of sums, or as differences of halves: what a count of a sparse summary is of.
+"""Ordered categories as cells, as a tree of sums, or as differences of halves: what a count of a
+sparse summary is of.
 
-A *node* of an axis stands for an interval of codes. A row whose code is x adds its share to one node a level: to its
-own cell (`Leaves`); to every interval of 2**l codes that holds it (`Tree`); or, with the sign of the half that it is
-in, to each such interval, and to the sum of all (`Halves`, the Haar transform in integers).
+A *node* of an axis stands for an interval of codes. A row whose code is x adds its share to one
+node a level: to its own cell (`Leaves`); to every interval of 2**l codes that holds it (`Tree`);
+or, with the sign of the half that it is in, to each such interval, and to the sum of all (`Halves`,
+the Haar transform in integers).
 """
 
 import math
@@ -14,14 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Axis", "Halves", "Leaves", "Level", "Pick", "Tree", "nested", "parents"]
+from .._types import Floats, Integers
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+__all__ = ["Axis", "Halves", "Leaves", "Level", "Pick", "Tree", "nested", "parents"]
 
 
 class Level(NamedTuple):
-    """The nodes offset ... offset + width - 1 of an axis: intervals of 2**shift codes; `signed` by halves."""
+    """The nodes offset ... offset + width - 1 of an axis: intervals of 2**shift codes; `signed` by
+    halves."""
 
     shift: int
     offset: int
@@ -46,7 +48,10 @@ class Pick:
         """These codes, of which there is at least one."""
         distinct = np.unique(codes)
         breaks = np.flatnonzero(np.diff(distinct) > 1)
-        first, last = np.concatenate([[0], breaks + 1]), np.concatenate([breaks, [distinct.size - 1]])
+        first, last = (
+            np.concatenate([[0], breaks + 1]),
+            np.concatenate([breaks, [distinct.size - 1]]),
+        )
         return cls(distinct[first], distinct[last] + 1)
 
     @property
@@ -60,7 +65,8 @@ class Pick:
         return counted
 
     def widened(self, size: int, to: int) -> "Pick":
-        """The same, where an interval that ends at `size` goes on up to `to`; there is nothing beyond the last code."""
+        """The same, where an interval that ends at `size` goes on up to `to`; there is nothing
+        beyond the last code."""
         return Pick(self.starts, np.where(self.ends == size, to, self.ends))
 
     def _up_to(self, code: Integers) -> Integers:
@@ -96,7 +102,8 @@ class Axis:
         raise NotImplementedError
 
     def noise(self, pick: Pick) -> float:
-        """The sum of the squares of `shares` over all nodes: what independent noise of variance one comes to."""
+        """The sum of the squares of `shares` over all nodes: what independent noise of variance one
+        comes to."""
         raise NotImplementedError
 
     def _counts(self, level: int) -> int:
@@ -173,14 +180,18 @@ class Tree(Axis):
         level, place = self._located(nodes)
         above = np.minimum(level + 1, self.height)
         offsets = np.array([each.offset for each in self.levels])
-        return np.asarray(np.where(level < self.height, offsets[above] + (place >> 1), nodes), np.int64)
+        return np.asarray(
+            np.where(level < self.height, offsets[above] + (place >> 1), nodes), np.int64
+        )
 
 
 @dataclass(frozen=True)
 class Halves(Axis):
-    """The sum of all, node 0; and for l >= 1 of each interval of 2**l codes its first half less its second.
+    """The sum of all, node 0; and for l >= 1 of each interval of 2**l codes its first half less its
+    second.
 
-    With T the sum of all and c_l the differences around it, the count of a code is T / 2**h + sum of +-c_l / 2**l.
+    With T the sum of all and c_l the differences around it, the count of a code is T / 2**h + sum
+    of +-c_l / 2**l.
     """
 
     @cached_property
@@ -206,18 +217,22 @@ class Halves(Axis):
         touched += [level.offset + np.unique(edges >> level.shift) for level in self.levels[1:]]
         nodes = np.concatenate(touched)
         inside = np.concatenate(
-            [[True]] + [n - v.offset < v.width for n, v in zip(touched[1:], self.levels[1:], strict=True)]
+            [[True]]
+            + [n - v.offset < v.width for n, v in zip(touched[1:], self.levels[1:], strict=True)]
         )
         return float((self.shares(pick, nodes[inside]) ** 2).sum())
 
 
 def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
-    """Which of some nodes, each once, have all their ancestors among them: array (nodes,) for codes (nodes, axes).
+    """Which of some nodes, each once, have all their ancestors among them: array (nodes,) for codes
+    (nodes, axes).
 
     An ancestor is above the node along one tree or more, and is it along all other axes.
     """
     keep = np.ones(len(codes), np.bool_)
-    above = [parents(axes, place, codes) for place, axis in enumerate(axes) if isinstance(axis, Tree)]
+    above = [
+        parents(axes, place, codes) for place, axis in enumerate(axes) if isinstance(axis, Tree)
+    ]
     while True:
         still = keep.copy()
         for places in above:
@@ -228,8 +243,8 @@ def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
 
 
 def parents(axes: Sequence[Axis], along: int, codes: Integers) -> Integers:
-    """Where the node above each of some nodes, along one tree, is among them, -1 where it is not: array (nodes,). A
-    root is above itself."""
+    """Where the node above each of some nodes, along one tree, is among them, -1 where it is not:
+    array (nodes,). A root is above itself."""
     tree = axes[along]
     assert isinstance(tree, Tree)
     wanted = codes.copy()
@@ -249,4 +264,6 @@ def _places(axes: Sequence[Axis], codes: Integers, wanted: Integers) -> Integers
     order = np.argsort(mine)
     found = np.minimum(np.searchsorted(mine, theirs, sorter=order), max(len(mine) - 1, 0))
     places = order[found] if len(mine) else found
-    return np.asarray(np.where(mine[places] == theirs, places, -1), np.int64) if len(mine) else places
+    return (
+        np.asarray(np.where(mine[places] == theirs, places, -1), np.int64) if len(mine) else places
+    )

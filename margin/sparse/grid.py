@@ -1,4 +1,5 @@
-"""The cells of a table of any size, as one or more 64-bit words each: packed, counted, spread over trees, ordered.
+"""The cells of a table of any size, as one or more 64-bit words each: packed, counted, spread over
+trees, ordered.
 
 Nothing here is random: a cluster's tasks use it.
 """
@@ -10,29 +11,33 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Integers
 from ..errors import DomainError
 from .axes import Axis, Halves, Leaves, Level, Tree
 
 __all__ = ["Grid", "among", "counted", "distinct", "in_order", "merged", "ordered", "without"]
 
-Integers = npt.NDArray[np.int64]
 
 _WORD = 1 << 62
 _BLOCK = 1 << 14
 
 
 class Grid:
-    """The nodes of some axes together: as many as the product of theirs. Each is a row of words below 2**62.
+    """The nodes of some axes together: as many as the product of theirs. Each is a row of words
+    below 2**62.
 
-    A word is the place in the table of some successive axes, the last of which varies fastest; so words in order are
-    nodes in order.
+    A word is the place in the table of some successive axes, the last of which varies fastest; so
+    words in order are nodes in order.
     """
 
     def __init__(self, axes: Sequence[Axis]) -> None:
         given = tuple(axes)
         if any(type(axis) not in (Leaves, Tree, Halves) for axis in given):
-            raise DomainError("axes must be Leaves, Tree or Halves: a row is in one node of each of their levels")
-        # Made anew: what a row touches is what these classes say, whatever was done to the objects that were given.
+            raise DomainError(
+                "axes must be Leaves, Tree or Halves: a row is in one node of each of their levels"
+            )
+        # Made anew: what a row touches is what these classes say, whatever was done to the objects
+        # that were given.
         self.axes = axes = tuple(type(axis)(operator.index(axis.size)) for axis in given)
         self.cells = math.prod(axis.nodes for axis in axes)
         self.touched = math.prod(len(axis.levels) for axis in axes)
@@ -69,7 +74,8 @@ class Grid:
         return codes.T
 
     def spread(self, codes: Integers, counts: Integers) -> tuple[Integers, Integers]:
-        """The non-zero nodes, in order, and what is in them, of cells (cells, axes) with counts (cells,)."""
+        """The non-zero nodes, in order, and what is in them, of cells (cells, axes) with counts
+        (cells,)."""
         parts = []
         for levels in _combinations([axis.levels for axis in self.axes]):
             values, columns = counts, []
@@ -96,8 +102,9 @@ def _combinations(levels: Sequence[Sequence[Level]]) -> Iterator[tuple[Level, ..
 def ordered(words: Integers) -> Integers:
     """The places of rows of words in ascending order, equal ones as they stood: array (rows,).
 
-    The first digits of the first word and the place are sorted as one number; only where digits are equal the whole
-    rows are looked at. Rows in a few runs that are in order already take little time.
+    The first digits of the first word and the place are sorted as one number; only where digits are
+    equal the whole rows are looked at. Rows in a few runs that are in order already take little
+    time.
     """
     if not len(words):
         return np.empty(0, np.int64)
@@ -152,7 +159,9 @@ def among(words: Integers, others: Integers) -> npt.NDArray[np.bool_]:
         return np.zeros(len(words), np.bool_)
     first, wanted = np.ascontiguousarray(others[:, 0]), np.ascontiguousarray(words[:, 0])
     found: npt.NDArray[np.bool_] = first.take(np.searchsorted(first, wanted), mode="clip") == wanted
-    if words.shape[1] > 1 and found.any():  # a few, unless the first words of many cells are the same
+    if (
+        words.shape[1] > 1 and found.any()
+    ):  # a few, unless the first words of many cells are the same
         alike = others[np.isin(others[:, 0], words[found, 0])]
         together = np.concatenate([alike, words[found]])
         order = ordered(together)
@@ -171,7 +180,8 @@ def counted(words: Integers) -> tuple[Integers, Integers]:
 
 
 def merged(words: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """The rows of words, in order and each once, and the sums of their values where these are not zero."""
+    """The rows of words, in order and each once, and the sums of their values where these are not
+    zero."""
     order = ordered(words)
     words, values = words.take(order, axis=0), values[order]
     first = np.flatnonzero(~rows_equal(words))

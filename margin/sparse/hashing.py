@@ -6,18 +6,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._types import Integers
+
 __all__ = ["buckets"]
 
-Integers = npt.NDArray[np.int64]
 
 _PRIME = (1 << 31) - 1  # above every code, and its square fits into 64 bits
 
 
-def buckets(columns: Sequence[npt.NDArray[Any]], width: int, row: int, key: int) -> tuple[Integers, Integers]:
-    """The bucket and the sign of cells in one row of a sketch: arrays (cells,) for a column an attribute.
+def buckets(
+    columns: Sequence[npt.NDArray[Any]], width: int, row: int, key: int
+) -> tuple[Integers, Integers]:
+    """The bucket and the sign of cells in one row of a sketch: arrays (cells,) for a column an
+    attribute.
 
-    h = (b + sum of a_i x_i) mod p mod width, the a_i and b drawn from the key: pairwise independent but for the last
-    step, which favours a bucket by width / p at most (Carter and Wegman 1979). The sign has a hash of its own.
+    h = (b + sum of a_i x_i) mod p mod width, the a_i and b drawn from the key: pairwise independent
+    but for the last step, which favours a bucket by width / p at most (Carter and Wegman 1979). The
+    sign has a hash of its own.
     """
     draw = np.random.Generator(np.random.Philox(key=[key, row]))
     factors = draw.integers(1, _PRIME, (2, len(columns) + 1))

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats, Integers
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -19,8 +20,6 @@ from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["CellSynopsis", "Estimate"]
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Predicate = Callable[[Mapping[str, Integers]], Any] | Mapping[str, Iterable[Any]]
 
 _MAX_CELLS = 1 << 24
@@ -33,11 +32,11 @@ class Estimate(float):
     Attributes
     ----------
     standard_error
-        The deviation that noise and sampling cause. After a filter it is that of what passed; what the filter dropped
-        is a bias, which is not in it. NaN when it is not known.
+        The deviation that noise and sampling cause. After a filter it is that of what passed; what
+        the filter dropped is a bias, which is not in it. NaN when it is not known.
     raw
-        The sum of the noisy counts themselves. It is biased after sampling, since small counts are missing, but nearer
-        to the truth where few cells matter.
+        The sum of the noisy counts themselves. It is biased after sampling, since small counts are
+        missing, but nearer to the truth where few cells matter.
     """
 
     standard_error: float
@@ -53,12 +52,13 @@ class Estimate(float):
 class CellSynopsis(Synopsis):
     """Some cells of a noisy table, with weights; the others are taken for zero.
 
-    The weight of a noisy count v is sign(v) max(|v|, tau). As it was sampled with probability min(1, |v| / tau), sums
-    of weights are unbiased for the sums of all noisy counts that are at least theta in size, hence for sums of true
-    counts when theta is one (Horvitz and Thompson; Duffield, Lund and Thorup 2007 for priority samples).
+    The weight of a noisy count v is sign(v) max(|v|, tau). As it was sampled with probability
+    min(1, |v| / tau), sums of weights are unbiased for the sums of all noisy counts that are at
+    least theta in size, hence for sums of true counts when theta is one (Horvitz and Thompson;
+    Duffield, Lund and Thorup 2007 for priority samples).
 
-    Marginals and single cells are zero where the rules of the domain leave nothing; `sum` and `range` add up what was
-    kept, rules or not.
+    Marginals and single cells are zero where the rules of the domain leave nothing; `sum` and
+    `range` add up what was kept, rules or not.
 
     Attributes
     ----------
@@ -73,16 +73,18 @@ class CellSynopsis(Synopsis):
     theta
         The least size of a noisy count that could be kept.
     tau
-        The size from which on a noisy count was kept for certain; of no effect up to theta. Of a priority sample it is
-        the cut, a point of a public grid (see `PrioritySample`), or zero when nothing was cut off.
+        The size from which on a noisy count was kept for certain; of no effect up to theta. Of a
+        priority sample it is the cut, a point of a public grid (see `PrioritySample`), or zero when
+        nothing was cut off.
     two_sided
         Whether negative counts could be kept.
     variance
         That of the noise in each cell, before any was dropped.
     agreed
-        Estimates of the nodes of a tree that are nearer to each other's sums than the noisy counts, and count in their
-        place: shape (kept,). None where there are none. Where no node is missing, the noise in a sum of theirs is at
-        most its standard error (Gauss-Markov); what the filter dropped is in neither.
+        Estimates of the nodes of a tree that are nearer to each other's sums than the noisy counts,
+        and count in their place: shape (kept,). None where there are none. Where no node is
+        missing, the noise in a sum of theirs is at most its standard error (Gauss-Markov); what the
+        filter dropped is in neither.
     """
 
     axes: tuple[Axis, ...]
@@ -102,11 +104,13 @@ class CellSynopsis(Synopsis):
         return np.where(self.values < 0, -1.0, 1.0) * np.maximum(np.abs(self.values), self.tau)
 
     def cells(self) -> tuple[Integers, Integers, Floats]:
-        """The codes of what was kept, shape (kept, attributes), in order; its noisy counts; and its weights."""
+        """The codes of what was kept, shape (kept, attributes), in order; its noisy counts; and its
+        weights."""
         return self.codes, self.values, self.weights
 
     def point(self, cell: Mapping[str, Any]) -> Estimate:
-        """The count of the cell with these categories, one an attribute of the domain; DomainError for any other."""
+        """The count of the cell with these categories, one an attribute of the domain; DomainError
+        for any other."""
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
             raise DomainError("a cell has one category for each attribute of the domain, by name")
         estimate = self.sum({name: [category] for name, category in cell.items()})
@@ -121,23 +125,28 @@ class CellSynopsis(Synopsis):
         Parameters
         ----------
         predicate
-            A mapping from names to lists of categories: the cells that have one of them in each of these attributes. Or
-            a function that is given the codes of cells, an integer array (cells,) for each name, and returns as many
-            truth values; it sees cells only, so where trees were counted their leaves answer.
+            A mapping from names to lists of categories: the cells that have one of them in each of
+            these attributes. Or a function that is given the codes of cells, an integer array
+            (cells,) for each name, and returns as many truth values; it sees cells only, so where
+            trees were counted their leaves answer.
 
         Raises
         ------
         DomainError
-            When a name or a category is not of the domain, the function returns something else, or differences of
-            halves were counted, which answer to mappings only.
+            When a name or a category is not of the domain, the function returns something else, or
+            differences of halves were counted, which answer to mappings only.
         """
         if isinstance(predicate, Mapping):
             picks = dict(self._pick(name, categories) for name, categories in predicate.items())
             return self._picked([picks.get(name) for name in self.domain])
         if not callable(predicate):
-            raise DomainError("a predicate is a function of the cells' codes, or a mapping from names to categories")
+            raise DomainError(
+                "a predicate is a function of the cells' codes, or a mapping from names to categories"
+            )
         if any(isinstance(axis, Halves) for axis in self.axes):
-            raise DomainError("differences of halves answer ranges and mappings of categories, not functions")
+            raise DomainError(
+                "differences of halves answer ranges and mappings of categories, not functions"
+            )
         leaves = np.ones(len(self.codes), np.bool_)
         for axis, column in zip(self.axes, self.codes.T, strict=True):
             leaves &= column < axis.size
@@ -145,13 +154,16 @@ class CellSynopsis(Synopsis):
         true[leaves] = self._asked(predicate, self.codes[leaves])
         return self._estimate(true, self._noise_of(predicate))
 
-    def range(self, bounds: Mapping[str, tuple[int, int]] | None = None, /, **named: tuple[int, int]) -> Estimate:
+    def range(
+        self, bounds: Mapping[str, tuple[int, int]] | None = None, /, **named: tuple[int, int]
+    ) -> Estimate:
         """The number of rows whose codes lie in some intervals.
 
         Parameters
         ----------
         bounds, named
-            For some attributes (low, high): codes from low to high - 1. Other attributes are not restricted.
+            For some attributes (low, high): codes from low to high - 1. Other attributes are not
+            restricted.
 
         Raises
         ------
@@ -164,7 +176,9 @@ class CellSynopsis(Synopsis):
             size = self.domain[name].size
             low, high = limits
             if not 0 <= low <= high <= size:
-                raise DomainError(f"a range of attribute {name!r} must have 0 <= low <= high <= {size}")
+                raise DomainError(
+                    f"a range of attribute {name!r} must have 0 <= low <= high <= {size}"
+                )
             if low == high:
                 return Estimate(0.0, 0.0, 0.0)
             picks[self.domain.position[name]] = Pick.interval(int(low), int(high))
@@ -181,7 +195,9 @@ class CellSynopsis(Synopsis):
         """What it consists of, for people."""
         cells = math.prod(axis.nodes for axis in self.axes)
         rule = f"at least {self.theta} in size" if self.theta > 1 or self.tau <= 1 else ""
-        sampled = f"sampled in proportion to size up to {self.tau:.6g}" if self.tau > self.theta else ""
+        sampled = (
+            f"sampled in proportion to size up to {self.tau:.6g}" if self.tau > self.theta else ""
+        )
         return {
             "cells": f"{len(self.values)} kept of {cells:.3g}",
             "rule": ", ".join(filter(None, [rule, sampled])) or "all",
@@ -213,10 +229,16 @@ class CellSynopsis(Synopsis):
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
         """See `Synopsis.unpack`."""
         fields, arrays = packed
-        axes = tuple(_AXES[kind](size) for kind, size in zip(fields["axes"], domain.sizes, strict=True))
+        axes = tuple(
+            _AXES[kind](size) for kind, size in zip(fields["axes"], domain.sizes, strict=True)
+        )
         codes, values = (np.asarray(arrays[name]) for name in ("codes", "values"))
         nodes = np.array([axis.nodes for axis in axes])
-        if codes.dtype != np.int64 or values.dtype != np.int64 or codes.shape != (values.size, len(axes)):
+        if (
+            codes.dtype != np.int64
+            or values.dtype != np.int64
+            or codes.shape != (values.size, len(axes))
+        ):
             raise ValueError("unexpected array")
         if (codes < 0).any() or (codes >= nodes).any():
             raise ValueError("a cell outside the domain")
@@ -238,7 +260,8 @@ class CellSynopsis(Synopsis):
 
     @property
     def _chances(self) -> Floats:
-        """With which probability each kept cell was sampled, given that it passed the filter: shape (kept,)."""
+        """With which probability each kept cell was sampled, given that it passed the filter: shape
+        (kept,)."""
         return np.minimum(np.abs(self.values) / max(self.tau, 1e-300), 1.0)
 
     def _pick(self, name: str, categories: Iterable[Any]) -> tuple[str, Pick]:
@@ -247,7 +270,9 @@ class CellSynopsis(Synopsis):
             raise DomainError(f"categories of attribute {name!r} must be a list")
         codes = np.array([attribute.code(category) for category in categories], np.int64)
         if not codes.size or (codes == UNSEEN).any():
-            raise DomainError(f"categories of attribute {name!r} must be one or more of those it declares")
+            raise DomainError(
+                f"categories of attribute {name!r} must be one or more of those it declares"
+            )
         return name, Pick.of(codes)
 
     def _picked(self, picks: Sequence[Pick | None]) -> Estimate:
@@ -262,19 +287,28 @@ class CellSynopsis(Synopsis):
         used = np.flatnonzero(shares)
         share, weight = shares[used], self.weights[used]
         variance = float((share**2 * self._sampling(used)).sum())
-        variance += float((share**2 / self._chances[used]).sum() * self.variance) if self._filtered else noise
-        return Estimate(float(share @ weight), math.sqrt(variance), float(share @ self.values[used]))
+        variance += (
+            float((share**2 / self._chances[used]).sum() * self.variance)
+            if self._filtered
+            else noise
+        )
+        return Estimate(
+            float(share @ weight), math.sqrt(variance), float(share @ self.values[used])
+        )
 
     @property
     def _filtered(self) -> bool:
         return self.theta > 1 or not self.two_sided
 
     def _sampling(self, used: Integers) -> Floats:
-        """An unbiased estimate of the variance that sampling adds: tau (tau - |v|) for each |v| < tau that was kept."""
+        """An unbiased estimate of the variance that sampling adds: tau (tau - |v|) for each |v| <
+        tau that was kept."""
         gap: Floats = np.maximum(self.tau - np.abs(self.values[used]), 0.0)
         return self.tau * gap
 
-    def _asked(self, predicate: Callable[[Mapping[str, Integers]], Any], codes: Integers) -> NDArray[np.bool_]:
+    def _asked(
+        self, predicate: Callable[[Mapping[str, Integers]], Any], codes: Integers
+    ) -> NDArray[np.bool_]:
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
             raise DomainError("a predicate must return one truth value for each cell")
@@ -284,13 +318,17 @@ class CellSynopsis(Synopsis):
         """The noise in all the cells asked for, where they are few enough to be counted."""
         if self._filtered or math.prod(self.domain.sizes) > _MAX_CELLS >> 2:
             return math.nan
-        every = np.stack(np.unravel_index(np.arange(math.prod(self.domain.sizes)), self.domain.sizes), axis=1)
+        every = np.stack(
+            np.unravel_index(np.arange(math.prod(self.domain.sizes)), self.domain.sizes), axis=1
+        )
         return float(self._asked(predicate, every.astype(np.int64)).sum()) * self.variance
 
     def _marginal(self, view: tuple[str, ...]) -> Marginal:
         domain = self.domain.restrict(view, checked=True)
         if math.prod(domain.sizes) > _MAX_CELLS:
-            raise DomainError(f"view {', '.join(view)} has more than {_MAX_CELLS} cells: ask for ranges or sums")
+            raise DomainError(
+                f"view {', '.join(view)} has more than {_MAX_CELLS} cells: ask for ranges or sums"
+            )
         places = [self.domain.position[name] for name in view]
         shares, noise = np.ones(len(self.codes)), self.variance
         for place, axis in enumerate(self.axes):
@@ -304,8 +342,12 @@ class CellSynopsis(Synopsis):
         halves = any(isinstance(self.axes[place], Halves) for place in places)
         nodes = tuple(_height(self.axes[place]) for place in places)
         if math.prod(nodes) > 4 * _MAX_CELLS:
-            raise DomainError(f"view {', '.join(view)} is too large to be written out: ask for ranges or sums")
-        flat = np.asarray(np.ravel_multi_index(tuple(self.codes[used][:, places].T), nodes), np.int64)
+            raise DomainError(
+                f"view {', '.join(view)} is too large to be written out: ask for ranges or sums"
+            )
+        flat = np.asarray(
+            np.ravel_multi_index(tuple(self.codes[used][:, places].T), nodes), np.int64
+        )
         share = shares[used]
         counts = _table(flat, share * self.weights[used], nodes)
         if halves:
@@ -336,5 +378,7 @@ def _leaves(table: Floats, along: int, axis: Axis) -> Floats:
     counts = np.broadcast_to(nodes[0] / 2**axis.height, (axis.size, *nodes.shape[1:])).copy()
     for level in axis.levels[1:]:
         sign = np.where(codes >> (level.shift - 1) & 1, -1.0, 1.0) / 2**level.shift
-        counts += nodes[level.offset + (codes >> level.shift)] * sign.reshape(-1, *[1] * (nodes.ndim - 1))
+        counts += nodes[level.offset + (codes >> level.shift)] * sign.reshape(
+            -1, *[1] * (nodes.ndim - 1)
+        )
     return np.moveaxis(counts, 0, along)

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats, Integers
 from ..domain.domain import Domain
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..errors import DomainError
 from ..queries import Queries
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ColumnCounts"]
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,9 +28,11 @@ class ColumnCounts(Synopsis):
     counts
         How many rows hold each item: floats of shape (items,), which may be negative.
     variance
-        That of the noise in each; what truncation or selection takes away is a bias, which is not in it.
+        That of the noise in each; what truncation or selection takes away is a bias, which is not
+        in it.
     ranking
-        Items that were chosen one after another, where the method chooses: places, shape (chosen,); else empty.
+        Items that were chosen one after another, where the method chooses: places, shape (chosen,);
+        else empty.
     parameters
         What the method chose privately, by name: theta, alpha.
     """
@@ -43,9 +43,12 @@ class ColumnCounts(Synopsis):
     parameters: dict[str, float]
 
     def order(self, k: int) -> Integers:
-        """The places of the k most frequent items, the most frequent first: shape (k,). DomainError for other k."""
+        """The places of the k most frequent items, the most frequent first: shape (k,). DomainError
+        for other k."""
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.counts.size:
-            raise DomainError(f"k ({k}) must be an integer from 1 to the number of items ({self.counts.size})")
+            raise DomainError(
+                f"k ({k}) must be an integer from 1 to the number of items ({self.counts.size})"
+            )
         if self.ranking.size >= k:
             return self.ranking[:k]
         by_count = np.argsort(-self.counts, kind="stable")
@@ -77,7 +80,11 @@ class ColumnCounts(Synopsis):
         """What it consists of, for people."""
         chosen = {name: f"{value:g}" for name, value in self.parameters.items()}
         deviation = float(np.sqrt(self.variance.max(initial=0.0)))
-        return {"items": str(self.counts.size), "noise": f"standard deviation {deviation:.6g} an item", **chosen}
+        return {
+            "items": str(self.counts.size),
+            "noise": f"standard deviation {deviation:.6g} an item",
+            **chosen,
+        }
 
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
@@ -92,7 +99,9 @@ class ColumnCounts(Synopsis):
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
         """See `Synopsis.unpack`."""
-        counts, variance, ranking = (packed.arrays[name] for name in ("counts", "variance", "ranking"))
+        counts, variance, ranking = (
+            packed.arrays[name] for name in ("counts", "variance", "ranking")
+        )
         if counts.shape != domain.sizes or variance.shape != domain.sizes or ranking.ndim != 1:
             raise ValueError("unexpected array")
         return cls(
@@ -101,5 +110,7 @@ class ColumnCounts(Synopsis):
             counts=np.asarray(counts, np.float64),
             variance=np.asarray(variance, np.float64),
             ranking=np.asarray(ranking, np.int64),
-            parameters={str(name): float(value) for name, value in packed.fields["parameters"].items()},
+            parameters={
+                str(name): float(value) for name, value in packed.fields["parameters"].items()
+            },
         )

@@ -9,7 +9,9 @@ __all__ = ["describe"]
 def describe(value: object) -> Any:
     """A mechanism or a part of one as JSON values: its class's name and its parameters."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parameters = {field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        parameters = {
+            field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
         return {"name": type(value).__name__, **parameters}
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]

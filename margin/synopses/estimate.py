@@ -1,4 +1,5 @@
-"""`estimate` and `from_measurements`: from noisy tables of views, whoever made them, to a synopsis that answers all."""
+"""`estimate` and `from_measurements`: from noisy tables of views, whoever made them, to a synopsis
+that answers all."""
 
 import dataclasses
 import logging
@@ -13,7 +14,15 @@ from ..domain.marginal import Marginal
 from ..errors import DataError, DomainError
 from ..privacy.budget import Budget
 from ..privacy.statement import Bound, Statement, digest
-from ..solvers import Consistency, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver, Tables
+from ..solvers import (
+    Consistency,
+    JointProjection,
+    Newton,
+    NonNegativity,
+    ResidualConsistency,
+    Solver,
+    Tables,
+)
 from . import ViewSynopsis
 from .synopsis import Provenance
 
@@ -30,7 +39,8 @@ def estimate(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """Noisy tables made consistent and, unless `nonnegativity` is None, non-negative; post-processing throughout.
+    """Noisy tables made consistent and, unless `nonnegativity` is None, non-negative;
+    post-processing throughout.
 
     Parameters
     ----------
@@ -46,10 +56,15 @@ def estimate(
     return synopsis.with_tables(possible(consistency(synopsis.tables), nonnegativity, consistency))
 
 
-def possible(tables: Tables, nonnegativity: NonNegativity | None, consistency: Consistency) -> Tables:
-    """Consistent tables made non-negative, unless that is None, and consistent again, with zeros where they must be."""
+def possible(
+    tables: Tables, nonnegativity: NonNegativity | None, consistency: Consistency
+) -> Tables:
+    """Consistent tables made non-negative, unless that is None, and consistent again, with zeros
+    where they must be."""
     if nonnegativity is None:
-        return tables if tables.empty is None and tables.known_total is None else consistency(tables)
+        return (
+            tables if tables.empty is None and tables.known_total is None else consistency(tables)
+        )
     changed = nonnegativity(tables)
     return changed if nonnegativity.keeps_consistency else consistency(changed)
 
@@ -63,17 +78,20 @@ def from_measurements(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis of noisy marginals that somebody else has published, so that it answers any marginal.
+    """A synopsis of noisy marginals that somebody else has published, so that it answers any
+    marginal.
 
     Parameters
     ----------
     measurements
-        Each a triple (attributes, counts, standard deviation of the noise of each count); or a `Marginal` of one
-        variance; or an `mbi.LinearMeasurement` of a whole marginal. A set of attributes may come several times.
+        Each a triple (attributes, counts, standard deviation of the noise of each count); or a
+        `Marginal` of one variance; or an `mbi.LinearMeasurement` of a whole marginal. A set of
+        attributes may come several times.
     domain
         The attributes, the rules that answers keep, and the number of rows that they add up to.
     guarantee
-        Under which they were published, in the publisher's own words; without it the synopsis cannot be saved.
+        Under which they were published, in the publisher's own words; without it the synopsis
+        cannot be saved.
     consistency, nonnegativity, reconstruction
         See `PriView`.
 
@@ -86,7 +104,8 @@ def from_measurements(
     DomainError
         When a set of attributes is not one of the domain, or there is no measurement.
     DataError
-        When counts have not the shape of their view or are not finite, or a standard deviation is not positive.
+        When counts have not the shape of their view or are not finite, or a standard deviation is
+        not positive.
 
     Examples
     --------
@@ -101,20 +120,31 @@ def from_measurements(
     if not measured:
         raise DomainError("there must be at least one measurement")
     synopsis = estimate(
-        declared, measured, consistency=consistency, nonnegativity=nonnegativity, reconstruction=reconstruction
+        declared,
+        measured,
+        consistency=consistency,
+        nonnegativity=nonnegativity,
+        reconstruction=reconstruction,
     )
     if guarantee is None:
         return synopsis
     statement = Statement(budget=guarantee, bound=Bound.DECLARED, domain=digest(declared))
     provenance = Provenance(
-        mechanism={"name": "from_measurements"}, statement=statement, private=True, version=__version__
+        mechanism={"name": "from_measurements"},
+        statement=statement,
+        private=True,
+        version=__version__,
     )
     return dataclasses.replace(synopsis, provenance=provenance)
 
 
 def _marginal(domain: Domain, measurement: Any) -> Marginal:
     if isinstance(measurement, Marginal):
-        view, counts, deviation = measurement.attributes, measurement.counts, _deviation(measurement)
+        view, counts, deviation = (
+            measurement.attributes,
+            measurement.counts,
+            _deviation(measurement),
+        )
     elif hasattr(measurement, "clique"):
         view, counts, deviation = _of_mbi(measurement)
     else:
@@ -128,13 +158,19 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
     try:
         array, noise = np.asarray(counts, np.float64), float(deviation)
     except (TypeError, ValueError):
-        raise DataError(f"the counts of {', '.join(names)} and their standard deviation must be numbers") from None
+        raise DataError(
+            f"the counts of {', '.join(names)} and their standard deviation must be numbers"
+        ) from None
     if array.ndim == 1:
         array = array.reshape(domain.shape(names)) if array.size == domain.cells(names) else array
     if array.shape != domain.shape(names):
-        raise DataError(f"the counts of {', '.join(names)} have shape {array.shape}, not {domain.shape(names)}")
+        raise DataError(
+            f"the counts of {', '.join(names)} have shape {array.shape}, not {domain.shape(names)}"
+        )
     if not np.isfinite(array).all() or not 0 < noise < np.inf:
-        raise DataError(f"the counts of {', '.join(names)} must be finite, and their standard deviation positive")
+        raise DataError(
+            f"the counts of {', '.join(names)} must be finite, and their standard deviation positive"
+        )
     return Marginal(domain.restrict(names), array, np.full(array.shape, noise**2))
 
 
@@ -151,5 +187,7 @@ def _of_mbi(measurement: Any) -> tuple[Any, Any, Any]:
     """The parts of an mbi.LinearMeasurement, if what was measured are the cells themselves."""
     query = type(measurement.query).__name__
     if query != "DatavectorQuery":
-        raise DataError(f"a measurement of whole marginals is needed, but one through a {query} was given")
+        raise DataError(
+            f"a measurement of whole marginals is needed, but one through a {query} was given"
+        )
     return measurement.clique, np.asarray(measurement.noisy_measurement), measurement.stddev

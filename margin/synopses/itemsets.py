@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._types import Floats
 from ..domain.domain import Domain
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..errors import DomainError
 from .synopsis import Packed, Provenance, Synopsis
 
@@ -41,11 +42,16 @@ class ItemsetCounts(Synopsis):
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """Refused by a DomainError: sets of items are in no table of counts."""
-        raise DomainError("itemsets have no marginals: ask for top(k), or for .itemsets and .counts")
+        raise DomainError(
+            "itemsets have no marginals: ask for top(k), or for .itemsets and .counts"
+        )
 
     def summary(self) -> dict[str, str]:
         """What it consists of, for people."""
-        return {"itemsets": str(len(self.itemsets)), "longest": str(max(map(len, self.itemsets), default=0))}
+        return {
+            "itemsets": str(len(self.itemsets)),
+            "longest": str(max(map(len, self.itemsets), default=0)),
+        }
 
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
@@ -61,7 +67,15 @@ class ItemsetCounts(Synopsis):
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
         """See `Synopsis.unpack`."""
         itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
-        counts, variance = (np.asarray(packed.arrays[name], np.float64) for name in ("counts", "variance"))
+        counts, variance = (
+            np.asarray(packed.arrays[name], np.float64) for name in ("counts", "variance")
+        )
         if counts.shape != (len(itemsets),) or variance.shape != counts.shape:
             raise ValueError("unexpected array")
-        return cls(domain=domain, provenance=provenance, itemsets=itemsets, counts=counts, variance=variance)
+        return cls(
+            domain=domain,
+            provenance=provenance,
+            itemsets=itemsets,
+            counts=counts,
+            variance=variance,
+        )

@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..domain.domain import Domain, View
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..solvers import NonNegativity, ResidualConsistency, Tables
@@ -24,15 +25,16 @@ _LISTED = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarginalSynopsis(Synopsis):
-    """Estimates of some marginals, one by one. It answers these and what is within one of them, and refuses others.
+    """Estimates of some marginals, one by one. It answers these and what is within one of them, and
+    refuses others.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`.
     held
-        The marginals, each over its view in the order in which it was asked for. Their variance is that of the noise
-        before negative counts were removed.
+        The marginals, each over its view in the order in which it was asked for. Their variance is
+        that of the noise before negative counts were removed.
     """
 
     held: tuple[Marginal, ...]
@@ -41,8 +43,9 @@ class MarginalSynopsis(Synopsis):
     def of(
         cls, domain: Domain, marginals: Sequence[Marginal], nonnegativity: NonNegativity | None
     ) -> "MarginalSynopsis":
-        """A synopsis of marginals from which negative counts are removed, each by itself; where the domain has rules or
-        a number of rows, each is at least moved to the nearest that keeps them."""
+        """A synopsis of marginals from which negative counts are removed, each by itself; where the
+        domain has rules or a number of rows, each is at least moved to the nearest that keeps them.
+        """
         change: Callable[[Tables], Tables] | None = nonnegativity
         if change is None and (domain.zeros is not None or domain.rows is not None):
             change = ResidualConsistency()
@@ -51,7 +54,8 @@ class MarginalSynopsis(Synopsis):
         return cls(domain=domain, held=tuple(marginals))
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`. What is within a held marginal is a sum of its cells, of unknown variance.
+        """See `Synopsis.marginals`. What is within a held marginal is a sum of its cells, of
+        unknown variance.
 
         Raises
         ------
@@ -84,7 +88,9 @@ class MarginalSynopsis(Synopsis):
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
         """See `Synopsis.unpack`."""
         views = [domain.view(view) for view in packed.fields["views"]]
-        counts, variances = (_parts(packed.arrays[name], domain, views) for name in ("tables", "variances"))
+        counts, variances = (
+            _parts(packed.arrays[name], domain, views) for name in ("tables", "variances")
+        )
         held = tuple(
             Marginal(domain.restrict(view, checked=True), *parts)
             for view, *parts in zip(views, counts, variances, strict=True)
@@ -115,7 +121,9 @@ class MarginalSynopsis(Synopsis):
 
 
 def _changed(marginal: Marginal, change: Callable[[Tables], Tables]) -> Marginal:
-    tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [marginal.variance.mean()])
+    tables = tables_of(
+        marginal.domain, [marginal.attributes], [marginal.counts], [marginal.variance.mean()]
+    )
     return Marginal(marginal.domain, change(tables).values[0], marginal.variance)
 
 
@@ -124,7 +132,9 @@ def _reordered(marginal: Marginal, view: View) -> Marginal:
         return marginal
     order = marginal.domain.axes(view)
     return Marginal(
-        marginal.domain.restrict(view), marginal.counts.transpose(order), marginal.variance.transpose(order)
+        marginal.domain.restrict(view),
+        marginal.counts.transpose(order),
+        marginal.variance.transpose(order),
     )
 
 

@@ -15,9 +15,13 @@ LEAST_VARIANCE = 1e-12
 
 
 def tables_of(
-    domain: Domain, views: Sequence[View], values: Iterable[NDArray[np.float64]], variances: Iterable[float]
+    domain: Domain,
+    views: Sequence[View],
+    values: Iterable[NDArray[np.float64]],
+    variances: Iterable[float],
 ) -> Tables:
-    """Tables of views, their axes turned into the order of the domain, with its rules and its number of rows.
+    """Tables of views, their axes turned into the order of the domain, with its rules and its
+    number of rows.
 
     Parameters
     ----------
@@ -34,7 +38,9 @@ def tables_of(
     return Tables(
         sizes=domain.sizes,
         views=tuple(tuple(sorted(view)) for view in axes),
-        values=tuple(value.transpose(np.argsort(view)) for value, view in zip(values, axes, strict=True)),
+        values=tuple(
+            value.transpose(np.argsort(view)) for value, view in zip(values, axes, strict=True)
+        ),
         variances=tuple(max(float(variance), LEAST_VARIANCE) for variance in variances),
         zeros=domain.zeros,
         known_total=domain.rows,

@@ -45,7 +45,8 @@ class SketchSynopsis(Synopsis):
     variance: float
 
     def point(self, cell: Mapping[str, Any]) -> float:
-        """The count of the cell with these categories, one an attribute of the domain; DomainError for any other."""
+        """The count of the cell with these categories, one an attribute of the domain; DomainError
+        for any other."""
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
             raise DomainError("a cell has one category for each attribute of the domain, by name")
         codes = [attribute.code(cell[name]) for name, attribute in self.domain.items()]
@@ -63,7 +64,9 @@ class SketchSynopsis(Synopsis):
         for row, sums in enumerate(self.sums):
             where, sign = buckets(columns, sums.size, row, self.key)
             estimates[row] = sign * sums[where]
-        return np.asarray(np.median(estimates, axis=0) if self.median else estimates.mean(axis=0), np.float64)
+        return np.asarray(
+            np.median(estimates, axis=0) if self.median else estimates.mean(axis=0), np.float64
+        )
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """The tables of views of *all* attributes, where these are small; DomainError for others.
@@ -74,7 +77,9 @@ class SketchSynopsis(Synopsis):
         for view in Workload.of(self.domain, workload):
             sizes = self.domain.shape(view)
             if len(view) < len(self.domain) or math.prod(sizes) > _MAX_CELLS:
-                raise DomainError("a sketch answers for single cells: ask for a view of all attributes, or by point")
+                raise DomainError(
+                    "a sketch answers for single cells: ask for a view of all attributes, or by point"
+                )
             codes = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
             places = [view.index(name) for name in self.domain]
             counts = self.counts(codes[:, places]).reshape(sizes)
@@ -93,7 +98,13 @@ class SketchSynopsis(Synopsis):
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
         rows, width = self.sums.shape
-        fields = {"rows": rows, "width": width, "key": self.key, "median": self.median, "variance": self.variance}
+        fields = {
+            "rows": rows,
+            "width": width,
+            "key": self.key,
+            "median": self.median,
+            "variance": self.variance,
+        }
         return Packed(fields, {"sums": self.sums})
 
     @classmethod

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from .._upwards import upwards
 from ..domain.domain import Domain, View
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..errors import DomainError
 from ..privacy.budget import Budget
 from ..privacy.ledger import Token
@@ -55,7 +56,8 @@ class Provenance:
 
 
 class Packed(NamedTuple):
-    """What of a synopsis goes into a file, beside its domain and provenance: JSON values, and arrays by name."""
+    """What of a synopsis goes into a file, beside its domain and provenance: JSON values, and
+    arrays by name."""
 
     fields: dict[str, Any]
     arrays: dict[str, NDArray[np.generic]]
@@ -63,7 +65,8 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Synopsis:
-    """What a release leaves behind. Each form of it is a subclass with `marginals`, `pack` and `unpack`.
+    """What a release leaves behind. Each form of it is a subclass with `marginals`, `pack` and
+    `unpack`.
 
     Attributes
     ----------
@@ -105,7 +108,8 @@ class Synopsis:
         return Marginal(self.domain.restrict(view, checked=True), counts, variance)
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
-        """The answers to queries of the domain, such as `margin.queries.Conjunctions`: shares of the rows.
+        """The answers to queries of the domain, such as `margin.queries.Conjunctions`: shares of
+        the rows.
 
         Those of queries about the same attributes come from their marginal.
 
@@ -117,10 +121,13 @@ class Synopsis:
         Raises
         ------
         DomainError
-            When the queries are of another domain, or the synopsis cannot give a marginal that one is about.
+            When the queries are of another domain, or the synopsis cannot give a marginal that one
+            is about.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
-            raise DomainError("answer takes queries of the domain of the synopsis, such as Conjunctions")
+            raise DomainError(
+                "answer takes queries of the domain of the synopsis, such as Conjunctions"
+            )
         return shares(queries, self.marginals)
 
     def records(self, n: int) -> NDArray[np.int64]:
@@ -131,14 +138,19 @@ class Synopsis:
         DomainError
             When n is not a whole number >= 1, or this kind of synopsis has no records.
         """
-        raise DomainError(f"a {type(self).__name__} has no records; release with PriView or DualQuery to get some")
+        raise DomainError(
+            f"a {type(self).__name__} has no records; release with PriView or DualQuery to get some"
+        )
 
     def summary(self) -> dict[str, str]:
         """What it consists of, for people: texts by their titles."""
         raise NotImplementedError
 
-    def plot_error(self, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None) -> "Axes":
-        """A picture of the noise to expect, by the number of attributes; see `margin.plots.results.plot_error`."""
+    def plot_error(
+        self, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None
+    ) -> "Axes":
+        """A picture of the noise to expect, by the number of attributes; see
+        `margin.plots.results.plot_error`."""
         drawn: Axes = upwards("plot_error")(self, sizes=sizes, axes=axes)
         return drawn
 
@@ -154,7 +166,8 @@ class Synopsis:
     def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
         """The largest number of numbers in each array that `unpack` takes, by its name.
 
-        A file is read no further than that: whoever wrote it may be anyone. `fields` are those of `pack`.
+        A file is read no further than that: whoever wrote it may be anyone. `fields` are those of
+        `pack`.
 
         Raises
         ------

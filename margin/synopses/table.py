@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats
 from ..domain.domain import Domain
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from .synopsis import Packed, Provenance, Synopsis
@@ -20,7 +21,8 @@ __all__ = ["RangeCount", "TableSynopsis"]
 
 @dataclass(frozen=True)
 class RangeCount:
-    """A `count` of rows, and the `variance` of the noise in it, squared rows; NaN where that is not known."""
+    """A `count` of rows, and the `variance` of the noise in it, squared rows; NaN where that is not
+    known."""
 
     count: float
     variance: float
@@ -28,7 +30,8 @@ class RangeCount:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableSynopsis(Synopsis):
-    """An estimate of the whole table. It answers any marginal, and any count of a box, by adding up cells.
+    """An estimate of the whole table. It answers any marginal, and any count of a box, by adding up
+    cells.
 
     Attributes
     ----------
@@ -37,11 +40,13 @@ class TableSynopsis(Synopsis):
     table
         One axis an attribute, in the order of the domain.
     variance
-        The noise in two cells x and y has the covariance ``variance * prod_a C_a[x_a, y_a]``, before negative counts
-        were removed, or cells that the rules of the domain exclude; NaN where it is not known.
+        The noise in two cells x and y has the covariance ``variance * prod_a C_a[x_a, y_a]``,
+        before negative counts were removed, or cells that the rules of the domain exclude; NaN
+        where it is not known.
     covariances
-        C_a by the place of attribute a in the domain, arrays of shape (size, size). The identity for attributes that
-        are left out: then the noise of two cells that differ there is independent.
+        C_a by the place of attribute a in the domain, arrays of shape (size, size). The identity
+        for attributes that are left out: then the noise of two cells that differ there is
+        independent.
     """
 
     table: Floats
@@ -49,13 +54,16 @@ class TableSynopsis(Synopsis):
     covariances: Mapping[int, Floats]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`: sums of cells, with the exact variance of their noise where it is known."""
+        """See `Synopsis.marginals`: sums of cells, with the exact variance of their noise where it
+        is known."""
         answers = []
         for view in Workload.of(self.domain, workload):
             axes = self.domain.axes(view)
             dropped = tuple(axis for axis in range(len(self.domain)) if axis not in axes)
             counts = self._possible.sum(axis=dropped).transpose(np.argsort(np.argsort(axes)))
-            variance = np.full((), self.variance * math.prod(self._sum_variance(axis) for axis in dropped))
+            variance = np.full(
+                (), self.variance * math.prod(self._sum_variance(axis) for axis in dropped)
+            )
             for axis in axes:
                 variance = np.multiply.outer(variance, self._cell_variances(axis))
             answers.append(self._answered(view, counts, variance))
@@ -90,7 +98,9 @@ class TableSynopsis(Synopsis):
             name = self.domain.attributes[axis]
             first, last = ranges.get(name, (0, size - 1))
             if not 0 <= first <= last < size:
-                raise DomainError(f"the range of {name!r} must be two of its codes 0 ... {size - 1}, ascending")
+                raise DomainError(
+                    f"the range of {name!r} must be two of its codes 0 ... {size - 1}, ascending"
+                )
             chosen = np.take(chosen, range(first, last + 1), axis)
             variance *= self._sum_variance(axis, slice(first, last + 1))
         for name in ranges:
@@ -118,24 +128,37 @@ class TableSynopsis(Synopsis):
         """See `Synopsis.unpack`."""
         arrays = {name: _floats(array) for name, array in packed.arrays.items()}
         table = arrays.pop("table")
-        covariances = {int(name.removeprefix("covariance")): array for name, array in arrays.items()}
-        if table.shape != domain.sizes or any(c.shape != (domain.sizes[a],) * 2 for a, c in covariances.items()):
+        covariances = {
+            int(name.removeprefix("covariance")): array for name, array in arrays.items()
+        }
+        if table.shape != domain.sizes or any(
+            c.shape != (domain.sizes[a],) * 2 for a, c in covariances.items()
+        ):
             raise ValueError("unexpected array")
         written = packed.fields["variance"]
         variance = math.nan if written is None else float(written)
-        return cls(domain=domain, table=table, variance=variance, covariances=covariances, provenance=provenance)
+        return cls(
+            domain=domain,
+            table=table,
+            variance=variance,
+            covariances=covariances,
+            provenance=provenance,
+        )
 
     @cached_property
     def _possible(self) -> Floats:
-        """The table with nothing in cells that the rules of the domain exclude, and the domain's number of rows: what
-        lacks goes to all cells in proportion, or evenly where some are negative."""
+        """The table with nothing in cells that the rules of the domain exclude, and the domain's
+        number of rows: what lacks goes to all cells in proportion, or evenly where some are
+        negative."""
         if self.domain.zeros is None and self.domain.rows is None:
             return self.table
         possible = self.domain.possible(self.domain.attributes)
         table = self.table * possible
         if self.domain.rows is None:
             return table
-        share = table / table.sum() if table.min() >= 0 and table.any() else possible / possible.sum()
+        share = (
+            table / table.sum() if table.min() >= 0 and table.any() else possible / possible.sum()
+        )
         return np.asarray(table + (self.domain.rows - table.sum()) * share)
 
     def _cell_variances(self, axis: int) -> Floats:

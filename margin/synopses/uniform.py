@@ -6,8 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._types import Floats
 from ..domain.domain import Domain, View
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from .synopsis import Packed, Provenance, Synopsis
@@ -41,7 +42,9 @@ class UniformSynopsis(Synopsis):
         answers = []
         for view in Workload.of(self.domain, workload):
             if (cells := self.domain.cells(view)) > _MAX_CELLS:
-                raise DomainError(f"the marginal has {cells} cells; at most {_MAX_CELLS} can be written out")
+                raise DomainError(
+                    f"the marginal has {cells} cells; at most {_MAX_CELLS} can be written out"
+                )
             share = self._shares(view)
             answers.append(self._answered(view, total * share, variance * share**2))
         return answers
@@ -51,7 +54,9 @@ class UniformSynopsis(Synopsis):
         if self.domain.zeros is None:
             return np.full(self.domain.shape(view), 1 / self.domain.cells(view))
         axes = self.domain.axes(view)
-        return self.domain.zeros.uniform(tuple(sorted(axes))).transpose(np.argsort(np.argsort(axes)))
+        return self.domain.zeros.uniform(tuple(sorted(axes))).transpose(
+            np.argsort(np.argsort(axes))
+        )
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""

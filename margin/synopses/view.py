@@ -11,11 +11,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._types import Floats, Integers
 from ..domain.domain import Domain, View
-from ..domain.marginal import Floats, Marginal
+from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError, SolverError
-from ..solvers import Ladder, Newton, Population, Reconstruction, Rows, Solutions, Solver, Tables, coverage_error
+from ..solvers import (
+    Ladder,
+    Newton,
+    Population,
+    Reconstruction,
+    Rows,
+    Solutions,
+    Solver,
+    Tables,
+    coverage_error,
+)
 from .describe import describe
 from .exports import to_mbi
 from .noisy_tables import tables_of
@@ -23,7 +34,6 @@ from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ViewSynopsis"]
 
-Integers = NDArray[np.int64]
 
 _MAX_CELLS = 1 << 24
 
@@ -32,9 +42,10 @@ _MAX_CELLS = 1 << 24
 class ViewSynopsis(Synopsis):
     """Noisy tables of views, and the way to answer what they do not cover.
 
-    A marginal within a view is that view's; any other is reconstructed from what the views say about its parts. Answers
-    that no view covers need not agree with each other beyond the views. What the rules of the domain exclude has no
-    count in any answer, and no record; where the domain declares the number of rows, answers add up to it.
+    A marginal within a view is that view's; any other is reconstructed from what the views say
+    about its parts. Answers that no view covers need not agree with each other beyond the views.
+    What the rules of the domain exclude has no count in any answer, and no record; where the domain
+    declares the number of rows, answers add up to it.
 
     Attributes
     ----------
@@ -53,8 +64,11 @@ class ViewSynopsis(Synopsis):
     reconstruction: Solver = Newton()
 
     @classmethod
-    def of(cls, domain: Domain, measured: Sequence[Marginal], *, reconstruction: Solver) -> "ViewSynopsis":
-        """A synopsis of tables as they were measured, with independent noise of one variance a table."""
+    def of(
+        cls, domain: Domain, measured: Sequence[Marginal], *, reconstruction: Solver
+    ) -> "ViewSynopsis":
+        """A synopsis of tables as they were measured, with independent noise of one variance a
+        table."""
         names = tuple(marginal.attributes for marginal in measured)
         variances = [marginal.variance.flat[0] for marginal in measured]
         tables = tables_of(domain, names, [marginal.counts for marginal in measured], variances)
@@ -78,7 +92,9 @@ class ViewSynopsis(Synopsis):
     def views(self) -> tuple[Marginal, ...]:
         """The consistent tables of the views; their variance is that of the best linear estimate."""
         views = []
-        for names, axes, table in zip(self.names, self.tables.views, self.tables.values, strict=True):
+        for names, axes, table in zip(
+            self.names, self.tables.views, self.tables.values, strict=True
+        ):
             counts = table.transpose(np.argsort(np.argsort(self.domain.axes(names))))
             variance = np.full(counts.shape, self.tables.variance(axes))
             if self.domain.zeros is not None:
@@ -109,19 +125,25 @@ class ViewSynopsis(Synopsis):
             self._reconstruct(np.flatnonzero(~covered), axes, counts, variances)
             for row in np.flatnonzero(turned).tolist():
                 order = np.argsort(np.argsort(given[row]))
-                counts[row], variances[row] = counts[row].transpose(order), variances[row].transpose(order)
+                counts[row], variances[row] = (
+                    counts[row].transpose(order),
+                    variances[row].transpose(order),
+                )
             for place, table, variance in zip(places, counts, variances, strict=True):
                 answers[place] = Marginal(self.domain, table, variance, attributes=views[place])
         return [answer for answer in answers if answer is not None]
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
         """The views of a workload; one that was made for this domain need not be checked again."""
-        if isinstance(workload, Workload) and all(map(self.domain.position.keys().__ge__, map(set, workload.views))):
+        if isinstance(workload, Workload) and all(
+            map(self.domain.position.keys().__ge__, map(set, workload.views))
+        ):
             return workload.views
         return Workload.of(self.domain, workload).views
 
     def _by_shape(self, views: Sequence[View]) -> Iterator[tuple[list[int], Integers]]:
-        """The places of views whose tables have one shape, and the axes that each names, shape (n, k)."""
+        """The places of views whose tables have one shape, and the axes that each names, shape (n,
+        k)."""
         position = self.domain.position
         sizes = np.array(self.domain.sizes)
         lengths: dict[int, list[int]] = {}
@@ -134,15 +156,18 @@ class ViewSynopsis(Synopsis):
                 yield places, given
                 continue
             _, group = np.unique(sizes[np.sort(given, axis=1)], axis=0, return_inverse=True)
-            for rows in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
+            for rows in np.split(
+                np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]
+            ):
                 yield [places[row] for row in rows.tolist()], given[rows]
 
     def coverage_error(self, view: Iterable[str]) -> float:
-        """An *estimate* of the error of a marginal apart from noise: the root mean square over its cells, in counts.
+        """An *estimate* of the error of a marginal apart from noise: the root mean square over its
+        cells, in counts.
 
-        Zero where a view covers the marginal; NaN where there is nothing to judge by. It tells how well the same solver
-        does on marginals of the same shape that the views hold in full, from no more than is known of this one. The
-        noise part is `Marginal.variance`.
+        Zero where a view covers the marginal; NaN where there is nothing to judge by. It tells how
+        well the same solver does on marginals of the same shape that the views hold in full, from
+        no more than is known of this one. The noise part is `Marginal.variance`.
         """
         axes = tuple(sorted(self.domain.axes(self.domain.view(view))))
         if self.tables.total <= 0:
@@ -150,22 +175,25 @@ class ViewSynopsis(Synopsis):
         return coverage_error(self.tables, self._reconstruction.solver, axes)
 
     def population(self, n: int, *, seed: int = 0) -> Rows:
-        """Synthetic rows, and how far their tables are from the views': see `margin.solvers.Population`.
+        """Synthetic rows, and how far their tables are from the views': see
+        `margin.solvers.Population`.
 
-        Every row is of declared categories, in a combination that the rules of the domain allow. Their number may be
-        any; the views' tables are scaled to it.
+        Every row is of declared categories, in a combination that the rules of the domain allow.
+        Their number may be any; the views' tables are scaled to it.
 
         Parameters
         ----------
         n
             How many rows.
         seed
-            The same seed gives the same rows. This is post-processing: it has no part in the guarantee.
+            The same seed gives the same rows. This is post-processing: it has no part in the
+            guarantee.
 
         Raises
         ------
         DomainError
-            When n is not a whole number from 1 to 10**8, or the noisy number of rows is not positive.
+            When n is not a whole number from 1 to 10**8, or the noisy number of rows is not
+            positive.
         """
         if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**8:
             raise DomainError(f"n ({n}) must be a whole number from 1 to 10**8")
@@ -190,7 +218,8 @@ class ViewSynopsis(Synopsis):
         return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: the tables one after another, each with its axes in the order of the domain."""
+        """See `Synopsis.pack`: the tables one after another, each with its axes in the order of the
+        domain."""
         fields = {
             "views": self.names,
             "variances": self.tables.variances,
@@ -205,7 +234,10 @@ class ViewSynopsis(Synopsis):
     def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         views = [domain.view(view) for view in fields["views"]]
-        return {"tables": sum(map(domain.cells, views)), "precisions": sum(1 << len(view) for view in views)}
+        return {
+            "tables": sum(map(domain.cells, views)),
+            "precisions": sum(1 << len(view) for view in views),
+        }
 
     @classmethod
     def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
@@ -223,14 +255,20 @@ class ViewSynopsis(Synopsis):
             views=tuple(axes),
             values=tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
             variances=tuple(float(variance) for variance in packed.fields["variances"]),
-            precisions=None if known is None else tuple(_split(known, [1 << len(view) for view in axes])),
+            precisions=None
+            if known is None
+            else tuple(_split(known, [1 << len(view) for view in axes])),
             zeros=domain.zeros,
             known_total=domain.rows,
         )
         solver = _solver(packed.fields["reconstruction"])
-        return cls(domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance)
+        return cls(
+            domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance
+        )
 
-    def _read(self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]) -> None:
+    def _read(
+        self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]
+    ) -> None:
         """Fill in the marginals that a view covers, given by their rows among axes of one shape."""
         known = self.tables.covered_variances(axes[rows]) if len(rows) else ()
         for row, variance in zip(rows.tolist(), known, strict=True):
@@ -243,7 +281,9 @@ class ViewSynopsis(Synopsis):
                 empty = self.domain.zeros.cells(own)
                 counts[row][empty], variances[row][empty] = 0.0, 0.0
 
-    def _reconstruct(self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]) -> None:
+    def _reconstruct(
+        self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]
+    ) -> None:
         """Fill in marginals of one shape that no view covers."""
         if not len(rows):
             return
@@ -257,10 +297,16 @@ class ViewSynopsis(Synopsis):
             some = rows[start : start + step]
             solutions = self._solved(axes[some])
             for place in solutions.failures:
-                names = ", ".join(self.domain.attributes[axis] for axis in axes[some[place]].tolist())
+                names = ", ".join(
+                    self.domain.attributes[axis] for axis in axes[some[place]].tolist()
+                )
                 status = solutions[place].status.value
                 raise SolverError(f"the marginal on {names} could not be reconstructed: {status}")
-            unknown = np.full_like(solutions.table, np.nan) if solutions.variance is None else solutions.variance
+            unknown = (
+                np.full_like(solutions.table, np.nan)
+                if solutions.variance is None
+                else solutions.variance
+            )
             for row, table, variance in zip(some.tolist(), solutions.table, unknown, strict=True):
                 counts[row], variances[row] = table, variance
 
@@ -269,7 +315,9 @@ class ViewSynopsis(Synopsis):
             return self._reconstruction.solve(axes)
         except Exception as error:  # the solver may be anybody's
             name = type(self.reconstruction).__name__
-            raise SolverError(f"{name} broke down ({type(error).__name__}: {error}); try another solver") from error
+            raise SolverError(
+                f"{name} broke down ({type(error).__name__}: {error}); try another solver"
+            ) from error
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:

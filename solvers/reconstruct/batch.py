@@ -10,10 +10,11 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats, Integers, transform
+from ..basis import transform
 from ..status import Status
 from ..tables.moments import known_moments, require_small
 from ..tables.tables import Axes, Tables
+from ..types import Floats, Integers
 from .problem import Problem, Solution
 
 
@@ -26,7 +27,8 @@ class Batch:
     shape
         The sizes of the axes of every table.
     offsets
-        Problem i owns the entries from ``offsets[i]`` up to ``offsets[i + 1]`` of the next three, shape (n + 1,).
+        Problem i owns the entries from ``offsets[i]`` up to ``offsets[i + 1]`` of the next three,
+        shape (n + 1,).
     index, target, variance
         The known coefficients, their moments and error variances.
     total, total_variance
@@ -37,7 +39,8 @@ class Batch:
     Raises
     ------
     ValueError
-        When the arrays do not fit each other or the shape, or a number is not finite or out of range.
+        When the arrays do not fit each other or the shape, or a number is not finite or out of
+        range.
     """
 
     shape: tuple[int, ...]
@@ -52,10 +55,16 @@ class Batch:
     def __post_init__(self) -> None:
         require_small(self.shape)
         entries, count = len(self.index), len(self.total)
-        if not (len(self.target) == len(self.variance) == entries and len(self.total_variance) == count):
-            raise ValueError("index, target and variance must be equally long, and total and total_variance")
+        if not (
+            len(self.target) == len(self.variance) == entries and len(self.total_variance) == count
+        ):
+            raise ValueError(
+                "index, target and variance must be equally long, and total and total_variance"
+            )
         if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
-            raise ValueError("offsets must lead from 0 to the number of entries, one more than there are problems")
+            raise ValueError(
+                "offsets must lead from 0 to the number of entries, one more than there are problems"
+            )
         if (np.diff(self.offsets) < 0).any():
             raise ValueError("offsets must not fall")
         if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
@@ -64,7 +73,11 @@ class Batch:
         starts[self.offsets] = True
         if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
             raise ValueError("the index of each problem must be ascending")
-        if not (np.isfinite(self.target).all() and np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+        if not (
+            np.isfinite(self.target).all()
+            and np.isfinite(self.variance).all()
+            and (self.variance >= 0).all()
+        ):
             raise ValueError("target must be finite, and variance finite and >= 0")
         if not (np.isfinite(self.total).all() and (self.total > 0).all()):
             raise ValueError("total must be positive and finite")
@@ -72,13 +85,16 @@ class Batch:
             raise ValueError("total_variance must be finite and >= 0")
         if self.zeros is not None:
             if self.zeros.shape != (count, self.cells) or self.zeros.dtype != np.bool_:
-                raise ValueError(f"zeros must hold a truth value for each of the {self.cells} cells of each table")
+                raise ValueError(
+                    f"zeros must hold a truth value for each of the {self.cells} cells of each table"
+                )
             if self.zeros.all(axis=1).any():
                 raise ValueError("some cell of each table must be allowed not to be zero")
 
     @classmethod
     def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
-        """What consistent tables of positive total say about many marginals, each on ascending axes; shape (n, k)."""
+        """What consistent tables of positive total say about many marginals, each on ascending
+        axes; shape (n, k)."""
         known = known_moments(tables, axes)
         return cls(
             shape=known.shape,
@@ -210,7 +226,9 @@ class Solutions:
         order = list(Status)
         return cls(
             table=np.stack([solution.table for solution in solutions]),
-            statuses=np.array([order.index(solution.status) for solution in solutions], dtype=np.int8),
+            statuses=np.array(
+                [order.index(solution.status) for solution in solutions], dtype=np.int8
+            ),
             objective=np.array([solution.objective for solution in solutions]),
             residual=np.array([solution.residual for solution in solutions]),
             iterations=np.array([solution.iterations for solution in solutions]),
@@ -221,7 +239,8 @@ class Solutions:
 
 
 class OneByOne(ABC):
-    """For solvers that know how to answer one `Problem`: `solve` also takes a `Batch`, problem by problem."""
+    """For solvers that know how to answer one `Problem`: `solve` also takes a `Batch`, problem by
+    problem."""
 
     @abstractmethod
     def answer(self, problem: Problem) -> Solution:

@@ -1,4 +1,5 @@
-"""`Reconstruction`: marginals of consistent tables by a solver, over the asked axes or over more around them."""
+"""`Reconstruction`: marginals of consistent tables by a solver, over the asked axes or over more
+around them."""
 
 import dataclasses
 import math
@@ -7,10 +8,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from ..basis import Floats, Integers, transform
+from ..basis import transform
 from ..status import Status
 from ..tables.tables import Axes, Tables
 from ..threads import single_thread
+from ..types import Floats, Integers
 from .batch import Batch, Solutions
 from .dual import Dual, is_large
 from .newton import Newton
@@ -38,12 +40,12 @@ _AT_ONCE = 1 << 22
 class Reconstruction:
     """Answers about consistent `tables` of positive total, by a `solver`.
 
-    With `Newton(context=K)` a marginal is reconstructed over up to K axes, the asked ones and those that are associated
-    with them most, and projected: views that share axes with the context then speak, too. When the whole array is small
-    it is reconstructed once and kept.
+    With `Newton(context=K)` a marginal is reconstructed over up to K axes, the asked ones and those
+    that are associated with them most, and projected: views that share axes with the context then
+    speak, too. When the whole array is small it is reconstructed once and kept.
 
-    A `Newton` of no stated strength gets that of `strength_for` the tables, with context at least that of
-    `strength_around`.
+    A `Newton` of no stated strength gets that of `strength_for` the tables, with context at least
+    that of `strength_around`.
     """
 
     def __init__(self, tables: Tables, solver: Solver) -> None:
@@ -58,7 +60,11 @@ class Reconstruction:
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
         """The marginals on sets of ascending axes of one shape, an array of shape (n, k)."""
         solver, asked = self.solver, np.asarray(axes, dtype=np.int64)
-        if isinstance(solver, Newton) and solver.context is not None and asked.shape[1] < solver.context:
+        if (
+            isinstance(solver, Newton)
+            and solver.context is not None
+            and asked.shape[1] < solver.context
+        ):
             return self._in_context(solver, asked)
         batch = Batch.of(self.tables, asked)
         if isinstance(solver, Newton):
@@ -81,7 +87,11 @@ class Reconstruction:
             step = max(1, _AT_ONCE // math.prod(shape))
             for first in range(0, len(places), step):
                 some = places[first : first + step]
-                answers |= zip(some, self._of_shape(solver, asked[some], [wide[place] for place in some]), strict=True)
+                answers |= zip(
+                    some,
+                    self._of_shape(solver, asked[some], [wide[place] for place in some]),
+                    strict=True,
+                )
         return Solutions.stack([answers[place] for place in range(len(asked))])
 
     def _of_shape(self, solver: Newton, asked: Integers, wide: list[Axes]) -> Iterable[Solution]:
@@ -89,7 +99,9 @@ class Reconstruction:
         batch = Batch.of(self.tables, wide)
         if len(wide[0]) == asked.shape[1]:  # nothing stands around them
             return solver.solve(batch)
-        solutions = zip(wide, batch, dataclasses.replace(solver, bars=False).solve(batch), strict=True)
+        solutions = zip(
+            wide, batch, dataclasses.replace(solver, bars=False).solve(batch), strict=True
+        )
         around = (_Surroundings(self.tables, *one, solver) for one in solutions)
         return [one.project(axes[None])[0] for axes, one in zip(asked, around, strict=True)]
 
@@ -108,7 +120,11 @@ class Reconstruction:
         near[list(asked)] = -1.0
         chosen, cells = list(asked), math.prod(self.tables.sizes[axis] for axis in asked)
         for axis in np.argsort(-near, kind="stable").tolist():
-            if len(chosen) < count and near[axis] > 0 and cells * self.tables.sizes[axis] <= _CONTEXT_CELLS:
+            if (
+                len(chosen) < count
+                and near[axis] > 0
+                and cells * self.tables.sizes[axis] <= _CONTEXT_CELLS
+            ):
                 chosen.append(axis)
                 cells *= self.tables.sizes[axis]
         return tuple(sorted(chosen))
@@ -124,24 +140,35 @@ class Reconstruction:
                 if row is not None:
                     shares = self.tables.project(row, (first, second)) / self.tables.total
                     alone = np.maximum(np.outer(shares.sum(axis=1), shares.sum(axis=0)), 1e-9)
-                    result[first, second] = result[second, first] = ((shares - alone) ** 2 / alone).sum()
+                    result[first, second] = result[second, first] = (
+                        (shares - alone) ** 2 / alone
+                    ).sum()
         return result
 
 
 class _Surroundings:
-    """A solution over some axes, from whose moments marginals on fewer are read, with their variances.
+    """A solution over some axes, from whose moments marginals on fewer are read, with their
+    variances.
 
-    The moments of a marginal are those of the whole table that belong to no other axis, so that it costs a look-up and
-    a transform of its own size, however large the whole table is.
+    The moments of a marginal are those of the whole table that belong to no other axis, so that it
+    costs a look-up and a transform of its own size, however large the whole table is.
 
     Parameters
     ----------
     often
-        Whether many marginals will be asked for: the inverse of the Hessian is then made once for all their variances.
+        Whether many marginals will be asked for: the inverse of the Hessian is then made once for
+        all their variances.
     """
 
     def __init__(
-        self, tables: Tables, axes: Axes, problem: Problem, solution: Solution, solver: Newton, *, often: bool = False
+        self,
+        tables: Tables,
+        axes: Axes,
+        problem: Problem,
+        solution: Solution,
+        solver: Newton,
+        *,
+        often: bool = False,
     ) -> None:
         self.tables = tables
         self.axes = np.array(axes, dtype=np.int64)
@@ -183,19 +210,29 @@ class _Surroundings:
             variance=None if variance is None else variance.reshape(count, *shape),
         )
 
-    def _variance(self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]) -> Floats:
-        """By the delta method: the noise variances of the cells of a marginal of these shares of the total."""
+    def _variance(
+        self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]
+    ) -> Floats:
+        """By the delta method: the noise variances of the cells of a marginal of these shares of
+        the total."""
         problem = self.problem
         changes = self._changes(places, coefficients, share, shape)
         by_total = share - problem.target @ changes
-        return np.asarray(problem.total**2 * (problem.variance @ changes**2) + problem.total_variance * by_total**2)
+        return np.asarray(
+            problem.total**2 * (problem.variance @ changes**2)
+            + problem.total_variance * by_total**2
+        )
 
-    def _changes(self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]) -> Floats:
-        """How the shares y of a marginal change with the targets: H^-1 (E[f 1_y] - E[f] P(y)), shape (m, cells).
+    def _changes(
+        self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]
+    ) -> Floats:
+        """How the shares y of a marginal change with the targets: H^-1 (E[f 1_y] - E[f] P(y)),
+        shape (m, cells).
 
-        A function of the problem is one on the asked axes times one on the others, f = g h, and E[h 1_y] is read from
-        the moments. Where a function of the asked axes is one of the problem's, number i, its moment changes by
-        e_i - ridge_i H^-1 e_i: only for the others there is something to solve.
+        A function of the problem is one on the asked axes times one on the others, f = g h, and E[h
+        1_y] is read from the moments. Where a function of the asked axes is one of the problem's,
+        number i, its moment changes by e_i - ridge_i H^-1 e_i: only for the others there is
+        something to solve.
         """
         problem, own = self.problem, self._digits[places]
         other = problem.index - self.strides[places] @ own
@@ -222,9 +259,13 @@ class _Surroundings:
 
     @cached_property
     def _pushed(self) -> Floats:
-        """What the targets, and random errors of them, are times the inverse of the Hessian, shape (1 + probes, m)."""
+        """What the targets, and random errors of them, are times the inverse of the Hessian, shape
+        (1 + probes, m)."""
         problem, deviation = self.problem, np.sqrt(self.problem.variance)
-        right = np.stack([problem.target, *(deviation * error for error in standard_errors(len(deviation)))], axis=1)
+        right = np.stack(
+            [problem.target, *(deviation * error for error in standard_errors(len(deviation)))],
+            axis=1,
+        )
         inverse = self._inverse if self.often else None
         return np.ascontiguousarray((self._solve(right) if inverse is None else inverse @ right).T)
 
@@ -248,7 +289,8 @@ class _Surroundings:
 
     @cached_property
     def _inverse(self) -> Floats | None:
-        """The inverse of the Hessian, shape (m, m); None where it is too large to write down, or there is none."""
+        """The inverse of the Hessian, shape (m, m); None where it is too large to write down, or
+        there is none."""
         count = len(self.problem.index)
         if not 0 < count <= _LARGEST_INVERSE or is_large(self.problem.shape, 0):
             return None
@@ -267,14 +309,18 @@ def _table_of(shape: tuple[int, ...], moments: Floats) -> Floats:
 
 
 def _judged(problem: Problem, solution: Solution) -> Solution:
-    """What a solver of any origin says; a failure where that is not a table of the problem's shape, total and zeros."""
+    """What a solver of any origin says; a failure where that is not a table of the problem's shape,
+    total and zeros."""
     table = np.asarray(solution.table, np.float64)
     if not solution.status.ok or (
         table.shape == problem.shape
         and np.isfinite(table).all()
         and table.min() >= -1e-4 * problem.total
         and abs(table.sum() - problem.total) <= 1e-3 * problem.total
-        and (problem.zeros is None or np.abs(table.ravel()[problem.zeros]).max(initial=0.0) <= 1e-4 * problem.total)
+        and (
+            problem.zeros is None
+            or np.abs(table.ravel()[problem.zeros]).max(initial=0.0) <= 1e-4 * problem.total
+        )
     ):
         return solution
     nothing = np.full(problem.shape, math.nan)

@@ -1,4 +1,5 @@
-"""`coverage_error`: an estimate of what a reconstruction misses because no view holds all the asked axes."""
+"""`coverage_error`: an estimate of what a reconstruction misses because no view holds all the asked
+axes."""
 
 import dataclasses
 import math
@@ -15,9 +16,10 @@ _SAMPLES = 30
 def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0) -> float:
     """The estimated root mean square error of a cell of an uncovered marginal, apart from noise.
 
-    The views hold other marginals of the same shape in full. Of some of these only such components are kept as are
-    known of the asked one; the solver reconstructs the rest, and its errors are averaged, less what the noise of the
-    views adds to them. It is an *estimate*: the asked axes can be related more or less closely than those of a view.
+    The views hold other marginals of the same shape in full. Of some of these only such components
+    are kept as are known of the asked one; the solver reconstructs the rest, and its errors are
+    averaged, less what the noise of the views adds to them. It is an *estimate*: the asked axes can
+    be related more or less closely than those of a view.
 
     Parameters
     ----------
@@ -33,7 +35,8 @@ def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0)
     Returns
     -------
     float
-        In counts; zero where a view covers the axes, NaN where no view holds a marginal of this shape.
+        In counts; zero where a view covers the axes, NaN where no view holds a marginal of this
+        shape.
     """
     if tables.covering(axes) is not None:
         return 0.0
@@ -45,7 +48,10 @@ def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0)
         problem = Problem.of(tables, other)
         kept = np.isin(problem.index, known)
         partial = dataclasses.replace(
-            problem, index=problem.index[kept], target=problem.target[kept], variance=problem.variance[kept]
+            problem,
+            index=problem.index[kept],
+            target=problem.target[kept],
+            variance=problem.variance[kept],
         )
         solution = solver.solve(partial)
         if solution.status.ok:

@@ -1,4 +1,5 @@
-"""The dual of maximum entropy under noisy moments, in numpy: what `Newton` and the scipy solvers minimise."""
+"""The dual of maximum entropy under noisy moments, in numpy: what `Newton` and the scipy solvers
+minimise."""
 
 import math
 import time
@@ -9,8 +10,9 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 import scipy.linalg
 
-from ..basis import Floats, Integers, transform
+from ..basis import transform
 from ..status import Status
+from ..types import Floats, Integers
 from .problem import Problem, Solution
 from .sampling import sampled_variance, standard_errors
 
@@ -18,11 +20,12 @@ _EXACT_MISS = 1e-5
 """How far a moment may miss an exact target."""
 
 REUSE = 0.05
-"""When a step makes the gradient this small a part of what it was, the factor of the Hessian serves again."""
+"""When a step makes the gradient this small a part of what it was, the factor of the Hessian serves
+again."""
 
 _NEAR = 0.4
-"""When it makes it this small a part, as steps do where cells go to zero (by e each), the factor still serves as a
-preconditioner."""
+"""When it makes it this small a part, as steps do where cells go to zero (by e each), the factor
+still serves as a preconditioner."""
 
 MANY_UNKNOWNS = 200
 """With fewer unknowns a new factor costs no more than what that saves."""
@@ -31,19 +34,22 @@ _AT_ONCE = 1 << 20
 """How many numbers are made at a time."""
 
 _MOST_SUMMED = 1 << 28
-"""How many numbers are squared and summed for the variances of cells at most; where there are more they are sampled."""
+"""How many numbers are squared and summed for the variances of cells at most; where there are more
+they are sampled."""
 
 _FLOOR = 1e-10
-"""The least ridge: keeps the dual strictly convex where constraints are exact or sit on the boundary."""
+"""The least ridge: keeps the dual strictly convex where constraints are exact or sit on the
+boundary."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Penalised:
     """For solvers of maximum entropy under noisy moments: its parameters and its objective.
 
-    Minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S), where f_S are the
-    known basis functions and ridge_S = strength * r(|S|) * variance_S, with r(1) = 0.01 and r(j) = j ** 2. Where cells
-    must be zero, p and the uniform distribution are those on the other cells.
+    Minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
+    ridge_S), where f_S are the known basis functions and ridge_S = strength * r(|S|) * variance_S,
+    with r(1) = 0.01 and r(j) = j ** 2. Where cells must be zero, p and the uniform distribution are
+    those on the other cells.
 
     Parameters
     ----------
@@ -69,7 +75,13 @@ class Penalised:
 
     def strength_on(self, shape: tuple[int, ...]) -> float:
         """The factor of the ridge on tables of this shape."""
-        return self.strength if self.strength is not None else 1.0 if max(shape, default=2) <= 2 else 10.0
+        return (
+            self.strength
+            if self.strength is not None
+            else 1.0
+            if max(shape, default=2) <= 2
+            else 10.0
+        )
 
     def ridges(self, shape: tuple[int, ...], order: Integers, variance: Floats) -> Floats:
         """The ridges of coefficients of these orders and variances, each at least 1e-10."""
@@ -83,12 +95,22 @@ class Penalised:
     def objective(self, problem: Problem, distribution: Floats) -> float:
         """The value, in nats, of what is minimised, at a distribution of shape (cells,)."""
         misses = problem.moments(distribution) - problem.target
-        return divergence(problem, distribution) + float(0.5 * (misses**2 / self.ridge(problem)).sum())
+        return divergence(problem, distribution) + float(
+            0.5 * (misses**2 / self.ridge(problem)).sum()
+        )
 
     def solved(
-        self, problem: Problem, dual: "Dual", theta: Floats, steps: int, started: float, *, bars: bool = False
+        self,
+        problem: Problem,
+        dual: "Dual",
+        theta: Floats,
+        steps: int,
+        started: float,
+        *,
+        bars: bool = False,
     ) -> Solution:
-        """The solution that these dual variables make: optimal where the gradient is within the tolerance."""
+        """The solution that these dual variables make: optimal where the gradient is within the
+        tolerance."""
         distribution = dual.distribution(theta)
         done = reached(dual.gradient(theta, distribution), theta, self.tolerance)
         status = Status.OPTIMAL if done else Status.ITERATION_LIMIT
@@ -105,8 +127,11 @@ class Penalised:
 
 
 def reached(gradient: Floats, theta: Floats, tolerance: float) -> bool:
-    """Whether the gradient is within the tolerance, or within what rounding of very large dual variables allows."""
-    return bool(np.abs(gradient).max(initial=0.0) <= tolerance + 1e-15 * np.abs(theta).max(initial=0.0))
+    """Whether the gradient is within the tolerance, or within what rounding of very large dual
+    variables allows."""
+    return bool(
+        np.abs(gradient).max(initial=0.0) <= tolerance + 1e-15 * np.abs(theta).max(initial=0.0)
+    )
 
 
 def contradicts(problem: Problem, distribution: Floats) -> bool:
@@ -126,16 +151,18 @@ def divergence(problem: Problem, distribution: Floats) -> float:
 
 
 class Dual:
-    """log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2, and its derivatives.
+    """log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2, and its
+    derivatives.
 
-    Its minimum is log(cells) less that of `Penalised.objective`; sum and number are over the cells that need not be
-    zero. All vectors have shape (m,), tables shape (cells,).
+    Its minimum is log(cells) less that of `Penalised.objective`; sum and number are over the cells
+    that need not be zero. All vectors have shape (m,), tables shape (cells,).
     """
 
     def __init__(self, problem: Problem, ridge: Floats) -> None:
         self.problem = problem
         self.ridge = ridge
-        # What was computed last, and for which argument: value, distribution, gradient and Hessian are asked for in
+        # What was computed last, and for which argument: value, distribution, gradient and Hessian
+        # are asked for in
         # turn.
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
@@ -160,8 +187,8 @@ class Dual:
         return self._moments_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
-        """The covariances of the functions plus the ridge, shape (m, m), looked up in one extended transform; it lasts
-        until the next call."""
+        """The covariances of the functions plus the ridge, shape (m, m), looked up in one extended
+        transform; it lasts until the next call."""
         place, factor = _products(self.problem.shape, self.problem.index.tobytes())
         mean, matrix = self.moments(distribution), self._work[0]
         np.take(transform(self.problem.shape).extend(distribution), place, out=matrix, mode="clip")
@@ -178,7 +205,8 @@ class Dual:
         return np.empty((2, len(self.ridge), len(self.ridge)))
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """The map from right-hand sides to solutions of Hessian x solution = right, both of shape (m, ...)."""
+        """The map from right-hand sides to solutions of Hessian x solution = right, both of shape
+        (m, ...)."""
         if not len(self.ridge):
             return lambda right: right
         factor = self._factor(distribution)
@@ -195,17 +223,22 @@ class Dual:
         return np.asarray(matrix)
 
     def _factor(self, distribution: Floats, *, clean: bool = False) -> Floats:
-        """The lower triangular factor of the Hessian; what stands above it is zero if `clean`, or of no meaning."""
-        # Straight from LAPACK: on small matrices the checks of the usual interface take longer than the work.
+        """The lower triangular factor of the Hessian; what stands above it is zero if `clean`, or
+        of no meaning."""
+        # Straight from LAPACK: on small matrices the checks of the usual interface take longer than
+        # the work.
         hessian = self.hessian(distribution).T
-        factor, failed = scipy.linalg.lapack.dpotrf(hessian, lower=True, clean=clean, overwrite_a=True)
+        factor, failed = scipy.linalg.lapack.dpotrf(
+            hessian, lower=True, clean=clean, overwrite_a=True
+        )
         if failed:
             raise np.linalg.LinAlgError("the Hessian is not positive definite")
         return np.asarray(factor)
 
     def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
-        """The solution of Hessian x direction = gradient, or nearly: the step before made the gradient `fall` times
-        what it was, and where that is little, the factor of the call before serves again."""
+        """The solution of Hessian x direction = gradient, or nearly: the step before made the
+        gradient `fall` times what it was, and where that is little, the factor of the call before
+        serves again."""
         if fall <= _NEAR and len(gradient) > MANY_UNKNOWNS:
             product = partial(self.product, distribution)
             return _conjugate_gradients(product, gradient, self._solve_last, 0.1, iterations=3)
@@ -217,7 +250,9 @@ class Dual:
     def product(self, distribution: Floats, vector: Floats) -> Floats:
         """The Hessian times a vector, without the Hessian."""
         mean = self.moments(distribution)
-        moved = self.problem.moments(distribution * self.problem.functions(vector)) - mean * (mean @ vector)
+        moved = self.problem.moments(distribution * self.problem.functions(vector)) - mean * (
+            mean @ vector
+        )
         return np.asarray(moved + self.ridge * vector)
 
     def _weights(self, theta: Floats) -> tuple[Floats, float]:
@@ -231,13 +266,15 @@ class Dual:
         return self._weights_of[1:]
 
     def variance(self, distribution: Floats) -> Floats:
-        """Cell variances by the delta method: the optimum's derivatives by targets and total, times their variances.
+        """Cell variances by the delta method: the optimum's derivatives by targets and total, times
+        their variances.
 
-        The known quantities that are independent are the coefficients total x target, and the total. With centred
-        functions g, the cell p changes by p g' H^-1 per unit of the targets; the quadratic form of the derivatives is
-        a sum over pairs of functions, hence one transform of the weights of their products. Where there are cells near
-        zero and little noise, H^-1 is so large that this sum cancels out but for rounding errors: it is then taken
-        over the squares of g' H^-1, which takes longer, or, where these are too many, by `sampled_variance`.
+        The known quantities that are independent are the coefficients total x target, and the
+        total. With centred functions g, the cell p changes by p g' H^-1 per unit of the targets;
+        the quadratic form of the derivatives is a sum over pairs of functions, hence one transform
+        of the weights of their products. Where there are cells near zero and little noise, H^-1 is
+        so large that this sum cancels out but for rounding errors: it is then taken over the
+        squares of g' H^-1, which takes longer, or, where these are too many, by `sampled_variance`.
         """
         problem, basis = self.problem, transform(self.problem.shape)
         inverse, mean = self.inverse(distribution), self.moments(distribution)
@@ -258,10 +295,13 @@ class Dual:
                 return sampled_variance(problem, distribution, tilt, pushed)
             quadratic = self._sum_of_squares(inverse.T, mean)
         by_total = 1 + tilt @ mean - tilted
-        return np.asarray(distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2))
+        return np.asarray(
+            distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2)
+        )
 
     def _sum_of_squares(self, weights: Floats, mean: Floats) -> Floats:
-        """For each cell the sum of the squares of functions of these weights, shape (n, m), less their means."""
+        """For each cell the sum of the squares of functions of these weights, shape (n, m), less
+        their means."""
         total, step = np.zeros(self.problem.cells), max(1, _AT_ONCE // self.problem.cells)
         for start in range(0, len(weights), step):
             some = weights[start : start + step]
@@ -270,8 +310,9 @@ class Dual:
 
 
 def cancels(squares: float, cells: int, peak: float, largest: float) -> bool:
-    """Whether rounding errors matter in quadratic forms g' X X' g, where these are the sum of squares of X, the number
-    of cells, the largest cell and the largest product of a form and its squared cell.
+    """Whether rounding errors matter in quadratic forms g' X X' g, where these are the sum of
+    squares of X, the number of cells, the largest cell and the largest product of a form and its
+    squared cell.
 
     A form is at most `squares` times `cells`, and rounded by so much times 1e-16.
     """
@@ -282,20 +323,27 @@ class LargeDual(Dual):
     """The same without matrices, for problems whose Hessian is too large to write down."""
 
     def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
-        """As above, but by conjugate gradients to an error of a tenth, or less as the gradient falls: that keeps
-        Newton's convergence fast without wasted work."""
-        return self._solve(distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0))))
+        """As above, but by conjugate gradients to an error of a tenth, or less as the gradient
+        falls: that keeps Newton's convergence fast without wasted work."""
+        return self._solve(
+            distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0)))
+        )
 
     def variance(self, distribution: Floats) -> Floats:
         """As above, but by `sampled_variance`."""
         problem, deviation = self.problem, np.sqrt(self.problem.variance)
         tilt = self._solve(distribution, problem.target, 1e-6)
-        pushed = (self._solve(distribution, deviation * error, 1e-3) for error in standard_errors(len(deviation)))
+        pushed = (
+            self._solve(distribution, deviation * error, 1e-3)
+            for error in standard_errors(len(deviation))
+        )
         return sampled_variance(problem, distribution, tilt, pushed)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
         """As above, for right-hand sides of shape (m, n), to an error of a thousandth."""
-        return lambda right: np.stack([self._solve(distribution, one, 1e-3) for one in right.T], axis=1)
+        return lambda right: np.stack(
+            [self._solve(distribution, one, 1e-3) for one in right.T], axis=1
+        )
 
     def _solve(self, distribution: Floats, right: Floats, accuracy: float) -> Floats:
         mean = self.moments(distribution)
@@ -307,11 +355,13 @@ class LargeDual(Dual):
 
 _LARGEST_HESSIAN = 2500
 _LARGEST_EXTENDED = 1 << 26
-"""Means of products of functions are looked up in a table of up to so many numbers, for a moment half a gigabyte."""
+"""Means of products of functions are looked up in a table of up to so many numbers, for a moment
+half a gigabyte."""
 
 
 def is_large(shape: tuple[int, ...], unknowns: int, largest: int = _LARGEST_EXTENDED) -> bool:
-    """Whether a problem needs `LargeDual`, where means of products may take up a table of so many numbers."""
+    """Whether a problem needs `LargeDual`, where means of products may take up a table of so many
+    numbers."""
     width = math.prod(transform(()).width(size) for size in shape)
     return unknowns > _LARGEST_HESSIAN or width > largest
 
@@ -328,7 +378,8 @@ def _conjugate_gradients(
     accuracy: float,
     iterations: int = 500,
 ) -> Floats:
-    """Preconditioned conjugate gradients until the residual, in the preconditioner's norm, falls by `accuracy`."""
+    """Preconditioned conjugate gradients until the residual, in the preconditioner's norm, falls by
+    `accuracy`."""
     solution = np.zeros_like(right)
     residual = right.copy()
     scaled = precondition(residual)

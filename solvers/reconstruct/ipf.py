@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..basis import Floats
 from ..status import Status
+from ..types import Floats
 from .batch import OneByOne
 from .dual import divergence
 from .problem import Problem, Solution
@@ -17,9 +17,9 @@ from .problem import Problem, Solution
 class IPF(OneByOne):
     """Maximum entropy under exact marginals: scale the table to one known marginal after the other.
 
-    Minimises KL(p || uniform) subject to every known marginal (Deming and Stephan, 1940; Csiszar, 1975). Quick where
-    such a table exists and is positive; where none does, the scaling goes round in circles for ever, and where cells
-    must be zero it is slow.
+    Minimises KL(p || uniform) subject to every known marginal (Deming and Stephan, 1940; Csiszar,
+    1975). Quick where such a table exists and is positive; where none does, the scaling goes round
+    in circles for ever, and where cells must be zero it is slow.
 
     `Solution.objective` is KL(p || uniform) in nats; `Solution.relaxation` is zero.
 
@@ -36,13 +36,17 @@ class IPF(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0 or not self.iterations >= 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0")
+            raise ValueError(
+                f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0"
+            )
 
     def objective(self, problem: Problem, distribution: Floats) -> float:
-        """KL(p || uniform), or infinity where a marginal is missed by more than 100 times the tolerance."""
+        """KL(p || uniform), or infinity where a marginal is missed by more than 100 times the
+        tolerance."""
         table = distribution.reshape(problem.shape)
         worst = max(
-            (np.abs(table.sum(axis=drop) - marginal).max() for drop, marginal in _margins(problem)), default=0.0
+            (np.abs(table.sum(axis=drop) - marginal).max() for drop, marginal in _margins(problem)),
+            default=0.0,
         )
         return divergence(problem, distribution) if worst <= 100 * self.tolerance else math.inf
 
@@ -61,7 +65,9 @@ class IPF(OneByOne):
                 worst = max(worst, float(np.abs(now - wanted).max()))
                 lost = max(lost, float(wanted[now == 0].max(initial=0.0)))
                 table *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)
-            if lost > self.tolerance:  # cells that one marginal needs must be zero, or are zero in another
+            if (
+                lost > self.tolerance
+            ):  # cells that one marginal needs must be zero, or are zero in another
                 status, steps = Status.INFEASIBLE, step + 1
                 break
             if worst <= self.tolerance:
@@ -80,4 +86,7 @@ class IPF(OneByOne):
 def _margins(problem: Problem) -> list[tuple[tuple[int, ...], Floats]]:
     """The known marginals: the places that are summed over, and the table."""
     places = range(len(problem.shape))
-    return [(tuple(place for place in places if place not in kept), table) for kept, table in problem.margins()]
+    return [
+        (tuple(place for place in places if place not in kept), table)
+        for kept, table in problem.margins()
+    ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 from .batch import OneByOne
 from .dual import Dual, Penalised
 from .problem import Problem, Solution
@@ -17,7 +17,8 @@ from .starts import independent
 class LBFGS(Penalised, OneByOne):
     """The programme of `Newton` by limited-memory quasi-Newton steps, for comparison.
 
-    The parameters are those of `Newton`. Rounding keeps the gradient from getting much smaller than the tolerance.
+    The parameters are those of `Newton`. Rounding keeps the gradient from getting much smaller than
+    the tolerance.
     """
 
     tolerance: float = 1e-6
@@ -26,7 +27,8 @@ class LBFGS(Penalised, OneByOne):
     def answer(self, problem: Problem) -> Solution:
         started = time.process_time()
         dual = Dual(problem, self.ridge(problem))
-        # Unknowns of curvature about one: a constraint with a large ridge has a small dual variable.
+        # Unknowns of curvature about one: a constraint with a large ridge has a small dual
+        # variable.
         scale = 1 / np.sqrt(1 + dual.ridge)
 
         def value_and_slope(scaled: Floats) -> tuple[float, Floats]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..basis import Floats
 from ..status import Status
+from ..types import Floats
 from .batch import OneByOne
 from .problem import Problem, Solution
 
@@ -16,12 +16,14 @@ _LEAST_VARIANCE = 1e-10
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorDescent(OneByOne):
-    """Weighted least squares over distributions: the method of Private-PGM (McKenna, Sheldon and Miklau, ICML 2019).
+    """Weighted least squares over distributions: the method of Private-PGM (McKenna, Sheldon and
+    Miklau, ICML 2019).
 
-    Minimises over distributions p: sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), from the uniform distribution by
-    multiplicative steps p <- p exp(-step x gradient). There can be many minima; the steps lead near one of large
-    entropy. It stops when the objective is proved to lie within `tolerance` of the minimum: the objective is convex, so
-    it exceeds the minimum by at most max_q gradient . (p - q).
+    Minimises over distributions p: sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), from the
+    uniform distribution by multiplicative steps p <- p exp(-step x gradient). There can be many
+    minima; the steps lead near one of large entropy. It stops when the objective is proved to lie
+    within `tolerance` of the minimum: the objective is convex, so it exceeds the minimum by at most
+    max_q gradient . (p - q).
 
     `Solution.objective` is the sum above; `Solution.relaxation` is zero.
 
@@ -38,7 +40,9 @@ class MirrorDescent(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0 or not self.iterations >= 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0")
+            raise ValueError(
+                f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0"
+            )
 
     def objective(self, problem: Problem, distribution: Floats) -> float:
         """The weighted sum of squares at a distribution."""

@@ -1,4 +1,5 @@
-"""`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as its ridge."""
+"""`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as
+its ridge."""
 
 import math
 import time
@@ -7,9 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..basis import Floats
 from ..status import Status
 from ..threads import compiled_loops, in_parts, processors, single_thread
+from ..types import Floats
 from .batch import Batch, Solutions
 from .dual import Dual, Penalised, contradicts, is_large, reached
 from .problem import Problem, Solution
@@ -21,24 +22,27 @@ from .starts import pairwise, start
 class Newton(Penalised):
     """Maximum entropy under noisy moments, always feasible.
 
-    Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S), where f_S are the
-    known basis functions, and p and the uniform distribution are zero where cells must be. Its dual, log sum exp(sum_S
-    theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2, is smooth, strictly convex and free of constraints.
-    With ridge_S = strength * r(|S|) * variance_S a constraint is relaxed in proportion to its noise, more for higher
-    orders: r(1) = 0.01, r(j) = j ** 2. As the ridge goes to zero the answer goes to that of the published maximum
-    entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3) wherever that exists.
+    Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
+    ridge_S), where f_S are the known basis functions, and p and the uniform distribution are zero
+    where cells must be. Its dual, log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S
+    theta_S ** 2 / 2, is smooth, strictly convex and free of constraints. With ridge_S = strength *
+    r(|S|) * variance_S a constraint is relaxed in proportion to its noise, more for higher orders:
+    r(1) = 0.01, r(j) = j ** 2. As the ridge goes to zero the answer goes to that of the published
+    maximum entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3) wherever
+    that exists.
 
-    A batch goes through compiled loops on all processors where numba is installed, else, like a single problem, through
-    numpy; the numbers are the same. Problems with thousands of unknowns use conjugate gradients.
+    A batch goes through compiled loops on all processors where numba is installed, else, like a
+    single problem, through numpy; the numbers are the same. Problems with thousands of unknowns use
+    conjugate gradients.
 
-    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength. The status is `RELAXED` where a
-    target of variance zero had to be missed.
+    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength. The status is
+    `RELAXED` where a target of variance zero had to be missed.
 
     Parameters
     ----------
     strength
-        The factor above, > 0. None takes 1 for binary axes and 10 otherwise; `Reconstruction` finds another where it
-        can, from all tables.
+        The factor above, > 0. None takes 1 for binary axes and 10 otherwise; `Reconstruction` finds
+        another where it can, from all tables.
     tolerance
         Where to stop: the largest entry of the dual's gradient, that is the error of a moment.
     iterations
@@ -46,8 +50,8 @@ class Newton(Penalised):
     bars
         Whether the variance of each cell is computed, too; it about doubles the work.
     context
-        `Reconstruction` solves over up to this many axes around those asked for, and projects; None solves over these
-        alone.
+        `Reconstruction` solves over up to this many axes around those asked for, and projects; None
+        solves over these alone.
     threads
         How many threads a batch may use; None takes one for each processor.
     """
@@ -84,7 +88,9 @@ class Newton(Penalised):
         dual = dual_of(problem, ridge)
         with single_thread():
             theta, steps = self._minimise(dual, start(problem))
-            if steps == self.iterations and isinstance(dual, SplitDual):  # extreme weights are too much for its blocks
+            if steps == self.iterations and isinstance(
+                dual, SplitDual
+            ):  # extreme weights are too much for its blocks
                 dual = Dual(problem, ridge)
                 theta, steps = self._minimise(dual, start(problem))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
@@ -100,7 +106,9 @@ class Newton(Penalised):
             if step == self.iterations:
                 break
             largest = float(np.abs(gradient).max())
-            direction = dual.direction(distribution, gradient, largest / before if step else math.inf)
+            direction = dual.direction(
+                distribution, gradient, largest / before if step else math.inf
+            )
             before = largest
             decrease = float(gradient @ direction)
             length = 1.0
@@ -126,8 +134,21 @@ class Newton(Penalised):
         ridge = self.ridges(batch.shape, batch.order, batch.variance)
         arguments = (
             np.array(batch.shape, dtype=np.int64),
-            (batch.offsets, batch.index, batch.target, batch.variance, ridge, batch.total, batch.total_variance),
-            pairwise(batch.shape, batch.index, batch.target, np.repeat(np.arange(count), np.diff(batch.offsets))),
+            (
+                batch.offsets,
+                batch.index,
+                batch.target,
+                batch.variance,
+                ridge,
+                batch.total,
+                batch.total_variance,
+            ),
+            pairwise(
+                batch.shape,
+                batch.index,
+                batch.target,
+                np.repeat(np.arange(count), np.diff(batch.offsets)),
+            ),
             (self.tolerance, self.iterations, self.bars),
             np.zeros((0, 0), np.bool_) if batch.zeros is None else batch.zeros,
             (tables, variances, status, steps, values, residuals),
@@ -135,8 +156,12 @@ class Newton(Penalised):
         threads = min(self.threads or processors(), count)
         in_parts(count, threads, lambda start, stop: kernels.solve_range(start, stop, *arguments))
         statuses = _STATUSES[status]
-        for row in np.unique(np.searchsorted(batch.offsets, np.flatnonzero(batch.variance == 0), side="right") - 1):
-            if statuses[row] == _STATUSES[0] and contradicts(batch[row], tables[row] / batch.total[row]):
+        for row in np.unique(
+            np.searchsorted(batch.offsets, np.flatnonzero(batch.variance == 0), side="right") - 1
+        ):
+            if statuses[row] == _STATUSES[0] and contradicts(
+                batch[row], tables[row] / batch.total[row]
+            ):
                 statuses[row] = list(Status).index(Status.RELAXED)
         return Solutions(
             table=tables.reshape(count, *batch.shape),
@@ -151,7 +176,11 @@ class Newton(Penalised):
 
 
 _STATUSES = np.array(
-    [list(Status).index(status) for status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.FAILED)], dtype=np.int8
+    [
+        list(Status).index(status)
+        for status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.FAILED)
+    ],
+    dtype=np.int8,
 )
 """By the compiled loops' codes."""
 
@@ -161,7 +190,8 @@ _MANY_UNKNOWNS = 400
 
 
 _LARGEST_COMPILED = 1 << 22
-"""On larger tables, in the numbers of `Transform.extend`, so does that of BLAS, and threads would take much memory."""
+"""On larger tables, in the numbers of `Transform.extend`, so does that of BLAS, and threads would
+take much memory."""
 
 
 def _numpy_seconds(batch: Batch) -> float:

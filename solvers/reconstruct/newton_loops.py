@@ -1,17 +1,19 @@
-"""The compiled loops of `Newton`, see `newton` for the mathematics and `dual` for the same in numpy."""
+"""The compiled loops of `Newton`, see `newton` for the mathematics and `dual` for the same in
+numpy."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from ..basis import Floats, Integers
 from ..compiled import compiled, exponentials, extended, means, narrowed, sums
 from ..elimination import again, factor, inverse_times
+from ..types import Floats, Integers
 from .dual import REUSE, cancels
 
 _NEAR = 0.3
-"""When a step made the gradient this small a part of what it was, the factor still serves as a preconditioner."""
+"""When a step made the gradient this small a part of what it was, the factor still serves as a
+preconditioner."""
 
 _MANY = 64
 """With fewer unknowns a new factor costs no more than what it saves."""
@@ -53,7 +55,8 @@ def _evaluate(
 
 @compiled
 def _pair(one: Integers, other: Integers, sizes: Integers) -> tuple[int, float]:
-    """Which entry of the extended table, and times what, is the mean of the product of two functions."""
+    """Which entry of the extended table, and times what, is the mean of the product of two
+    functions."""
     place, factor = 0, 1.0
     for axis in range(sizes.size):
         size, low, high = sizes[axis], one[axis], other[axis]
@@ -71,7 +74,9 @@ def _pair(one: Integers, other: Integers, sizes: Integers) -> tuple[int, float]:
 
 
 @compiled
-def _look_up(index: Integers, sizes: Integers, digits: Integers, places: Any, factors: Floats) -> None:
+def _look_up(
+    index: Integers, sizes: Integers, digits: Integers, places: Any, factors: Floats
+) -> None:
     """Fill the upper triangles of `_pair` over all pairs of known functions."""
     for row in range(index.size):
         rest = index[row]
@@ -84,7 +89,9 @@ def _look_up(index: Integers, sizes: Integers, digits: Integers, places: Any, fa
 
 
 @compiled
-def _hessian(means_: Floats, index: Integers, ridge: Floats, shape: Any, pairs: Any, matrix: Floats) -> None:
+def _hessian(
+    means_: Floats, index: Integers, ridge: Floats, shape: Any, pairs: Any, matrix: Floats
+) -> None:
     """The upper triangle of the dual's Hessian, from the means of all, or all extended, functions."""
     binary = shape[1]
     places, factors, single = pairs
@@ -92,16 +99,24 @@ def _hessian(means_: Floats, index: Integers, ridge: Floats, shape: Any, pairs: 
         mean = means_[single[row]]
         if binary:
             for column in range(row, index.size):
-                matrix[row, column] = means_[index[row] ^ index[column]] - mean * means_[single[column]]
+                matrix[row, column] = (
+                    means_[index[row] ^ index[column]] - mean * means_[single[column]]
+                )
         else:
             for column in range(row, index.size):
-                matrix[row, column] = factors[row, column] * means_[places[row, column]] - mean * means_[single[column]]
+                matrix[row, column] = (
+                    factors[row, column] * means_[places[row, column]]
+                    - mean * means_[single[column]]
+                )
         matrix[row, row] += ridge[row]
 
 
 @compiled
-def _spread_form(inverse: Floats, index: Integers, average: Floats, shape: Any, pairs: Any, buffers: Any) -> Floats:
-    """The table of (f - E f)' M (f - E f) where M = inverse inverse'; products of functions are functions again."""
+def _spread_form(
+    inverse: Floats, index: Integers, average: Floats, shape: Any, pairs: Any, buffers: Any
+) -> Floats:
+    """The table of (f - E f)' M (f - E f) where M = inverse inverse'; products of functions are
+    functions again."""
     sizes, binary = shape
     places, factors, single = pairs
     size = index.size
@@ -160,8 +175,8 @@ def _improve(
     index: Integers, ridge: Floats, shape: Any, cells: Floats, average: Floats, matrix: Floats, gradient: Floats,
     direction: Floats, work: Any,
 ) -> None:  # fmt: skip
-    """Solve Hessian x direction = gradient by two conjugate gradients, or one if that is near enough, preconditioned by
-    the factor that an earlier point left in `matrix`."""
+    """Solve Hessian x direction = gradient by two conjugate gradients, or one if that is near
+    enough, preconditioned by the factor that an earlier point left in `matrix`."""
     table, spare, (residual, scaled, search, product) = work
     size = index.size
     direction[:size] = 0.0
@@ -195,9 +210,11 @@ def _solve(
     index: Integers, target: Floats, ridge: Floats, tolerance: float, limit: int, shape: Any, pairs: Any,
     zeros: Integers, theta: Floats, cells: Floats, average: Floats, work: Any,
 ) -> tuple[int, int, float, float]:  # fmt: skip
-    """Newton's method for one problem from a given start; status, steps, the dual's value, and the largest residual.
+    """Newton's method for one problem from a given start; status, steps, the dual's value, and the
+    largest residual.
 
-    Leaves the distribution in `cells`, the means of all functions in `average`, and the last factor in the work space.
+    Leaves the distribution in `cells`, the means of all functions in `average`, and the last factor
+    in the work space.
     """
     sizes, binary = shape
     spare, scale, trial_cells, trial, direction, gradient, matrix, first, second, vectors = work
@@ -238,7 +255,9 @@ def _solve(
         while True:
             for row in range(size):
                 trial[row] = theta[row] - length * direction[row]
-            new = _evaluate(trial[:size], index, target, ridge, shape, zeros, trial_cells, (spare, scale))
+            new = _evaluate(
+                trial[:size], index, target, ridge, shape, zeros, trial_cells, (spare, scale)
+            )
             # So near the optimum rounding hides the fall of the value, and full steps converge.
             if decrease <= 1e-10 * (1 + abs(value)) or new <= value - 0.25 * length * decrease:
                 break
@@ -253,9 +272,17 @@ def _solve(
 
 @compiled
 def solve_range(
-    start: int, stop: int, sizes: Integers, batch: Any, start_theta: Floats, settings: Any, zeros: Any, result: Any
+    start: int,
+    stop: int,
+    sizes: Integers,
+    batch: Any,
+    start_theta: Floats,
+    settings: Any,
+    zeros: Any,
+    result: Any,
 ) -> None:
-    """Solve the problems from `start` up to `stop` of a packed batch, writing rows of the arrays in `result`.
+    """Solve the problems from `start` up to `stop` of a packed batch, writing rows of the arrays in
+    `result`.
 
     `zeros` tells which cells must be zero, a row a problem, or has no rows.
     """
@@ -271,7 +298,11 @@ def solve_range(
     binary = wide == cell_count and sizes.size > 0 and cell_count == 1 << sizes.size
     shape = (sizes, binary)
     first, second, spread = np.empty(wide), np.empty(wide), np.empty(wide)
-    spare, scale, average = np.empty(cell_count), np.empty(cell_count, np.int64), np.empty(cell_count)
+    spare, scale, average = (
+        np.empty(cell_count),
+        np.empty(cell_count, np.int64),
+        np.empty(cell_count),
+    )
     cells, trial_cells = np.empty(cell_count), np.empty(cell_count)
     trial, direction, gradient = np.empty(largest), np.empty(largest), np.empty(largest)
     vectors = (np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest))
@@ -289,7 +320,9 @@ def solve_range(
         single = own
         if not binary:
             _look_up(own, sizes, digits, places, factors)
-            single = np.array([_pair(digits[row], digits[0] * 0, sizes)[0] for row in range(size)], np.int64)
+            single = np.array(
+                [_pair(digits[row], digits[0] * 0, sizes)[0] for row in range(size)], np.int64
+            )
         pairs = (places, factors, single)
         empty = np.flatnonzero(zeros[problem]) if zeros.size else no_cells
         theta = start_theta[low:high]
@@ -316,9 +349,10 @@ def _bars(
 ) -> None:  # fmt: skip
     """The variance of each cell by the delta method.
 
-    The independent errors are those of the coefficients total x target and of the total. With centred functions g, a
-    cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1 target) / total x total per unit of total.
-    See `Dual.variance` for why there are two ways to the quadratic form.
+    The independent errors are those of the coefficients total x target and of the total. With
+    centred functions g, a cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1
+    target) / total x total per unit of total. See `Dual.variance` for why there are two ways to the
+    quadratic form.
     """
     sizes, binary = shape
     size = index.size
@@ -357,4 +391,6 @@ def _bars(
     sums(first[: cells.size], spare, sizes, binary)
     for cell in range(cells.size):
         by_total = centre - first[cell]
-        result[cell] = cells[cell] ** 2 * (total * total * result[cell] + total_variance * by_total**2)
+        result[cell] = cells[cell] ** 2 * (
+            total * total * result[cell] + total_variance * by_total**2
+        )

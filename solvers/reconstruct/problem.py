@@ -1,4 +1,5 @@
-"""`Problem`, `Solution` and `Status`: one reconstruction question and its answer, whichever solver gives it."""
+"""`Problem`, `Solution` and `Status`: one reconstruction question and its answer, whichever solver
+gives it."""
 
 import math
 from collections.abc import Callable
@@ -9,11 +10,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats, Integers, transform
+from ..basis import transform
 from ..status import Status
 from ..tables.consistency import ResidualConsistency
 from ..tables.moments import known_moments, require_small
 from ..tables.tables import Axes, Tables
+from ..types import Floats, Integers
 
 __all__ = ["Problem", "Solution", "Solver"]
 
@@ -27,9 +29,9 @@ class Problem:
     shape
         The sizes of the table's axes.
     index
-        The known coefficients other than the empty set's, as ascending positions in the flattened table of coefficients
-        (see `basis`), int array of shape (m,). With a component all its coefficients and all smaller components are
-        known.
+        The known coefficients other than the empty set's, as ascending positions in the flattened
+        table of coefficients (see `basis`), int array of shape (m,). With a component all its
+        coefficients and all smaller components are known.
     target
         Their moments: means of basis functions of mean square one, shape (m,).
     variance
@@ -39,17 +41,18 @@ class Problem:
     total_variance
         The error variance of `total`, >= 0.
     marginals
-        The known marginals as they were observed, for solvers that want them so: places of the axes, and table of sum
-        one. They need not agree with each other. None takes those that the moments make up.
+        The known marginals as they were observed, for solvers that want them so: places of the
+        axes, and table of sum one. They need not agree with each other. None takes those that the
+        moments make up.
     zeros
-        Which cells must be zero, bool array of shape (cells,); None for no such cell. What is called uniform is so on
-        the others.
+        Which cells must be zero, bool array of shape (cells,); None for no such cell. What is
+        called uniform is so on the others.
 
     Raises
     ------
     ValueError
-        When the table is too large, the arrays do not fit the shape, a number is not finite or out of range, or all
-        cells must be zero.
+        When the table is too large, the arrays do not fit the shape, a number is not finite or out
+        of range, or all cells must be zero.
     """
 
     shape: tuple[int, ...]
@@ -69,7 +72,11 @@ class Problem:
             raise ValueError(f"index must lie between 1 and the number of cells ({self.cells})")
         if (np.diff(self.index) <= 0).any():
             raise ValueError("index must be ascending")
-        if not (np.isfinite(self.target).all() and np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+        if not (
+            np.isfinite(self.target).all()
+            and np.isfinite(self.variance).all()
+            and (self.variance >= 0).all()
+        ):
             raise ValueError("target must be finite, and variance finite and >= 0")
         if not (self.total > 0 and math.isfinite(self.total)):
             raise ValueError(f"total ({self.total}) must be positive and finite")
@@ -77,7 +84,9 @@ class Problem:
             raise ValueError(f"total_variance ({self.total_variance}) must be finite and >= 0")
         if self.zeros is not None:
             if self.zeros.shape != (self.cells,) or self.zeros.dtype != np.bool_:
-                raise ValueError(f"zeros must hold a truth value for each of the {self.cells} cells")
+                raise ValueError(
+                    f"zeros must hold a truth value for each of the {self.cells} cells"
+                )
             if self.zeros.all():
                 raise ValueError("some cell must be allowed not to be zero")
 
@@ -85,7 +94,8 @@ class Problem:
     def of(cls, tables: Tables, axes: Axes) -> "Problem":
         """What consistent tables of positive total say about the marginal on some ascending axes.
 
-        Each coefficient is read from one view that holds it: the tables are consistent, so any will do.
+        Each coefficient is read from one view that holds it: the tables are consistent, so any will
+        do.
         """
         known = known_moments(tables, [axes])
         return cls(
@@ -100,14 +110,16 @@ class Problem:
 
     @classmethod
     def observed(cls, tables: Tables, axes: Axes) -> "Problem":
-        """What tables say that need not be consistent: the best linear estimates of the moments, and in `marginals`
-        each view's own word."""
+        """What tables say that need not be consistent: the best linear estimates of the moments,
+        and in `marginals` each view's own word."""
         marginals = []
         for row, view in enumerate(tables.views):
             common = tuple(axis for axis in axes if axis in view)
             if common and tables.values[row].sum() > 0:
                 marginal = tables.project(row, common)
-                marginals.append((tuple(axes.index(axis) for axis in common), marginal / marginal.sum()))
+                marginals.append(
+                    (tuple(axes.index(axis) for axis in common), marginal / marginal.sum())
+                )
         return replace(cls.of(ResidualConsistency()(tables), axes), marginals=tuple(marginals))
 
     @cached_property
@@ -159,12 +171,12 @@ class Problem:
         relaxation: float,
         variance: Floats | None = None,
     ) -> "Solution":
-        """The record of what a solver found: cells of shape (cells,), summing to one, or None for nothing; and the
-        value of its objective, or how to compute it.
+        """The record of what a solver found: cells of shape (cells,), summing to one, or None for
+        nothing; and the value of its objective, or how to compute it.
 
-        What a back-end returns is not trusted: cells that are not finite, clearly negative, or of another sum make the
-        status `FAILED`, and so do clearly positive cells that must be zero; a solution without cells has a table of
-        NaN.
+        What a back-end returns is not trusted: cells that are not finite, clearly negative, or of
+        another sum make the status `FAILED`, and so do clearly positive cells that must be zero; a
+        solution without cells has a table of NaN.
         """
         if distribution is None or not (
             distribution.size == self.cells
@@ -192,9 +204,11 @@ class Problem:
         )
 
     def margins(self) -> list[tuple[tuple[int, ...], Floats]]:
-        """The largest known marginals, summing to one: places of the axes, and table; `marginals` where given.
+        """The largest known marginals, summing to one: places of the axes, and table; `marginals`
+        where given.
 
-        The same knowledge as `index` and `target`, as constraints on cells; marginals that overlap repeat each other.
+        The same knowledge as `index` and `target`, as constraints on cells; marginals that overlap
+        repeat each other.
         """
         if self.marginals is not None:
             return list(self.marginals)
@@ -212,7 +226,12 @@ class Problem:
             part = moments.reshape(self.shape)[
                 tuple(slice(None) if place in places else 0 for place in range(len(self.shape)))
             ]
-            margins.append((places, transform(sub).synthesise(part.ravel()).reshape(sub) / math.sqrt(part.size)))
+            margins.append(
+                (
+                    places,
+                    transform(sub).synthesise(part.ravel()).reshape(sub) / math.sqrt(part.size),
+                )
+            )
         return margins
 
 
@@ -237,7 +256,8 @@ class Solution:
     relaxation
         How far the constraints were relaxed, in the unit that the solver states.
     variance
-        The noise variance of each cell, of the problem's shape, or None where the solver does not compute it.
+        The noise variance of each cell, of the problem's shape, or None where the solver does not
+        compute it.
     """
 
     table: Floats
@@ -253,8 +273,9 @@ class Solution:
 class Solver(Protocol):
     """A way to answer a `Problem`.
 
-    A solver may also have a method ``objective(problem, distribution)``, the value of what it minimises at a
-    distribution of shape (cells,), which must be convex; the checks of `testing` then hold its answers against it.
+    A solver may also have a method ``objective(problem, distribution)``, the value of what it
+    minimises at a distribution of shape (cells,), which must be convex; the checks of `testing`
+    then hold its answers against it.
     """
 
     def solve(self, problem: Problem, /) -> Solution:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 from .problem import Problem
 
 PROBES = 64
@@ -19,9 +19,14 @@ def standard_errors(count: int) -> Iterator[Floats]:
 
 
 def sampled_variance(
-    problem: Problem, distribution: Floats, tilt: Floats, pushed: Iterable[Floats], kept: Sequence[int] | None = None
+    problem: Problem,
+    distribution: Floats,
+    tilt: Floats,
+    pushed: Iterable[Floats],
+    kept: Sequence[int] | None = None,
 ) -> Floats:
-    """The noise variances of the cells of a marginal by the delta method: mean squares of their changes.
+    """The noise variances of the cells of a marginal by the delta method: mean squares of their
+    changes.
 
     Parameters
     ----------

@@ -1,4 +1,5 @@
-"""`SplitDual`: the dual where one axis has many categories, with its Hessian eliminated category by category."""
+"""`SplitDual`: the dual where one axis has many categories, with its Hessian eliminated category by
+category."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..basis import Floats, Integers, contrasts, transform
+from ..basis import contrasts, transform
+from ..types import Floats, Integers
 from .dual import REUSE, Dual, LargeDual, is_large
 from .problem import Problem
 
@@ -17,7 +19,8 @@ _MANY_UNKNOWNS = 200
 _LARGEST_BORDER = 1500
 
 _LARGEST = 1 << 22
-"""On larger tables, in the numbers of `Transform.extend`, the variances would take too much memory."""
+"""On larger tables, in the numbers of `Transform.extend`, the variances would take too much memory.
+"""
 
 _LEAST_RIDGE = 1e-8
 """With less, rounding errors of the blocks' inverses spoil the steps where cells are near zero."""
@@ -38,10 +41,11 @@ class _Layout(NamedTuple):
     common
         The known functions that are constant on the axis, as rows among all known ones, shape (u,).
     bound
-        The others are products of a function h of the other axes and one of the n - 1 contrasts: their rows, shape
-        (w, n - 1).
+        The others are products of a function h of the other axes and one of the n - 1 contrasts:
+        their rows, shape (w, n - 1).
     outer
-        The functions of the other axes: the constant and those of `common`, as coefficients, shape (u + 1,).
+        The functions of the other axes: the constant and those of `common`, as coefficients, shape
+        (u + 1,).
     inner
         Which of these are the h, shape (w,).
     """
@@ -57,10 +61,11 @@ class _Layout(NamedTuple):
 class SplitDual(Dual):
     """The dual of a problem in which one axis has many categories; for those that `splits` tells.
 
-    Let phi_hc be the weight of function h of the other axes at category c, so that sum_c phi_hc = 0, and the ridge of
-    its contrasts is ridge_h / n sum_c phi_hc ** 2. Apart from these sums and from the functions that are constant on
-    the axis, categories have nothing to do with each other. So the Hessian is a small block for each category and a
-    border; to eliminate it takes some n w (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
+    Let phi_hc be the weight of function h of the other axes at category c, so that sum_c phi_hc =
+    0, and the ridge of its contrasts is ridge_h / n sum_c phi_hc ** 2. Apart from these sums and
+    from the functions that are constant on the axis, categories have nothing to do with each other.
+    So the Hessian is a small block for each category and a border; to eliminate it takes some n w
+    (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
     """
 
     def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
@@ -77,19 +82,25 @@ class SplitDual(Dual):
     def variance(self, distribution: Floats) -> Floats:
         """See `Dual.variance`."""
         problem = self.problem
-        elimination, mean = _Elimination(problem, self.ridge, distribution), self.moments(distribution)
+        elimination, mean = (
+            _Elimination(problem, self.ridge, distribution),
+            self.moments(distribution),
+        )
         tilt = elimination.solve(problem.target)
         by_total = 1 + tilt @ mean - problem.functions(tilt)
         spread = elimination.spread(problem.variance)
-        return np.asarray(distribution**2 * (problem.total**2 * spread + problem.total_variance * by_total**2))
+        return np.asarray(
+            distribution**2 * (problem.total**2 * spread + problem.total_variance * by_total**2)
+        )
 
 
 class _Elimination:
     """The Hessian at a distribution, eliminated.
 
-    Unknowns of the border are the weights of `_Layout.outer`, where that of the constant makes means of products into
-    covariances, and the multipliers of the w sums: q = u + 1 + w in all. With D_c the block of category c and K_c what
-    ties it to the border, `inverse` holds D_c^-1, shape (n, w, w), and `answer` D_c^-1 K_c, shape (n, w, q).
+    Unknowns of the border are the weights of `_Layout.outer`, where that of the constant makes
+    means of products into covariances, and the multipliers of the w sums: q = u + 1 + w in all.
+    With D_c the block of category c and K_c what ties it to the border, `inverse` holds D_c^-1,
+    shape (n, w, w), and `answer` D_c^-1 K_c, shape (n, w, q).
     """
 
     def __init__(self, problem: Problem, ridge: Floats, distribution: Floats) -> None:
@@ -98,7 +109,9 @@ class _Elimination:
         self.problem, self.layout = problem, layout
         self.size = problem.shape[layout.axis]
         place, factor = _products(layout.rest, layout.outer.tobytes())
-        table = np.moveaxis(distribution.reshape(problem.shape), layout.axis, 0).reshape(self.size, -1)
+        table = np.moveaxis(distribution.reshape(problem.shape), layout.axis, 0).reshape(
+            self.size, -1
+        )
         means = transform(layout.rest).extend(table)
         tied = means[:, place[layout.inner]]
         shared = means.sum(axis=0)[place]
@@ -109,7 +122,9 @@ class _Elimination:
         blocks = tied[:, :, layout.inner]
         blocks += np.diag(ridge[layout.bound[:, 0]] / self.size)
         self.inverse = np.linalg.inv(blocks)
-        self.tied = np.concatenate([tied, np.broadcast_to(np.eye(len(layout.inner)), blocks.shape)], axis=2)
+        self.tied = np.concatenate(
+            [tied, np.broadcast_to(np.eye(len(layout.inner)), blocks.shape)], axis=2
+        )
         self.answer = self.inverse @ self.tied
         width = self.tied.shape[2]
         border = -self.tied.reshape(-1, width).T @ self.answer.reshape(-1, width)
@@ -133,7 +148,8 @@ class _Elimination:
         return solution
 
     def spread(self, variance: Floats) -> Floats:
-        """The variance of the logit of each cell, less their mean, that errors of the targets of this variance make."""
+        """The variance of the logit of each cell, less their mean, that errors of the targets of
+        this variance make."""
         layout, rest = self.layout, transform(self.layout.rest)
         outer = len(layout.outer)
         chosen = np.zeros((outer, rest.cells))
@@ -146,7 +162,8 @@ class _Elimination:
         form[np.arange(1, outer), np.arange(1, outer)] += variance[layout.common]
         known = np.concatenate([functions, np.zeros((width - outer, rest.cells))])
         spread = np.empty((self.size, rest.cells))
-        # A cell's errors are those of its category's block alone, and what they and the rest make in the border.
+        # A cell's errors are those of its category's block alone, and what they and the rest make
+        # in the border.
         form, carried = self.border.T @ form @ self.border, self.answer @ self.border
         step = max(1, _AT_ONCE // (width * rest.cells))
         for start in range(0, self.size, step):
@@ -171,7 +188,11 @@ def splits(problem: Problem, ridge: Floats) -> bool:
 
     It needs ridges and variances that are the same for all contrasts with one function.
     """
-    if len(ridge) < _MANY_UNKNOWNS or is_large(problem.shape, 0, _LARGEST) or ridge.min() < _LEAST_RIDGE:
+    if (
+        len(ridge) < _MANY_UNKNOWNS
+        or is_large(problem.shape, 0, _LARGEST)
+        or ridge.min() < _LEAST_RIDGE
+    ):
         return False
     layout = _layout(problem.shape, problem.index.tobytes())
     if layout is None:
@@ -180,13 +201,16 @@ def splits(problem: Problem, ridge: Floats) -> bool:
     work = (layout.bound.size + border + problem.cells / 4) * border**2
     if border > _LARGEST_BORDER or 8 * work > len(ridge) ** 3:
         return False
-    return all((some[layout.bound] == some[layout.bound[:, :1]]).all() for some in (ridge, problem.variance))
+    return all(
+        (some[layout.bound] == some[layout.bound[:, :1]]).all()
+        for some in (ridge, problem.variance)
+    )
 
 
 @lru_cache(maxsize=64)
 def _layout(shape: tuple[int, ...], index: bytes) -> _Layout | None:
-    """With the axis of most categories taken apart; None when a function is known with some of its contrasts only, or
-    not by itself."""
+    """With the axis of most categories taken apart; None when a function is known with some of its
+    contrasts only, or not by itself."""
     axis = int(np.argmax(shape))
     size, rest = shape[axis], (*shape[:axis], *shape[axis + 1 :])
     known = np.frombuffer(index, dtype=np.int64)
@@ -199,7 +223,9 @@ def _layout(shape: tuple[int, ...], index: bytes) -> _Layout | None:
     bound = varying[np.lexsort((contrast[varying], other[varying]))]
     functions, counts = np.unique(other[varying], return_counts=True)
     inner = np.searchsorted(outer, functions)
-    if (counts != size - 1).any() or not np.array_equal(outer[np.minimum(inner, len(outer) - 1)], functions):
+    if (counts != size - 1).any() or not np.array_equal(
+        outer[np.minimum(inner, len(outer) - 1)], functions
+    ):
         return None
     return _Layout(axis, rest, common, bound.reshape(-1, size - 1), outer, inner)
 

@@ -12,7 +12,8 @@ from .starts import independent
 
 @dataclass(frozen=True, kw_only=True)
 class TrustExact(Penalised, OneByOne):
-    """The programme of `Newton` by exact trust-region steps, for comparison; the parameters are the same."""
+    """The programme of `Newton` by exact trust-region steps, for comparison; the parameters are the
+    same."""
 
     iterations: int = 1000
 
@@ -31,7 +32,8 @@ class TrustExact(Penalised, OneByOne):
             jac=lambda theta: dual.gradient(theta, dual.distribution(theta)),
             hess=lambda theta: dual.hessian(dual.distribution(theta)).copy(),
             method="trust-exact",
-            # The method measures the gradient by its length, which is no less than its largest entry.
+            # The method measures the gradient by its length, which is no less than its largest
+            # entry.
             options={"maxiter": self.iterations, "gtol": self.tolerance, "max_trust_radius": 1e6},
         )
         return self.solved(problem, dual, found.x, int(found.nit), started)

@@ -15,10 +15,11 @@ from .presolve import compress, presolve
 class Anneal:
     """Simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 1983), from the greedy record.
 
-    A sweep proposes another class to each attribute in turn; the temperature falls by equal ratios from `hot` to `cold`
-    times the mean absolute weight, so scaling all weights changes nothing. Sweeps without heat end each run. Missed
-    constraints cost more and more. Where there are fewer terms than attributes, what has a best class whatever the
-    others do is fixed first (`presolve`), which leaves little. `Response.work` counts the proposed moves.
+    A sweep proposes another class to each attribute in turn; the temperature falls by equal ratios
+    from `hot` to `cold` times the mean absolute weight, so scaling all weights changes nothing.
+    Sweeps without heat end each run. Missed constraints cost more and more. Where there are fewer
+    terms than attributes, what has a best class whatever the others do is fixed first (`presolve`),
+    which leaves little. `Response.work` counts the proposed moves.
 
     Parameters
     ----------
@@ -61,9 +62,13 @@ class Anneal:
             x = rng.integers(0, layout.sizes, dtype=np.int32)
             if run == 0:
                 greedy_record(layout, weight, x)
-            done, met = anneal(layout, weight, x, self.sweeps, *heat, _prices(small.instance, unit), rng)
+            done, met = anneal(
+                layout, weight, x, self.sweeps, *heat, _prices(small.instance, unit), rng
+            )
             moves += done
-            if met and (best is None or small.instance.objective(x) > small.instance.objective(best)):
+            if met and (
+                best is None or small.instance.objective(x) > small.instance.objective(best)
+            ):
                 best = x
         record = None if best is None else instance.fill(small.lift(best, rng), rng)
         status = Status.UNPROVEN if record is not None else Status.ITERATION_LIMIT
@@ -71,7 +76,8 @@ class Anneal:
 
 
 def _prices(instance: BestResponse, unit: float) -> tuple[float, float]:
-    """What a missed unit of a constraint costs at first, and in the end: more than any single attribute can gain."""
+    """What a missed unit of a constraint costs at first, and in the end: more than any single
+    attribute can gain."""
     weight = np.abs(instance.weight)[instance.term]
     most = np.bincount(instance.attribute, weight, minlength=1).max(initial=0.0)
     return max(unit, 1.0), float(np.ceil(most)) + 1.0

@@ -1,6 +1,8 @@
-"""`CpSat` and `MaxSat`: a `BestResponse` by solvers that run in a process of their own, see `apart_process`.
+"""`CpSat` and `MaxSat`: a `BestResponse` by solvers that run in a process of their own, see
+`apart_process`.
 
-ortools and highspy cannot be loaded into one process, and a solver that crashes takes only its own process with it.
+ortools and highspy cannot be loaded into one process, and a solver that crashes takes only its own
+process with it.
 """
 
 import io
@@ -22,7 +24,8 @@ from .programme import Programme
 
 @dataclass(frozen=True, kw_only=True)
 class CpSat:
-    """The CP-SAT solver of ortools, one worker. `Response.work` is the number of branches, `seed` its random seed, too.
+    """The CP-SAT solver of ortools, one worker. `Response.work` is the number of branches, `seed`
+    its random seed, too.
 
     Parameters
     ----------
@@ -46,8 +49,8 @@ class CpSat:
 
 @dataclass(frozen=True, kw_only=True)
 class MaxSat:
-    """RC2 of python-sat, which has an answer only when it has a proof. Parities, and constraints other than forbidden
-    cells, do not become clauses: `Status.FAILED`. `Response.work` is zero.
+    """RC2 of python-sat, which has an answer only when it has a proof. Parities, and constraints
+    other than forbidden cells, do not become clauses: `Status.FAILED`. `Response.work` is zero.
 
     Parameters
     ----------
@@ -63,9 +66,15 @@ class MaxSat:
 
 
 def _solve(
-    which: str, module: str, instance: BestResponse, seed: Seed, options: dict[str, Any], patience: float | None
+    which: str,
+    module: str,
+    instance: BestResponse,
+    seed: Seed,
+    options: dict[str, Any],
+    patience: float | None,
 ) -> Response:
-    """Send the programme's arrays to the process, wait for `patience` seconds, and judge what comes back."""
+    """Send the programme's arrays to the process, wait for `patience` seconds, and judge what comes
+    back."""
     if not available(module):
         return instance.respond(None, status=Status.MISSING, detail=f"{module} is not installed")
     programme = Programme.of(instance)
@@ -81,14 +90,21 @@ def _solve(
         top=programme.top.astype(np.int64), cost=programme.cost.astype(np.int64),
         options=np.frombuffer(json.dumps(options).encode(), np.uint8),
     )  # fmt: skip
-    # -P: the folder of the file, where solvers have names such as pulp.py, is not searched for modules.
+    # -P: the folder of the file, where solvers have names such as pulp.py, is not searched for
+    # modules.
     command = [sys.executable, "-P", str(Path(__file__).with_name("apart_process.py")), which]
     try:
-        done = subprocess.run(command, input=file.getvalue(), capture_output=True, timeout=patience, check=False)
+        done = subprocess.run(
+            command, input=file.getvalue(), capture_output=True, timeout=patience, check=False
+        )
     except subprocess.TimeoutExpired:
-        return instance.respond(None, status=Status.TIME_LIMIT, detail=f"{which} was ended after its time limit")
+        return instance.respond(
+            None, status=Status.TIME_LIMIT, detail=f"{which} was ended after its time limit"
+        )
     except OSError as error:
-        return instance.respond(None, status=Status.FAILED, detail=f"{which} did not start: {error}")
+        return instance.respond(
+            None, status=Status.FAILED, detail=f"{which} did not start: {error}"
+        )
     try:
         answer = json.loads(done.stdout)
         status, point = Status[answer["status"]], answer["point"]
@@ -97,6 +113,10 @@ def _solve(
         work, detail = int(answer["work"]), str(answer["detail"])
     except (ValueError, KeyError, TypeError):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        detail = f"{which} ended with code {done.returncode}" + "".join(f": {line}" for line in last)
+        detail = f"{which} ended with code {done.returncode}" + "".join(
+            f": {line}" for line in last
+        )
         return instance.respond(None, status=Status.FAILED, detail=detail)
-    return conclude(instance, programme, values, status=status, bound=bound, work=work, seed=seed, detail=detail)
+    return conclude(
+        instance, programme, values, status=status, bound=bound, work=work, seed=seed, detail=detail
+    )

@@ -1,6 +1,8 @@
-"""Not a module of the package but the process of `apart`: arrays in, an answer as JSON out. It loads nothing of margin.
+"""Not a module of the package but the process of `apart`: arrays in, an answer as JSON out. It
+loads nothing of margin.
 
-Maximise cost . y with lower <= matrix y <= upper, 0 <= y <= top, all integers; the matrix by compressed rows.
+Maximise cost . y with lower <= matrix y <= upper, 0 <= y <= top, all integers; the matrix by
+compressed rows.
 """
 
 import importlib
@@ -16,7 +18,9 @@ FAR = 2**61
 """Bounds beyond this are none."""
 
 
-def answer(status: str, point: Any = None, bound: Any = None, work: int = 0, detail: str = "") -> dict[str, Any]:
+def answer(
+    status: str, point: Any = None, bound: Any = None, work: int = 0, detail: str = ""
+) -> dict[str, Any]:
     return {"status": status, "point": point, "bound": bound, "work": work, "detail": detail}
 
 
@@ -54,7 +58,9 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
-    rc2, formulas, solvers = map(importlib.import_module, ("pysat.examples.rc2", "pysat.formula", "pysat.solvers"))
+    rc2, formulas, solvers = map(
+        importlib.import_module, ("pysat.examples.rc2", "pysat.formula", "pysat.solvers")
+    )
     formula: Any = formulas.WCNF()
     for members, values, lower, upper in rows(arrays):
         hard = clauses(members, values, lower, upper)
@@ -82,13 +88,18 @@ def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 def rows(arrays: Any) -> Any:
     """Each row's columns, coefficients and bounds."""
     start, column, value = (arrays[name].tolist() for name in ("start", "column", "value"))
-    for row, (lower, upper) in enumerate(zip(arrays["lower"].tolist(), arrays["upper"].tolist(), strict=True)):
+    for row, (lower, upper) in enumerate(
+        zip(arrays["lower"].tolist(), arrays["upper"].tolist(), strict=True)
+    ):
         span = slice(start[row], start[row + 1])
         yield column[span], value[span], lower, upper
 
 
-def clauses(members: list[int], values: list[int], lower: int, upper: int) -> list[list[int]] | None:
-    """A row over columns of 0 and 1 as clauses; None if it says other than that one literal, or at most one, holds."""
+def clauses(
+    members: list[int], values: list[int], lower: int, upper: int
+) -> list[list[int]] | None:
+    """A row over columns of 0 and 1 as clauses; None if it says other than that one literal, or at
+    most one, holds."""
     if any(abs(value) != 1 for value in values):
         return None
     literals = [(place + 1) * value for place, value in zip(members, values, strict=True)]
@@ -109,7 +120,8 @@ def clauses(members: list[int], values: list[int], lower: int, upper: int) -> li
 
 
 def main() -> None:
-    """Read the arrays from standard input, and write the answer to what was standard output at first."""
+    """Read the arrays from standard input, and write the answer to what was standard output at
+    first."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a solver prints goes where it does no harm
     arrays = np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Integers
+from ..types import Integers
 from ..zeros import Box
 
 LARGEST = 2**50
-"""What absolute weights or coefficients may sum to: floats of back-ends then hold every sum exactly."""
+"""What absolute weights or coefficients may sum to: floats of back-ends then hold every sum
+exactly."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,25 +40,34 @@ class Constraint:
 
     def __post_init__(self) -> None:
         for name in ("attribute", "value", "coefficient"):
-            object.__setattr__(self, name, integers(getattr(self, name), f"a constraint's {name}").ravel())
+            object.__setattr__(
+                self, name, integers(getattr(self, name), f"a constraint's {name}").ravel()
+            )
         if not len(self.attribute) == len(self.value) == len(self.coefficient):
             raise ValueError("a constraint's attribute, value and coefficient must be equally long")
         if self.lower is None and self.upper is None:
             raise ValueError("a constraint needs a lower or an upper bound")
         if np.abs(self.coefficient).sum() > LARGEST:
-            raise ValueError("a constraint's coefficients are too large: their absolute sum must not pass 2**50")
+            raise ValueError(
+                "a constraint's coefficients are too large: their absolute sum must not pass 2**50"
+            )
 
     @classmethod
     def forbid(cls, cells: Iterable[tuple[int, int]]) -> "Constraint":
-        """No record may have all these values at once, given as (attribute, value): a structural zero."""
+        """No record may have all these values at once, given as (attribute, value): a structural
+        zero."""
         pairs = np.array(list(cells), np.int64).reshape(-1, 2)
         return cls(
-            attribute=pairs[:, 0], value=pairs[:, 1], coefficient=np.ones(len(pairs), np.int64), upper=len(pairs) - 1
+            attribute=pairs[:, 0],
+            value=pairs[:, 1],
+            coefficient=np.ones(len(pairs), np.int64),
+            upper=len(pairs) - 1,
         )
 
     @classmethod
     def forbid_box(cls, box: Box) -> "Constraint":
-        """No record may lie in a box, which gives attributes each with some values: many structural zeros at once."""
+        """No record may lie in a box, which gives attributes each with some values: many structural
+        zeros at once."""
         attribute = [axis for axis, codes in box for _ in codes]
         value = [code for _, codes in box for code in codes]
         return cls(
@@ -74,7 +84,9 @@ class Constraint:
     def met(self, record: NDArray[Any]) -> bool:
         """Whether a record meets the constraint."""
         activity = self.activity(record)
-        return (self.lower is None or activity >= self.lower) and (self.upper is None or activity <= self.upper)
+        return (self.lower is None or activity >= self.lower) and (
+            self.upper is None or activity <= self.upper
+        )
 
 
 def integers(values: Any, name: str) -> Integers:

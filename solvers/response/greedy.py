@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..basis import Integers
 from ..status import Status
+from ..types import Integers
 from .integer import BestResponse, Response, Seed
 from .presolve import compress
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Attributes get the class of largest expected value, the later ones being uniform; those in most terms come first.
+    """Attributes get the class of largest expected value, the later ones being uniform; those in
+    most terms come first.
 
-    The method of conditional expectations (Erdos and Selfridge 1973): never worse than the average record. It does not
-    look at constraints: where its record breaks one, it returns none (`Status.ITERATION_LIMIT`). `Response.work` is the
-    number of attributes.
+    The method of conditional expectations (Erdos and Selfridge 1973): never worse than the average
+    record. It does not look at constraints: where its record breaks one, it returns none
+    (`Status.ITERATION_LIMIT`). `Response.work` is the number of attributes.
     """
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
@@ -35,7 +36,10 @@ class Greedy:
         record = instance.fill(small.lift(x, rng), rng)
         if not instance.feasible(record):
             return instance.respond(
-                None, status=Status.ITERATION_LIMIT, work=len(x), detail="its record breaks a constraint"
+                None,
+                status=Status.ITERATION_LIMIT,
+                work=len(x),
+                detail="its record breaks a constraint",
             )
         return instance.respond(record, status=Status.UNPROVEN, work=len(x))
 

@@ -14,7 +14,8 @@ from .programme import Programme
 
 @dataclass(frozen=True, kw_only=True)
 class Highs:
-    """highspy on the arrays of `Programme`, on one thread. It cannot be in one process with ortools: see `CpSat`.
+    """highspy on the arrays of `Programme`, on one thread. It cannot be in one process with
+    ortools: see `CpSat`.
 
     `Response.work` is the number of nodes. `seed` is HiGHS's random seed, too.
 
@@ -78,11 +79,21 @@ def _model(highspy: Any, programme: Programme) -> Any:
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = programme.matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize
-    model.col_cost_, model.col_lower_, model.col_upper_ = programme.cost, np.zeros(programme.columns), programme.top
+    model.col_cost_, model.col_lower_, model.col_upper_ = (
+        programme.cost,
+        np.zeros(programme.columns),
+        programme.top,
+    )
     model.row_lower_, model.row_upper_ = programme.lower, programme.upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     matrix = programme.matrix
-    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+    )
     kinds = highspy.HighsVarType
-    model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in programme.whole]
+    model.integrality_ = [
+        kinds.kInteger if whole else kinds.kContinuous for whole in programme.whole
+    ]
     return model

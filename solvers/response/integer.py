@@ -1,14 +1,16 @@
-"""The best response of DualQuery as an integer programme: `BestResponse`, and the `Response` of whoever solves it.
+"""The best response of DualQuery as an integer programme: `BestResponse`, and the `Response` of
+whoever solves it.
 
 The question: which record x makes
 
     value(x) = constant + sum over terms j of weight_j * [term j holds at x]
 
-largest, among the records that meet all `constraints`? A record gives each attribute a one of its categories,
-0..size_a - 1. A *literal* says that an attribute has a value, or (negated) that it has not. A *term* of literals over
-distinct attributes is a conjunction, which holds when all its literals hold, or a parity, which holds when an even
-number of them do. Weights are integers of either sign. A query drawn 3 times and its negation drawn once is a term of
-weight 3 - 1 = 2, and adds 1 to the constant: the negation holds where the query does not. (Gaboardi et al., Dual Query,
+largest, among the records that meet all `constraints`? A record gives each attribute a one of its
+categories, 0..size_a - 1. A *literal* says that an attribute has a value, or (negated) that it has
+not. A *term* of literals over distinct attributes is a conjunction, which holds when all its
+literals hold, or a parity, which holds when an even number of them do. Weights are integers of
+either sign. A query drawn 3 times and its negation drawn once is a term of weight 3 - 1 = 2, and
+adds 1 to the constant: the negation holds where the query does not. (Gaboardi et al., Dual Query,
 ICML 2014, section 5.1 and appendix A.)
 
 The contract
@@ -31,14 +33,17 @@ Building, for n queries of k literals each on d attributes:
 - Any back-end is an object with ``solve(instance, *, seed=0) -> Response``: the `Responder` protocol. `ByComponents` is
   the default: presolve, components, exact where that is cheap, annealing elsewhere.
 - Queries that are drawn twice may be given twice; terms with equal literals are merged by `presolve`. The arrays may be
-  of any integer type. Cost grows with the literals and, for copying sizes and filling the record, mildly with d.
+  of any integer type. Cost grows with the literals and, for copying sizes and filling the record,
+  mildly with d.
 - `Response.record` is a whole record: attributes that nothing mentions are filled uniformly at random from `seed`. It
-  is never a record that breaks a constraint. It is None only if no record was found: `Status.MISSING`, `FAILED`,
-  `INFEASIBLE`, or a limit that came before the first record. `ByComponents` returns a record whenever there is one,
-  whatever its back-ends return; without constraints, always.
+  is never a record that breaks a constraint. It is None only if no record was found:
+  `Status.MISSING`, `FAILED`, `INFEASIBLE`, or a limit that came before the first record.
+  `ByComponents` returns a record whenever there is one, whatever its back-ends return; without
+  constraints, always.
 - `Response.value` is recomputed from the record, `bound` is an upper bound on every record's value, and
-  `Status.OPTIMAL` means that they are equal. `UNPROVEN` is the usual end of annealing. After `TIME_LIMIT` and
-  `ITERATION_LIMIT` the record is the best one found until then. `detail` tells what went wrong in a back-end.
+  `Status.OPTIMAL` means that they are equal. `UNPROVEN` is the usual end of annealing. After
+  `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one found until then. `detail` tells
+  what went wrong in a back-end.
 - Equal instance, solver and seed give an equal response: limits are sweeps, nodes and steps. Only a `time_limit`, None
   unless set, looks at a clock. `seed` may be a tuple, such as (run, round, record).
 - Wrong arrays raise `ValueError` when the instance is made, and nothing is raised by `solve`.
@@ -53,19 +58,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..basis import Integers
 from ..status import Status
+from ..types import Flags, Integers
 from .constraint import LARGEST, Constraint, integers
 
-Flags = NDArray[np.bool_]
 Record = NDArray[np.unsignedinteger[Any]]
 Seed = int | Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BestResponse:
-    """An instance; see the head of this file for what it asks and the contract. Made by `conjunctions` and `parities`,
-    joined by `together`; the constructor takes terms of any lengths in flat arrays.
+    """An instance; see the head of this file for what it asks and the contract. Made by
+    `conjunctions` and `parities`, joined by `together`; the constructor takes terms of any lengths
+    in flat arrays.
 
     Parameters
     ----------
@@ -87,8 +92,8 @@ class BestResponse:
     Raises
     ------
     ValueError
-        When shapes do not fit, an attribute or value does not exist, a term names an attribute twice, or the absolute
-        weights sum to more than 2**50.
+        When shapes do not fit, an attribute or value does not exist, a term names an attribute
+        twice, or the absolute weights sum to more than 2**50.
     """
 
     sizes: Integers
@@ -132,17 +137,24 @@ class BestResponse:
         weights
             Shape (n,).
         negated
-            Which literals say "has not this value", shape (n, k); None for none. On a binary attribute, "not 1" and "is
-            0" are the same.
+            Which literals say "has not this value", shape (n, k); None for none. On a binary
+            attribute, "not 1" and "is 0" are the same.
         constant, constraints
             See the class.
         """
         places = integers(attributes, "attributes")
         if places.ndim != 2:
             raise ValueError(f"attributes must have shape (n, k), not {places.shape}")
-        flags = np.zeros(places.shape, np.bool_) if negated is None else np.asarray(negated, np.bool_)
-        if not (np.shape(values) == flags.shape == places.shape and np.shape(weights) == places.shape[:1]):
-            raise ValueError("values and negated must have the shape (n, k) of attributes, and weights shape (n,)")
+        flags = (
+            np.zeros(places.shape, np.bool_) if negated is None else np.asarray(negated, np.bool_)
+        )
+        if not (
+            np.shape(values) == flags.shape == places.shape
+            and np.shape(weights) == places.shape[:1]
+        ):
+            raise ValueError(
+                "values and negated must have the shape (n, k) of attributes, and weights shape (n,)"
+            )
         return cls(
             sizes=integers(sizes, "sizes"),
             offsets=np.arange(len(places) + 1) * places.shape[1],
@@ -165,9 +177,12 @@ class BestResponse:
         constant: int = 0,
         constraints: Iterable[Constraint] = (),
     ) -> "BestResponse":
-        """n parities over k binary attributes each, shape (n, k): each holds when an even number of them are one."""
+        """n parities over k binary attributes each, shape (n, k): each holds when an even number of
+        them are one."""
         ones = np.ones(np.shape(attributes), np.int64)
-        made = cls.conjunctions(sizes, attributes, ones, weights, constant=constant, constraints=constraints)
+        made = cls.conjunctions(
+            sizes, attributes, ones, weights, constant=constant, constraints=constraints
+        )
         if (made.sizes[made.attribute] != 2).any():
             raise ValueError("parities are over binary attributes")
         return replace(made, parity=np.ones(made.terms, np.bool_))
@@ -259,10 +274,11 @@ class BestResponse:
     ) -> "Response":
         """The `Response` for what a back-end returned, none of which is trusted.
 
-        A record of the wrong shape, with values that do not exist, or that breaks a constraint, is `FAILED`, and kept
-        from the response. The value is computed here. A claim that `known` or the record itself refutes (a best value,
-        a bound, that there is no record) is `FAILED`, and the better record is the answer. `OPTIMAL` is what reaches
-        the bound; a record that a back-end calls optimal without a bound is its own bound.
+        A record of the wrong shape, with values that do not exist, or that breaks a constraint, is
+        `FAILED`, and kept from the response. The value is computed here. A claim that `known` or
+        the record itself refutes (a best value, a bound, that there is no record) is `FAILED`, and
+        the better record is the answer. `OPTIMAL` is what reaches the bound; a record that a
+        back-end calls optimal without a bound is its own bound.
 
         Parameters
         ----------
@@ -277,7 +293,12 @@ class BestResponse:
         """
         fault = "" if record is None else self._fault(record)
         if fault:
-            record, status, bound, detail = None, Status.FAILED, None, f"the back-end returned {fault}"
+            record, status, bound, detail = (
+                None,
+                Status.FAILED,
+                None,
+                f"the back-end returned {fault}",
+            )
         value = None if record is None else self.objective(record)
         if bound is None or not math.isfinite(bound):
             bound = value if status is Status.OPTIMAL and value is not None else self.ceiling
@@ -287,7 +308,11 @@ class BestResponse:
                 continue
             reached = self.objective(other)
             if status is Status.INFEASIBLE or reached > proved:
-                claim = "there is no record" if status is Status.INFEASIBLE else f"no value passes {proved}"
+                claim = (
+                    "there is no record"
+                    if status is Status.INFEASIBLE
+                    else f"no value passes {proved}"
+                )
                 detail = f"the back-end claimed that {claim}, but {reached} is reached"
                 record, value, status, proved = other, reached, Status.FAILED, self.ceiling
         if value == proved and status is not Status.FAILED:
@@ -318,15 +343,22 @@ class BestResponse:
             raise ValueError("offsets must ascend from zero")
         if not (self.weight.shape == self.parity.shape == (len(self.offsets) - 1,)):
             raise ValueError("weight and parity must have one entry for each term")
-        if not (self.attribute.shape == self.value.shape == self.negated.shape == (self.offsets[-1],)):
+        if not (
+            self.attribute.shape == self.value.shape == self.negated.shape == (self.offsets[-1],)
+        ):
             raise ValueError("attribute, value and negated must have one entry for each literal")
         self._check_cells(self.attribute, self.value, "a literal")
         for constraint in self.constraints:
             self._check_cells(constraint.attribute, constraint.value, "a constraint")
         key = self.term * max(len(self.sizes), 1) + self.attribute
         if len(key) and (np.diff(np.sort(key)) == 0).any():
-            raise ValueError("a term names an attribute twice; a term's attributes must be distinct")
-        if len(self.weight) and float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant) > LARGEST:
+            raise ValueError(
+                "a term names an attribute twice; a term's attributes must be distinct"
+            )
+        if (
+            len(self.weight)
+            and float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant) > LARGEST
+        ):
             raise ValueError("the weights are too large: their absolute sum must not pass 2**50")
 
     def _check_cells(self, attribute: Integers, value: Integers, what: str) -> None:
@@ -345,8 +377,8 @@ class Response:
     Attributes
     ----------
     record
-        A value for every attribute, shape (d,), of the smallest unsigned type that holds them; None when none was
-        found.
+        A value for every attribute, shape (d,), of the smallest unsigned type that holds them; None
+        when none was found.
     value
         The record's value, recomputed; None without a record.
     bound
@@ -354,8 +386,8 @@ class Response:
     status
         How the solve ended.
     work
-        What was done, in the back-end's own unit (moves, records, nodes): the same on every machine, unless a time
-        limit struck.
+        What was done, in the back-end's own unit (moves, records, nodes): the same on every
+        machine, unless a time limit struck.
     detail
         What went wrong in a back-end, in one line; empty when nothing did.
     """
@@ -369,7 +401,8 @@ class Response:
 
     @property
     def gap(self) -> float:
-        """By how much a better record could exceed the value: zero when optimal, infinite without a record."""
+        """By how much a better record could exceed the value: zero when optimal, infinite without a
+        record."""
         return math.inf if self.value is None else float(self.bound - self.value)
 
 
@@ -377,4 +410,5 @@ class Responder(Protocol):
     """A way to answer a `BestResponse`."""
 
     def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
-        """The best that was found, and whether it is known to be the best; the same seed gives the same one."""
+        """The best that was found, and whether it is known to be the best; the same seed gives the
+        same one."""

@@ -1,8 +1,9 @@
 """The compiled loops over a `BestResponse`: trying all records, annealing, greedy choice.
 
-They take a `Layout` of a compressed instance (see `presolve`). Through all of them a term has a *count*: of a
-conjunction the literals that do not hold, of a parity the literals that do, modulo two. Either holds at count zero.
-numba is needed, so this is imported only when there is something to solve.
+They take a `Layout` of a compressed instance (see `presolve`). Through all of them a term has a
+*count*: of a conjunction the literals that do not hold, of a parity the literals that do, modulo
+two. Either holds at count zero. numba is needed, so this is imported only when there is something
+to solve.
 """
 
 import math
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Integers
 from ..compiled import compiled_in_order as compiled
+from ..types import Integers
 from .constraint import LARGEST
 from .integer import BestResponse
 
@@ -22,9 +23,9 @@ Small = NDArray[np.int32]
 class Layout(NamedTuple):
     """The literals by attribute, and the rows by attribute.
 
-    The literals of attribute a stand at ptr[a]..ptr[a+1] of `term`, `value`, `negated`; its entries in rows at
-    row_ptr[a]..row_ptr[a+1] of `row`, `row_value`, `coefficient`. By term, the literals stand at
-    offsets[t]..offsets[t+1] of `literal_attribute`, `literal_value`, `literal_negated`.
+    The literals of attribute a stand at ptr[a]..ptr[a+1] of `term`, `value`, `negated`; its entries
+    in rows at row_ptr[a]..row_ptr[a+1] of `row`, `row_value`, `coefficient`. By term, the literals
+    stand at offsets[t]..offsets[t+1] of `literal_attribute`, `literal_value`, `literal_negated`.
     """
 
     sizes: Small
@@ -56,7 +57,9 @@ class Layout(NamedTuple):
         limit = 2 * LARGEST
         return cls(
             sizes=instance.sizes.astype(np.int32),
-            ptr=np.concatenate([[0], np.cumsum(np.bincount(instance.attribute, minlength=count))]).astype(np.int64),
+            ptr=np.concatenate(
+                [[0], np.cumsum(np.bincount(instance.attribute, minlength=count))]
+            ).astype(np.int64),
             term=instance.term[order].astype(np.int32),
             value=instance.value[order].astype(np.int32),
             negated=instance.negated[order],
@@ -66,9 +69,13 @@ class Layout(NamedTuple):
             literal_attribute=instance.attribute.astype(np.int32),
             literal_value=instance.value.astype(np.int32),
             literal_negated=instance.negated,
-            row_ptr=np.concatenate([[0], np.cumsum(np.bincount(row_attribute, minlength=count))]).astype(np.int64),
+            row_ptr=np.concatenate(
+                [[0], np.cumsum(np.bincount(row_attribute, minlength=count))]
+            ).astype(np.int64),
             row=owner[row_order].astype(np.int32),
-            row_value=np.concatenate([none, *(row.value for row in rows)])[row_order].astype(np.int32),
+            row_value=np.concatenate([none, *(row.value for row in rows)])[row_order].astype(
+                np.int32
+            ),
             coefficient=np.concatenate([none, *(row.coefficient for row in rows)])[row_order],
             lower=np.array([-limit if row.lower is None else row.lower for row in rows], np.int64),
             upper=np.array([limit if row.upper is None else row.upper for row in rows], np.int64),
@@ -101,8 +108,11 @@ def _place(layout: Layout, x: Small, count: Small, activity: Integers) -> None:
 
 
 @compiled
-def _gain(layout: Layout, weight: Integers, count: Small, attribute: int, old: int, new: int) -> int:
-    """By how much the weight of the terms that hold would grow if an attribute went from one class to another."""
+def _gain(
+    layout: Layout, weight: Integers, count: Small, attribute: int, old: int, new: int
+) -> int:
+    """By how much the weight of the terms that hold would grow if an attribute went from one class
+    to another."""
     gain = 0
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
         value = layout.value[entry]
@@ -121,24 +131,30 @@ def _gain(layout: Layout, weight: Integers, count: Small, attribute: int, old: i
 
 @compiled
 def _relief(layout: Layout, activity: Integers, attribute: int, old: int, new: int) -> int:
-    """By how much the rows would be missed less; a row may hold an attribute's both classes, so entries are added up
-    before they count."""
+    """By how much the rows would be missed less; a row may hold an attribute's both classes, so
+    entries are added up before they count."""
     relief = 0
     for entry in range(layout.row_ptr[attribute], layout.row_ptr[attribute + 1]):
         row, value = layout.row[entry], layout.row_value[entry]
         step = layout.coefficient[entry] * (int(value == new) - int(value == old))
         if step != 0:
             lower, upper = layout.lower[row], layout.upper[row]
-            relief += _missed(activity[row], lower, upper) - _missed(activity[row] + step, lower, upper)
+            relief += _missed(activity[row], lower, upper) - _missed(
+                activity[row] + step, lower, upper
+            )
             activity[row] += step
     for entry in range(layout.row_ptr[attribute], layout.row_ptr[attribute + 1]):
         value = layout.row_value[entry]
-        activity[layout.row[entry]] -= layout.coefficient[entry] * (int(value == new) - int(value == old))
+        activity[layout.row[entry]] -= layout.coefficient[entry] * (
+            int(value == new) - int(value == old)
+        )
     return relief
 
 
 @compiled
-def _move(layout: Layout, x: Small, count: Small, activity: Integers, attribute: int, new: int) -> None:
+def _move(
+    layout: Layout, x: Small, count: Small, activity: Integers, attribute: int, new: int
+) -> None:
     """Give an attribute another class."""
     old = x[attribute]
     x[attribute] = new
@@ -163,12 +179,20 @@ def _move(layout: Layout, x: Small, count: Small, activity: Integers, attribute:
 
 @compiled
 def _move_gains(
-    layout: Layout, weight: Integers, x: Small, count: Small, gains: Integers, attribute: int, new: int
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+    gains: Integers,
+    attribute: int,
+    new: int,
 ) -> None:
-    """Keep gains[b], what the change of a binary attribute b gains, while an attribute gets another class.
+    """Keep gains[b], what the change of a binary attribute b gains, while an attribute gets another
+    class.
 
-    A conjunction of count 0 would lose its weight with any of its literals; one of count 1 would gain it with the one
-    literal that does not hold; a parity does the one or the other with all of them. To be called before `_move`.
+    A conjunction of count 0 would lose its weight with any of its literals; one of count 1 would
+    gain it with the one literal that does not hold; a parity does the one or the other with all of
+    them. To be called before `_move`.
     """
     old = x[attribute]
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
@@ -180,16 +204,23 @@ def _move_gains(
         if layout.parity[term]:
             step, among = 2 * weight[term] * (1 - 2 * before), -1
         elif (value == new) != layout.negated[entry]:
-            step, among = -weight[term] if before == 1 else weight[term] if before == 2 else 0, before - 1
+            step, among = (
+                -weight[term] if before == 1 else weight[term] if before == 2 else 0,
+                before - 1,
+            )
         else:
-            step, among = weight[term] if before == 0 else -weight[term] if before == 1 else 0, before
+            step, among = (
+                weight[term] if before == 0 else -weight[term] if before == 1 else 0,
+                before,
+            )
         if step == 0:
             continue
         for place in range(layout.offsets[term], layout.offsets[term + 1]):
             other = layout.literal_attribute[place]
             if other != attribute:
                 holds = (layout.literal_value[place] == x[other]) != layout.literal_negated[place]
-                # Of a conjunction whose count is between 1 and 2, only the one other literal that does not hold.
+                # Of a conjunction whose count is between 1 and 2, only the one other literal that
+                # does not hold.
                 if among <= 0 or not holds:
                     gains[other] += step
     gains[attribute] = -gains[attribute]
@@ -199,11 +230,13 @@ def _move_gains(
 def enumerate_parts(
     layout: Layout, weight: Integers, starts: Integers, members: Integers, x: Small, limit: int
 ) -> tuple[int, bool]:
-    """Leave in `x` a best record, part by part: the attributes members[starts[p]:starts[p+1]], which share no term or
-    row with others. Returns how many records were tried, and whether every part has one that meets the rows.
+    """Leave in `x` a best record, part by part: the attributes members[starts[p]:starts[p+1]],
+    which share no term or row with others. Returns how many records were tried, and whether every
+    part has one that meets the rows.
 
-    A mixed-radix Gray code (Knuth, The Art of Computer Programming 4A, 7.2.1.1, algorithm H) that begins at `x`, so
-    that ties are broken by where it begins. Parts with more than `limit` records are left as they are.
+    A mixed-radix Gray code (Knuth, The Art of Computer Programming 4A, 7.2.1.1, algorithm H) that
+    begins at `x`, so that ties are broken by where it begins. Parts with more than `limit` records
+    are left as they are.
     """
     count, activity = np.empty(layout.length.size, np.int32), np.empty(layout.lower.size, np.int64)
     _place(layout, x, count, activity)
@@ -265,7 +298,8 @@ def _missed_rows(layout: Layout, places: Integers, activity: Integers) -> int:
 
 @compiled
 def _taken(loss: float, chance: float) -> bool:
-    """Whether chance < exp(-loss) for a positive loss; mostly without the exponential, by a bound on it."""
+    """Whether chance < exp(-loss) for a positive loss; mostly without the exponential, by a bound
+    on it."""
     if chance * (1.0 + loss * (1.0 + loss * (0.5 + loss / 6.0))) >= 1.0:
         return False
     return bool(chance < math.exp(-loss))
@@ -282,11 +316,13 @@ def anneal(
     price: tuple[float, float],
     rng: Any,
 ) -> tuple[int, bool]:
-    """Simulated annealing from `x`, which becomes the best record met at the end of a sweep that meets the rows.
+    """Simulated annealing from `x`, which becomes the best record met at the end of a sweep that
+    meets the rows.
 
-    A sweep proposes to every attribute in turn another class, and takes it with probability min(1, exp(gain / T)). T
-    falls from `hot` to `cold` by equal ratios; a unit by which a row is missed costs price[0] at first and price[1] in
-    the end. Sweeps without heat follow until none gains. Returns the moves proposed, and whether a record was met.
+    A sweep proposes to every attribute in turn another class, and takes it with probability min(1,
+    exp(gain / T)). T falls from `hot` to `cold` by equal ratios; a unit by which a row is missed
+    costs price[0] at first and price[1] in the end. Sweeps without heat follow until none gains.
+    Returns the moves proposed, and whether a record was met.
     """
     count, activity = np.empty(layout.length.size, np.int32), np.empty(layout.lower.size, np.int64)
     _place(layout, x, count, activity)
@@ -315,7 +351,9 @@ def anneal(
             else:
                 continue
             moves += 1
-            gain = gains[attribute] if size == 2 else _gain(layout, weight, count, attribute, old, new)
+            gain = (
+                gains[attribute] if size == 2 else _gain(layout, weight, count, attribute, old, new)
+            )
             relief = _relief(layout, activity, attribute, old, new) if constrained else 0
             total = gain + cost * relief
             if total > 0:
@@ -342,8 +380,8 @@ def anneal(
 
 @compiled
 def greedy(layout: Layout, weight: Integers, order: Integers, x: Small) -> None:
-    """Give the attributes, in an order, the class of largest expected value, the later ones being uniform (the method
-    of conditional expectations). `x` holds what breaks ties at first."""
+    """Give the attributes, in an order, the class of largest expected value, the later ones being
+    uniform (the method of conditional expectations). `x` holds what breaks ties at first."""
     terms = layout.length.size
     chance, dead, left = np.ones(terms), np.zeros(terms, np.bool_), layout.length.copy()
     odd = np.zeros(terms, np.int32)

@@ -36,18 +36,25 @@ class Milp:
         if programme.columns == 0:
             return settled(instance, seed=seed)
         limits = {"node_limit": self.nodes, "time_limit": self.time_limit}
-        optimize: Any = importlib.import_module("scipy.optimize")  # slow to load, and its types know no sparse matrices
+        optimize: Any = importlib.import_module(
+            "scipy.optimize"
+        )  # slow to load, and its types know no sparse matrices
         try:
             found = optimize.milp(
                 -programme.cost,
                 integrality=programme.whole.astype(np.int64),
                 bounds=optimize.Bounds(0, programme.top),
-                constraints=optimize.LinearConstraint(programme.matrix, programme.lower, programme.upper),
-                options={name: limit for name, limit in limits.items() if limit is not None} | {"mip_rel_gap": 0.0},
+                constraints=optimize.LinearConstraint(
+                    programme.matrix, programme.lower, programme.upper
+                ),
+                options={name: limit for name, limit in limits.items() if limit is not None}
+                | {"mip_rel_gap": 0.0},
             )
         except (ValueError, RuntimeError) as error:
             return instance.respond(None, status=Status.FAILED, detail=f"scipy: {error}")
-        status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(found.status, Status.FAILED)
+        status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(
+            found.status, Status.FAILED
+        )
         if found.status == 1 or (found.x is not None and status is Status.FAILED):
             # HiGHS ends its node limit as "solution limit", which scipy does not know.
             status = Status.TIME_LIMIT if "ime limit" in found.message else Status.ITERATION_LIMIT
@@ -65,7 +72,8 @@ class Milp:
 
 
 def settled(instance: BestResponse, *, seed: Seed) -> Response:
-    """The response where nothing is to be chosen: every record has one value, and meets the constraints or does not."""
+    """The response where nothing is to be chosen: every record has one value, and meets the
+    constraints or does not."""
     record = instance.fill(np.full(len(instance.sizes), -1), np.random.default_rng(seed))
     if not instance.feasible(record):
         return instance.respond(None, status=Status.INFEASIBLE)
@@ -85,13 +93,24 @@ def conclude(
 ) -> Response:
     """The response for what a back-end of a `Programme` returned.
 
-    Whoever claims that something is best, or that there is nothing, is held against a short run of annealing.
+    Whoever claims that something is best, or that there is nothing, is held against a short run of
+    annealing.
     """
     rng = np.random.default_rng(seed)
     record = programme.record(instance, point, rng)
-    if point is not None and record is None and status not in (Status.INFEASIBLE, Status.TIME_LIMIT):
-        status, bound, detail = Status.FAILED, None, "the back-end returned a point that is no record"
+    if (
+        point is not None
+        and record is None
+        and status not in (Status.INFEASIBLE, Status.TIME_LIMIT)
+    ):
+        status, bound, detail = (
+            Status.FAILED,
+            None,
+            "the back-end returned a point that is no record",
+        )
     known = None
     if status in (Status.OPTIMAL, Status.INFEASIBLE):
         known = Anneal(sweeps=10).solve(instance, seed=seed).record
-    return instance.respond(record, status=status, bound=bound, work=work, known=known, detail=detail)
+    return instance.respond(
+        record, status=status, bound=bound, work=work, known=known, detail=detail
+    )

@@ -1,14 +1,17 @@
-"""Making a `BestResponse` smaller without losing its best value: `compress`, `merge`, `fix`, all of them in `presolve`.
+"""Making a `BestResponse` smaller without losing its best value: `compress`, `merge`, `fix`, all of
+them in `presolve`.
 
-Each returns a `Reduced`: the smaller instance, and how a record of it is lifted to one of the original.
+Each returns a `Reduced`: the smaller instance, and how a record of it is lifted to one of the
+original.
 
 - `compress`: only mentioned attributes stay; the values of an attribute that nothing mentions become one *class*.
 - `merge`: terms of equal literals become one, and vanish when their weights cancel.
 - `fix`: let U(u) be the weight of the one-literal terms that class u of an attribute makes true, f(u) the absolute
-  weight of the longer terms that would rather see u than anything else, and g(u) of those that would rather see
-  anything but u. Class u is best whatever the others do when U(u) - g(u) >= U(v) + f(v) for every other class v. With
-  U = 0 this is the pure literal rule. An attribute that stands in one parity only can always set that parity right,
-  so both go. Attributes that stand in constraints are left alone.
+  weight of the longer terms that would rather see u than anything else, and g(u) of those that
+  would rather see anything but u. Class u is best whatever the others do when U(u) - g(u) >= U(v) +
+  f(v) for every other class v. With U = 0 this is the pure literal rule. An attribute that stands
+  in one parity only can always set that parity right, so both go. Attributes that stand in
+  constraints are left alone.
 """
 
 from collections.abc import Callable
@@ -18,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Integers
+from ..types import Integers
 from .constraint import Constraint
 from .integer import BestResponse
 
@@ -34,8 +37,8 @@ class Reduced:
     instance
         The smaller instance.
     lift
-        From a record of it, shape (attributes left,), to one of the original of the same value, shape (d,). In both, -1
-        is an attribute whose value does not matter.
+        From a record of it, shape (attributes left,), to one of the original of the same value,
+        shape (d,). In both, -1 is an attribute whose value does not matter.
     """
 
     instance: BestResponse
@@ -61,9 +64,11 @@ def presolve(instance: BestResponse) -> Reduced:
 
 
 def compress(instance: BestResponse) -> Reduced:
-    """Mentioned attributes only, in their order, with their mentioned values, ascending, and one class for the rest.
+    """Mentioned attributes only, in their order, with their mentioned values, ascending, and one
+    class for the rest.
 
-    Binary attributes keep both values. Literals are without negation where there are two classes, and in parities.
+    Binary attributes keep both values. Literals are without negation where there are two classes,
+    and in parities.
     """
     kept = instance.mentioned
     place = np.full(len(instance.sizes), -1, np.int64)
@@ -86,7 +91,11 @@ def compress(instance: BestResponse) -> Reduced:
         weight=np.where(turned, -instance.weight, instance.weight),
         constant=instance.constant + int(instance.weight[turned].sum()),
         constraints=tuple(
-            replace(rule, attribute=place[rule.attribute], value=classes.code(place[rule.attribute], rule.value))
+            replace(
+                rule,
+                attribute=place[rule.attribute],
+                value=classes.code(place[rule.attribute], rule.value),
+            )
             for rule in instance.constraints
         ),
     )
@@ -101,10 +110,11 @@ def compress(instance: BestResponse) -> Reduced:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Classes:
-    """Which values of the mentioned attributes are told apart; those with at most two values keep them all.
+    """Which values of the mentioned attributes are told apart; those with at most two values keep
+    them all.
 
-    `values` are the mentioned values of the others, flat and ascending in each attribute; `first` is where an
-    attribute's begin, `named` how many it has.
+    `values` are the mentioned values of the others, flat and ascending in each attribute; `first`
+    is where an attribute's begin, `named` how many it has.
     """
 
     original: Integers
@@ -115,7 +125,9 @@ class _Classes:
 
     @classmethod
     def of(cls, instance: BestResponse, place: Integers, kept: Integers) -> "_Classes":
-        attribute = np.concatenate([instance.attribute, *(rule.attribute for rule in instance.constraints)])
+        attribute = np.concatenate(
+            [instance.attribute, *(rule.attribute for rule in instance.constraints)]
+        )
         value = np.concatenate([instance.value, *(rule.value for rule in instance.constraints)])
         many = instance.sizes[attribute] > 2
         stride = int(instance.sizes.max(initial=1))
@@ -159,9 +171,11 @@ class _Classes:
 
 
 def merge(instance: BestResponse) -> BestResponse:
-    """Terms of equal literals, in whatever order, as one; without those of weight zero and those without literals.
+    """Terms of equal literals, in whatever order, as one; without those of weight zero and those
+    without literals.
 
-    Equal terms are found by a hash of 64 bits and then compared, so a collision leaves them apart at worst.
+    Equal terms are found by a hash of 64 bits and then compared, so a collision leaves them apart
+    at worst.
     """
     lengths = np.diff(instance.offsets)
     top = int(instance.sizes.max(initial=1))
@@ -237,7 +251,8 @@ def take(
 
 
 def fix(instance: BestResponse) -> Reduced:
-    """Attributes that have a best class whatever the others do, and parities that can always be set right."""
+    """Attributes that have a best class whatever the others do, and parities that can always be set
+    right."""
     from .loops import Layout
     from .presolve_loops import fix_attributes
 
@@ -270,8 +285,11 @@ KEPT = -2
 """What marks an attribute that `fix` does not decide; -1 marks one that no longer matters."""
 
 
-def _set_right(instance: BestResponse, term: int, attribute: int, record: Integers, rng: np.random.Generator) -> None:
-    """Choose an attribute's class so that a parity holds if its weight is positive, and does not if negative."""
+def _set_right(
+    instance: BestResponse, term: int, attribute: int, record: Integers, rng: np.random.Generator
+) -> None:
+    """Choose an attribute's class so that a parity holds if its weight is positive, and does not if
+    negative."""
     span = slice(instance.offsets[term], instance.offsets[term + 1])
     places, values, negated = instance.attribute[span], instance.value[span], instance.negated[span]
     loose = places[(record[places] < 0)]

@@ -1,11 +1,12 @@
-"""The compiled loop of `presolve.fix`, see there for the rule. numba is needed, so this is imported only when used."""
+"""The compiled loop of `presolve.fix`, see there for the rule. numba is needed, so this is imported
+only when used."""
 
 from typing import Any
 
 import numpy as np
 
-from ..basis import Integers
 from ..compiled import compiled_in_order as compiled
+from ..types import Integers
 from .loops import Layout, Small
 
 
@@ -14,9 +15,11 @@ def _score(
     sign: int, term: int, literals: Any, weight: Integers, parity: Any, fixed: Integers, slots: Integers, left: Small,
     unit: Integers, favour: Integers, against: Integers, degree: Small, queue: Any,
 ) -> None:  # fmt: skip
-    """Add (sign 1) or take away (-1) what a term says of each of its free attributes, and mark these for a look.
+    """Add (sign 1) or take away (-1) what a term says of each of its free attributes, and mark
+    these for a look.
 
-    unit, favour and against are U, f and g of `presolve`, by class; slots[a] is where the classes of a begin.
+    unit, favour and against are U, f and g of `presolve`, by class; slots[a] is where the classes
+    of a begin.
     """
     offsets, attributes, values, negations = literals
     marked, waiting, ends = queue
@@ -45,7 +48,12 @@ def _score(
 
 @compiled
 def _dominant(
-    attribute: int, layout: Layout, slots: Integers, unit: Integers, favour: Integers, against: Integers
+    attribute: int,
+    layout: Layout,
+    slots: Integers,
+    unit: Integers,
+    favour: Integers,
+    against: Integers,
 ) -> int:
     """The class that is best whatever the other attributes are, or -1."""
     first, size = slots[attribute], layout.sizes[attribute]
@@ -67,23 +75,46 @@ def fix_attributes(
     layout: Layout, offsets: Integers, attributes: Integers, values: Integers, negations: Any, weight: Integers,
     alive: Any, fixed: Integers, peeled: Integers,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fix what can be fixed, see `presolve`. Returns what the constant gains, and the number of rows of `peeled`.
+    """Fix what can be fixed, see `presolve`. Returns what the constant gains, and the number of
+    rows of `peeled`.
 
-    `weight` and `alive` (terms) and `fixed` (-2, a class, or -1 for one that stopped to matter) are changed; `peeled`
-    gets (parity, attribute) in the order in which they went.
+    `weight` and `alive` (terms) and `fixed` (-2, a class, or -1 for one that stopped to matter) are
+    changed; `peeled` gets (parity, attribute) in the order in which they went.
     """
     number, terms = layout.sizes.size, layout.length.size
     slots = np.zeros(number + 1, np.int64)
     for attribute in range(number):
         slots[attribute + 1] = slots[attribute] + layout.sizes[attribute]
     classes = slots[number]
-    unit, favour, against = np.zeros(classes, np.int64), np.zeros(classes, np.int64), np.zeros(classes, np.int64)
+    unit, favour, against = (
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.int64),
+    )
     degree, left = np.zeros(number, np.int32), layout.length.copy()
-    marked, waiting, ends = np.zeros(number, np.bool_), np.empty(max(number, 1), np.int64), np.zeros(2, np.int64)
+    marked, waiting, ends = (
+        np.zeros(number, np.bool_),
+        np.empty(max(number, 1), np.int64),
+        np.zeros(2, np.int64),
+    )
     literals, queue = (offsets, attributes, values, negations), (marked, waiting, ends)
     gained, peels = 0, 0
     for term in range(terms):
-        _score(1, term, literals, weight, layout.parity, fixed, slots, left, unit, favour, against, degree, queue)
+        _score(
+            1,
+            term,
+            literals,
+            weight,
+            layout.parity,
+            fixed,
+            slots,
+            left,
+            unit,
+            favour,
+            against,
+            degree,
+            queue,
+        )
     while ends[0] < ends[1]:
         attribute = waiting[ends[0] % waiting.size]
         ends[0] += 1
@@ -107,7 +138,21 @@ def fix_attributes(
             term = layout.term[entry]
             if not alive[term]:
                 continue
-            _score(-1, term, literals, weight, layout.parity, fixed, slots, left, unit, favour, against, degree, queue)
+            _score(
+                -1,
+                term,
+                literals,
+                weight,
+                layout.parity,
+                fixed,
+                slots,
+                left,
+                unit,
+                favour,
+                against,
+                degree,
+                queue,
+            )
             if chosen < 0:
                 gained += max(weight[term], 0)
                 peeled[peels, 0], peeled[peels, 1] = term, attribute
@@ -130,6 +175,18 @@ def fix_attributes(
             term = layout.term[entry]
             if alive[term]:
                 _score(
-                    1, term, literals, weight, layout.parity, fixed, slots, left, unit, favour, against, degree, queue
+                    1,
+                    term,
+                    literals,
+                    weight,
+                    layout.parity,
+                    fixed,
+                    slots,
+                    left,
+                    unit,
+                    favour,
+                    against,
+                    degree,
+                    queue,
                 )
     return gained, peels

@@ -1,4 +1,5 @@
-"""`Programme`: a `BestResponse` as arrays of a mixed integer linear programme, the same for every back-end."""
+"""`Programme`: a `BestResponse` as arrays of a mixed integer linear programme, the same for every
+back-end."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,25 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..basis import Floats, Integers
-from .integer import BestResponse, Flags, Record
+from ..types import Flags, Floats, Integers
+from .integer import BestResponse, Record
 from .presolve import Reduced, compress
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Programme:
-    """Maximise offset + cost . y with lower <= matrix y <= upper, 0 <= y <= top, and y whole where `whole`.
+    """Maximise offset + cost . y with lower <= matrix y <= upper, 0 <= y <= top, and y whole where
+    `whole`.
 
-    All numbers are integers, kept as floats where solvers want them so. The first columns are the attributes': of a
-    binary one [its class is 1], of others one column for each class, which sum to one. Then each term that is not a
-    single literal has a column c:
+    All numbers are integers, kept as floats where solvers want them so. The first columns are the
+    attributes': of a binary one [its class is 1], of others one column for each class, which sum to
+    one. Then each term that is not a single literal has a column c:
 
     - a conjunction of positive weight w: c <= l for each literal l, cost w;
     - one of negative weight: n <= sum of (1 - l), cost -w, offset w; n says that it does not hold;
     - a parity: sum of l = 2 e + 1 - c with a whole e, cost w.
 
-    c and n need not be whole: they are at the best. One row for each literal (Dual Query, section 5.2, has one for each
-    conjunction) makes the relaxation tight. Rows of the instance follow.
+    c and n need not be whole: they are at the best. One row for each literal (Dual Query, section
+    5.2, has one for each conjunction) makes the relaxation tight. Rows of the instance follow.
 
     Attributes
     ----------
@@ -60,8 +62,9 @@ class Programme:
     def record(
         self, instance: BestResponse, point: NDArray[np.floating] | None, rng: np.random.Generator
     ) -> Record | None:
-        """The record of a point, shape (columns,) or longer; None for a point that is not one: not finite, or with a
-        column of an attribute more than 0.001 from a whole number, or more or less than one class."""
+        """The record of a point, shape (columns,) or longer; None for a point that is not one: not
+        finite, or with a column of an attribute more than 0.001 from a whole number, or more or
+        less than one class."""
         small = self.reduced.instance
         first, width = _columns(small.sizes)
         used = int(width.sum())
@@ -78,7 +81,9 @@ class Programme:
         binary = small.sizes == 2
         if (np.bincount(owner, chosen, minlength=len(width))[~binary] != 1).any():
             return None
-        classes = np.bincount(owner, np.where(binary[owner], chosen, chosen * place), minlength=len(width))
+        classes = np.bincount(
+            owner, np.where(binary[owner], chosen, chosen * place), minlength=len(width)
+        )
         return instance.fill(self.reduced.lift(classes.astype(np.int64), rng), rng)
 
 
@@ -96,14 +101,18 @@ class _Builder:
         instance = self.instance
         self.first, width = _columns(instance.sizes)
         self.width = int(width.sum())
-        self.entries: list[tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]] = []
+        self.entries: list[
+            tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
+        ] = []
         self.lower: list[Floats] = []
         self.upper: list[Floats] = []
         self.rows = 0
         self.cost = [np.zeros(self.width)]
         self.offset = int(instance.constant)
         self.top, self.whole = [np.ones(self.width)], [np.ones(self.width, np.bool_)]
-        self.column, self.sign, self.base = self._affine(instance.attribute, instance.value, instance.negated)
+        self.column, self.sign, self.base = self._affine(
+            instance.attribute, instance.value, instance.negated
+        )
 
     def build(self) -> Programme:
         self._groups()
@@ -116,9 +125,13 @@ class _Builder:
         self._unwanted(several & ~parity & (weight < 0))
         self._parities(several & parity & (weight != 0))
         self._rows()
-        rows, columns, values = (np.concatenate([entry[part] for entry in self.entries]) for part in range(3))
+        rows, columns, values = (
+            np.concatenate([entry[part] for entry in self.entries]) for part in range(3)
+        )
         cost = np.concatenate(self.cost)
-        matrix = sparse.csr_array((values.astype(np.float64), (rows, columns)), shape=(self.rows, len(cost)))
+        matrix = sparse.csr_array(
+            (values.astype(np.float64), (rows, columns)), shape=(self.rows, len(cost))
+        )
         return Programme(
             matrix=matrix,
             lower=np.concatenate(self.lower),
@@ -130,7 +143,9 @@ class _Builder:
             reduced=self.reduced,
         )
 
-    def _affine(self, attribute: Integers, value: Integers, negated: Flags) -> tuple[Integers, Integers, Integers]:
+    def _affine(
+        self, attribute: Integers, value: Integers, negated: Flags
+    ) -> tuple[Integers, Integers, Integers]:
         """[attribute has value], or has not, as base + sign x column."""
         binary = self.instance.sizes[attribute] == 2
         column = self.first[attribute] + np.where(binary, 0, value)
@@ -138,7 +153,12 @@ class _Builder:
         return column, np.where(turned, -1, 1), turned.astype(np.int64)
 
     def _add(
-        self, rows: Integers, columns: Integers, values: Integers, lower: NDArray[Any], upper: NDArray[Any]
+        self,
+        rows: Integers,
+        columns: Integers,
+        values: Integers,
+        lower: NDArray[Any],
+        upper: NDArray[Any],
     ) -> None:
         """Rows counted from zero, and their bounds."""
         self.entries.append((rows + self.rows, columns, values))
@@ -164,12 +184,17 @@ class _Builder:
         groups = np.flatnonzero(self.instance.sizes != 2)
         widths = self.instance.sizes[groups]
         rows = np.repeat(np.arange(len(groups)), widths)
-        columns = np.repeat(self.first[groups], widths) + np.arange(widths.sum()) - (np.cumsum(widths) - widths)[rows]
+        columns = (
+            np.repeat(self.first[groups], widths)
+            + np.arange(widths.sum())
+            - (np.cumsum(widths) - widths)[rows]
+        )
         one = np.ones(len(groups))
         self._add(rows, columns, np.ones(len(rows), np.int64), one, one)
 
     def _single(self, terms: Flags) -> None:
-        """Terms of one literal are worth something by themselves; such a parity holds where the literal does not."""
+        """Terms of one literal are worth something by themselves; such a parity holds where the
+        literal does not."""
         literals, _ = self._literals(terms)
         weight, parity = self.instance.weight[terms], self.instance.parity[terms]
         sign = np.where(parity, -self.sign[literals], self.sign[literals])
@@ -214,17 +239,25 @@ class _Builder:
         self._add(
             np.concatenate([own, rows, rows]),
             np.concatenate([self.column[literals], columns, halves]),
-            np.concatenate([self.sign[literals], np.ones(len(rows), np.int64), np.full(len(rows), -2)]),
+            np.concatenate(
+                [self.sign[literals], np.ones(len(rows), np.int64), np.full(len(rows), -2)]
+            ),
             right,
             right,
         )
 
     def _rows(self) -> None:
         for row in self.instance.constraints:
-            column, sign, base = self._affine(row.attribute, row.value, np.zeros(len(row.value), np.bool_))
+            column, sign, base = self._affine(
+                row.attribute, row.value, np.zeros(len(row.value), np.bool_)
+            )
             shift = int((base * row.coefficient).sum())
             lower = -np.inf if row.lower is None else row.lower - shift
             upper = np.inf if row.upper is None else row.upper - shift
             self._add(
-                np.zeros(len(column), np.int64), column, sign * row.coefficient, np.array([lower]), np.array([upper])
+                np.zeros(len(column), np.int64),
+                column,
+                sign * row.coefficient,
+                np.array([lower]),
+                np.array([upper]),
             )

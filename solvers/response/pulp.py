@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..backends import available
-from ..basis import Floats
 from ..status import Status
+from ..types import Floats
 from .integer import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
@@ -19,17 +19,18 @@ from .programme import Programme
 
 @dataclass(frozen=True, kw_only=True)
 class Pulp:
-    """A solver of PuLP on the arrays of `Programme`. Building the model takes longer than with `Milp` or `Highs`.
+    """A solver of PuLP on the arrays of `Programme`. Building the model takes longer than with
+    `Milp` or `Highs`.
 
-    PuLP tells no bound: `Status.OPTIMAL` is the solver's word, held against a short run of annealing. Some solvers say
-    "optimal" when their time is up, so nothing is called optimal that took as long as the limit. `Response.work` is the
-    number of columns.
+    PuLP tells no bound: `Status.OPTIMAL` is the solver's word, held against a short run of
+    annealing. Some solvers say "optimal" when their time is up, so nothing is called optimal that
+    took as long as the limit. `Response.work` is the number of columns.
 
     Parameters
     ----------
     solver
-        A name that PuLP lists (``PULP_CBC_CMD``, ``COIN_CMD``, ``HiGHS``, ``SCIP_PY``, ``GUROBI``, ``CPLEX_CMD``, ...),
-        or one of its solver objects, with whatever options.
+        A name that PuLP lists (``PULP_CBC_CMD``, ``COIN_CMD``, ``HiGHS``, ``SCIP_PY``, ``GUROBI``,
+        ``CPLEX_CMD``, ...), or one of its solver objects, with whatever options.
     nodes
         Of branch and bound at most, or None; for solvers that PuLP can tell.
     time_limit
@@ -46,15 +47,30 @@ class Pulp:
         if programme.columns == 0:
             return settled(instance, seed=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PuLP warns of its next version, and of what solvers cannot do
+            warnings.simplefilter(
+                "ignore"
+            )  # PuLP warns of its next version, and of what solvers cannot do
             try:
                 status, point, detail = self._run(programme)
             except ImportError as error:
                 status, point, detail = Status.MISSING, None, f"PuLP: {error}"
-            except Exception as error:  # whatever a solver of PuLP raises, there is no answer from it
-                status, point, detail = Status.FAILED, None, f"{self._name}: {type(error).__name__}: {error}"
+            except (
+                Exception
+            ) as error:  # whatever a solver of PuLP raises, there is no answer from it
+                status, point, detail = (
+                    Status.FAILED,
+                    None,
+                    f"{self._name}: {type(error).__name__}: {error}",
+                )
         return conclude(
-            instance, programme, point, status=status, bound=None, work=programme.columns, seed=seed, detail=detail
+            instance,
+            programme,
+            point,
+            status=status,
+            bound=None,
+            work=programme.columns,
+            seed=seed,
+            detail=detail,
         )
 
     @property
@@ -74,9 +90,13 @@ class Pulp:
         late = self.time_limit is not None and time.monotonic() - started >= 0.95 * self.time_limit
         status = {
             pulp.LpSolutionOptimal: Status.OPTIMAL,
-            pulp.LpSolutionIntegerFeasible: Status.ITERATION_LIMIT if self.time_limit is None else Status.TIME_LIMIT,
+            pulp.LpSolutionIntegerFeasible: Status.ITERATION_LIMIT
+            if self.time_limit is None
+            else Status.TIME_LIMIT,
             pulp.LpSolutionInfeasible: Status.INFEASIBLE,
-            pulp.LpSolutionNoSolutionFound: Status.FAILED if self.nodes is None else Status.ITERATION_LIMIT,
+            pulp.LpSolutionNoSolutionFound: Status.FAILED
+            if self.nodes is None
+            else Status.ITERATION_LIMIT,
         }.get(model.sol_status, Status.FAILED)
         if late:
             status = Status.TIME_LIMIT
@@ -100,7 +120,12 @@ class Pulp:
         wanted = {"timeLimit": self.time_limit, "maxNodes": self.nodes, "threads": 1, "gapRel": 0.0}
         if self.nodes is not None and "maxNodes" not in known:
             raise ValueError("PuLP cannot tell this solver a limit of nodes")
-        return made(msg=False, **{name: value for name, value in wanted.items() if value is not None and name in known})
+        return made(
+            msg=False,
+            **{
+                name: value for name, value in wanted.items() if value is not None and name in known
+            },
+        )
 
 
 def _model(pulp: Any, programme: Programme) -> tuple[Any, list[Any]]:
@@ -108,7 +133,9 @@ def _model(pulp: Any, programme: Programme) -> tuple[Any, list[Any]]:
     model = pulp.LpProblem("best_response", pulp.LpMaximize)
     columns = [
         pulp.LpVariable(f"y{place}", 0, top, pulp.LpInteger if whole else pulp.LpContinuous)
-        for place, (top, whole) in enumerate(zip(programme.top.tolist(), programme.whole.tolist(), strict=True))
+        for place, (top, whole) in enumerate(
+            zip(programme.top.tolist(), programme.whole.tolist(), strict=True)
+        )
     ]
     # Columns of no worth are in it, too: some solvers know only the columns that they see.
     model += pulp.LpAffineExpression(zip(columns, programme.cost.tolist(), strict=True))
@@ -117,7 +144,9 @@ def _model(pulp: Any, programme: Programme) -> tuple[Any, list[Any]]:
     bounds = zip(programme.lower.tolist(), programme.upper.tolist(), strict=True)
     for row, (lower, upper) in enumerate(bounds):
         entries = range(starts[row], starts[row + 1])
-        total = pulp.LpAffineExpression([(columns[places[entry]], values[entry]) for entry in entries])
+        total = pulp.LpAffineExpression(
+            [(columns[places[entry]], values[entry]) for entry in entries]
+        )
         if lower == upper:
             model += pulp.LpConstraint(total, pulp.LpConstraintEQ, rhs=lower)
             continue

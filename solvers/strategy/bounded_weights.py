@@ -1,10 +1,11 @@
-"""Weights that are dear when small, under bounds on their sums: a convex problem with one dual number a bound."""
+"""Weights that are dear when small, under bounds on their sums: a convex problem with one dual
+number a bound."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 
 
 class BoundedWeights(NamedTuple):
@@ -30,11 +31,13 @@ def bounded_weights(
 ) -> BoundedWeights:
     """Minimise sum_i costs_i * u_i ** -power over u > 0 with matrix @ u <= 1.
 
-    For dual numbers m >= 0 of sum one, the u that is best when only the bound (m @ matrix) @ u <= 1 is kept has u_i in
-    proportion to (costs_i / (m @ matrix)_i) ** (1 / (1 + power)), and its objective is a lower bound. Scaled so that
-    all bounds hold it is a solution, and the ratio of the two objectives is (max_j s_j / m @ s) ** power, s = matrix @
-    u. The dual numbers are multiplied by powers of s_j / m @ s, larger where a bound is exceeded, as in the
-    multiplicative algorithms of optimal design (Silvey, Titterington and Torsney 1978), until the ratio is near one.
+    For dual numbers m >= 0 of sum one, the u that is best when only the bound (m @ matrix) @ u <= 1
+    is kept has u_i in proportion to (costs_i / (m @ matrix)_i) ** (1 / (1 + power)), and its
+    objective is a lower bound. Scaled so that all bounds hold it is a solution, and the ratio of
+    the two objectives is (max_j s_j / m @ s) ** power, s = matrix @ u. The dual numbers are
+    multiplied by powers of s_j / m @ s, larger where a bound is exceeded, as in the multiplicative
+    algorithms of optimal design (Silvey, Titterington and Torsney 1978), until the ratio is near
+    one.
 
     Parameters
     ----------

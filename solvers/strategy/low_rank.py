@@ -1,18 +1,21 @@
-"""A matrix as a product of two, with short columns on the right and little on the left: a bi-convex problem."""
+"""A matrix as a product of two, with short columns on the right and little on the left: a bi-convex
+problem."""
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 
 
 def low_rank(
     matrix: Floats, rank: int, *, order: int, iterations: int = 100, tolerance: float = 1e-6
 ) -> tuple[Floats, Floats]:
-    """Minimise the sum of the squares of B over B L = matrix, where each column of L has norm at most one.
+    """Minimise the sum of the squares of B over B L = matrix, where each column of L has norm at
+    most one.
 
-    Yuan et al., VLDB 2012, Algorithm 1: an augmented Lagrangian in which B has a closed form and L is found by
-    Nesterov's projected gradients. The problem is convex in each, not in both: the result is a good product, not the
-    best. Multipliers and penalty start small and grow slowly, else L freezes where it happens to be.
+    Yuan et al., VLDB 2012, Algorithm 1: an augmented Lagrangian in which B has a closed form and L
+    is found by Nesterov's projected gradients. The problem is convex in each, not in both: the
+    result is a good product, not the best. Multipliers and penalty start small and grow slowly,
+    else L freezes where it happens to be.
 
     Parameters
     ----------
@@ -40,7 +43,9 @@ def low_rank(
     for _ in range(iterations):
         for _ in range(10):
             left = (penalty * target + multiplier) @ right.T
-            left = np.asarray(np.linalg.solve(penalty * right @ right.T + np.eye(rank), left.T).T, np.float64)
+            left = np.asarray(
+                np.linalg.solve(penalty * right @ right.T + np.eye(rank), left.T).T, np.float64
+            )
             right = _columns(left, target + multiplier / penalty, right, order)
         gap = target - left @ right
         if np.linalg.norm(gap) < tolerance * size:
@@ -51,10 +56,14 @@ def low_rank(
 
 
 def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
-    """The singular vectors, scaled so that the longest column has norm one; the rows beyond them are small copies."""
+    """The singular vectors, scaled so that the longest column has norm one; the rows beyond them
+    are small copies."""
     _, values, right = np.linalg.svd(target, full_matrices=False)
     rows = np.sqrt(values)[:, None] * right
-    rows = np.resize(rows, (rank, target.shape[1])) * np.where(np.arange(rank) < len(rows), 1.0, 0.1)[:, None]
+    rows = (
+        np.resize(rows, (rank, target.shape[1]))
+        * np.where(np.arange(rank) < len(rows), 1.0, 0.1)[:, None]
+    )
     rows /= np.linalg.norm(rows, ord=order, axis=0).max()
     return target @ np.linalg.pinv(rows), rows
 

@@ -5,15 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 
 
 def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floats:
-    """Minimise sum_i costs_i (X^-1)_ii over positive semidefinite X with (basis' X basis)_jj <= 1 for every j.
+    """Minimise sum_i costs_i (X^-1)_ii over positive semidefinite X with (basis' X basis)_jj <= 1
+    for every j.
 
-    X = A'A is the Gram matrix of queries A on the coordinates that the basis gives (Li et al., PODS 2010, program 1, in
-    the form of matrix fractions): the columns of A basis have length at most one, and least squares from answers of
-    unit error variance gives coordinate i with the variance (X^-1)_ii.
+    X = A'A is the Gram matrix of queries A on the coordinates that the basis gives (Li et al., PODS
+    2010, program 1, in the form of matrix fractions): the columns of A basis have length at most
+    one, and least squares from answers of unit error variance gives coordinate i with the variance
+    (X^-1)_ii.
 
     Parameters
     ----------
@@ -41,5 +43,7 @@ def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floa
     problem = cvxpy.Problem(cvxpy.Minimize(objective), [lengths <= 1])
     problem.solve(solver=solver)
     if problem.status not in {"optimal", "optimal_inaccurate"} or gram.value is None:
-        raise ValueError(f"the semidefinite programme ended as {problem.status}; use a smaller problem")
+        raise ValueError(
+            f"the semidefinite programme ended as {problem.status}; use a smaller problem"
+        )
     return np.asarray((gram.value + gram.value.T) / 2, np.float64)

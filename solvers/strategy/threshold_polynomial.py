@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 
 
 @lru_cache
 def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
-    """The polynomial of the least degree >= 1 that is within `error` of 0 at 0 ... order - 1 and of 1 at `order`.
+    """The polynomial of the least degree >= 1 that is within `error` of 0 at 0 ... order - 1 and of
+    1 at `order`.
 
-    Among those of its degree it has the least error, found by linear programming: about sqrt(order log(1 / error)) is
-    enough (Nisan and Szegedy; Thaler, Ullman and Vadhan, ICALP 2012, section 3).
+    Among those of its degree it has the least error, found by linear programming: about sqrt(order
+    log(1 / error)) is enough (Nisan and Szegedy; Thaler, Ullman and Vadhan, ICALP 2012, section 3).
 
     Parameters
     ----------
@@ -34,7 +35,9 @@ def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
     (0.0, 0.0, 1.0)
     """
     for degree in range(1, order):
-        basis = np.array([[comb(s, i) for i in range(degree + 1)] for s in range(order + 1)], np.float64)
+        basis = np.array(
+            [[comb(s, i) for i in range(degree + 1)] for s in range(order + 1)], np.float64
+        )
         coefficients, worst = _best(basis, np.append(np.zeros(order), 1.0))
         if worst <= error:
             return tuple(coefficients.tolist())
@@ -50,6 +53,10 @@ def _best(basis: Floats, target: Floats) -> tuple[Floats, float]:
 
     optimize: Any = scipy.optimize
     found = optimize.linprog(
-        cost, A_ub=below, b_ub=np.concatenate([target, -target]), bounds=[(None, None)] * len(cost), method="highs"
+        cost,
+        A_ub=below,
+        b_ub=np.concatenate([target, -target]),
+        bounds=[(None, None)] * len(cost),
+        method="highs",
     )
     return found.x[:-1], float(found.x[-1])

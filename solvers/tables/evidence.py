@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..basis import Floats, transform, widths
+from ..basis import transform, widths
+from ..types import Floats
 from ..zeros import Zeros
 from .tables import Axes, Tables
 
@@ -19,9 +20,10 @@ _AT_ONCE = 1 << 22
 class Evidence:
     """What independent noisy measurements say about the components of an array, and how precisely.
 
-    Errors of different coefficients of a component are independent and of one variance, in a table as in a component
-    that was measured by itself. The best linear unbiased estimate of each component is therefore the mean of all that
-    was said about it, weighted by precision, whatever was said about others (generalised least squares decouples).
+    Errors of different coefficients of a component are independent and of one variance, in a table
+    as in a component that was measured by itself. The best linear unbiased estimate of each
+    component is therefore the mean of all that was said about it, weighted by precision, whatever
+    was said about others (generalised least squares decouples).
 
     Attributes
     ----------
@@ -32,7 +34,8 @@ class Evidence:
     precision
         For each component, by its ascending axes, the sum of the precisions of total times moment.
     weighted
-        The sum of total times moment (see `basis`) times precision, of shape ``[sizes[a] - 1 for a in component]``.
+        The sum of total times moment (see `basis`) times precision, of shape ``[sizes[a] - 1 for a
+        in component]``.
     """
 
     sizes: tuple[int, ...]
@@ -42,21 +45,29 @@ class Evidence:
     weighted: dict[Axes, Floats] = field(default_factory=dict)
 
     def add_component(self, axes: Axes, moments: Floats, variance: float) -> None:
-        """A component on ascending axes of two or more categories: total times moment, each with an independent error
-        of this variance, > 0."""
-        if list(axes) != sorted(set(axes)) or moments.shape != tuple(self.sizes[axis] - 1 for axis in axes):
+        """A component on ascending axes of two or more categories: total times moment, each with an
+        independent error of this variance, > 0."""
+        if list(axes) != sorted(set(axes)) or moments.shape != tuple(
+            self.sizes[axis] - 1 for axis in axes
+        ):
             raise ValueError(f"the component on {axes} has moments of shape {moments.shape}")
         if not (np.isfinite(moments).all() and 0 < variance < math.inf):
-            raise ValueError(f"the component on {axes} needs finite moments and a positive finite variance")
+            raise ValueError(
+                f"the component on {axes} needs finite moments and a positive finite variance"
+            )
         self.precision[axes] = self.precision.get(axes, 0.0) + 1 / variance
         self.weighted[axes] = self.weighted.get(axes, 0.0) + moments / variance
 
     def add_table(self, axes: Axes, table: Floats, variance: float) -> None:
         """A table on ascending axes, each cell with an independent error of this variance, > 0."""
-        moments = transform(table.shape).analyse(table.reshape(-1)).reshape(table.shape) * math.sqrt(table.size)
+        moments = transform(table.shape).analyse(table.reshape(-1)).reshape(
+            table.shape
+        ) * math.sqrt(table.size)
         for places in _subsets([place for place, size in enumerate(table.shape) if size > 1]):
             part = tuple(slice(1, None) if place in places else 0 for place in range(len(axes)))
-            self.add_component(tuple(axes[place] for place in places), moments[part], table.size * variance)
+            self.add_component(
+                tuple(axes[place] for place in places), moments[part], table.size * variance
+            )
 
     def tables(self) -> Tables:
         """The consistent tables of the largest sets of axes whose components are all known.
@@ -77,7 +88,9 @@ class Evidence:
             step = max(1, _AT_ONCE // math.prod(shape))
             for start in range(0, len(rows), step):
                 some = rows[start : start + step]
-                for row, value in zip(some, self._synthesised(shape, [views[row] for row in some]), strict=True):
+                for row, value in zip(
+                    some, self._synthesised(shape, [views[row] for row in some]), strict=True
+                ):
                     values[row] = value
         precisions = tuple(self._precisions(view) for view in views)
         variances = tuple(map(self._variance, views, precisions))
@@ -93,7 +106,12 @@ class Evidence:
 
     def _largest(self) -> list[Axes]:
         """The sets that no other known component contains, with all axes of one category."""
-        inner = {part for axes in self.precision if axes for part in itertools.combinations(axes, len(axes) - 1)}
+        inner = {
+            part
+            for axes in self.precision
+            if axes
+            for part in itertools.combinations(axes, len(axes) - 1)
+        }
         if not self.precision or not inner <= self.precision.keys():
             raise ValueError("with a component all components on some of its axes must be known")
         alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
@@ -106,13 +124,20 @@ class Evidence:
         for row, view in enumerate(views):
             for places in _subsets(varying):
                 axes = tuple(view[place] for place in places)
-                part = tuple(slice(1, None) if place in places else 0 for place in range(len(shape)))
+                part = tuple(
+                    slice(1, None) if place in places else 0 for place in range(len(shape))
+                )
                 moments[row][part] = self.weighted[axes] / self.precision[axes]
         cells = math.prod(shape)
-        return transform(shape).synthesise(moments.reshape(-1, cells) / math.sqrt(cells)).reshape(-1, *shape)
+        return (
+            transform(shape)
+            .synthesise(moments.reshape(-1, cells) / math.sqrt(cells))
+            .reshape(-1, *shape)
+        )
 
     def _precisions(self, view: Axes) -> Floats:
-        """The precision of each component of a view, by bit masks; an axis of one category has no part in it."""
+        """The precision of each component of a view, by bit masks; an axis of one category has no
+        part in it."""
         sets: list[Axes] = [()]
         for axis in view:
             sets += [(*some, axis) if self.sizes[axis] > 1 else some for some in sets]
@@ -125,4 +150,6 @@ class Evidence:
 
 
 def _subsets(items: list[int]) -> Iterator[Axes]:
-    return itertools.chain.from_iterable(itertools.combinations(items, size) for size in range(len(items) + 1))
+    return itertools.chain.from_iterable(
+        itertools.combinations(items, size) for size in range(len(items) + 1)
+    )

@@ -1,17 +1,26 @@
-"""`agreeing`: the values of the nodes of trees, fitted by least squares so that each is the sum of those below it."""
+"""`agreeing`: the values of the nodes of trees, fitted by least squares so that each is the sum of
+those below it."""
 
 import numpy as np
 
-from ..basis import Floats, Integers
+from ..types import Floats, Integers
 
 
 def agreeing(
-    values: Floats, parent: Integers, level: Integers, missing: Integers, *, variance: float, missing_variance: float
+    values: Floats,
+    parent: Integers,
+    level: Integers,
+    missing: Integers,
+    *,
+    variance: float,
+    missing_variance: float,
 ) -> Floats:
-    """Least squares on a forest in two passes (Hay, Rastogi, Miklau and Suciu 2010, section 4, with weights).
+    """Least squares on a forest in two passes (Hay, Rastogi, Miklau and Suciu 2010, section 4, with
+    weights).
 
-    Minimises sum (x_v - values_v)**2 / variance + sum over missing nodes x_m**2 / missing_variance, where each node
-    that has nodes below it, given or missing, is their sum. A node without any given below is free of what is missing.
+    Minimises sum (x_v - values_v)**2 / variance + sum over missing nodes x_m**2 / missing_variance,
+    where each node that has nodes below it, given or missing, is their sum. A node without any
+    given below is free of what is missing.
 
     Parameters
     ----------

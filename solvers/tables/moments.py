@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats, Integers, transform
+from ..basis import transform
+from ..types import Floats, Integers
 from .tables import Axes, Tables
 
 __all__ = ["KnownMoments", "known_moments", "require_small"]
@@ -26,7 +27,8 @@ def require_small(shape: tuple[int, ...]) -> None:
 
 
 _CHUNK = 1 << 18
-"""How many entries the arrays may have that are made for some queries at a time: they then stay in the cache."""
+"""How many entries the arrays may have that are made for some queries at a time: they then stay in
+the cache."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,15 +64,17 @@ def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMomen
     Raises
     ------
     ValueError
-        When the axes are not of that form, the marginals differ in shape or are too large, or the total is not
-        positive.
+        When the axes are not of that form, the marginals differ in shape or are too large, or the
+        total is not positive.
     """
     if not tables.total > 0:
         raise ValueError(f"the tables' total ({tables.total}) must be positive")
     asked = np.asarray(axes, dtype=np.int64)
     if asked.ndim != 2 or not len(asked):
         raise ValueError("axes must have shape (n, k), one marginal a row, n > 0")
-    if asked.size and (asked.min() < 0 or asked.max() >= len(tables.sizes) or (np.diff(asked) <= 0).any()):
+    if asked.size and (
+        asked.min() < 0 or asked.max() >= len(tables.sizes) or (np.diff(asked) <= 0).any()
+    ):
         raise ValueError(f"the axes of a marginal must be ascending and below {len(tables.sizes)}")
     shapes = np.array(tables.sizes, dtype=np.int64)[asked]
     if (shapes != shapes[0]).any():
@@ -79,7 +83,9 @@ def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMomen
     require_small(shape)
     # A bounded number of marginals at a time, so that the arrays stay in the cache.
     rows = max(1, _CHUNK // max(len(tables.views), math.prod(shape)))
-    parts = [_gather(tables, asked[start : start + rows], shape) for start in range(0, len(asked), rows)]
+    parts = [
+        _gather(tables, asked[start : start + rows], shape) for start in range(0, len(asked), rows)
+    ]
     counts, index, target, variance, total_variance = map(np.concatenate, zip(*parts, strict=True))
     zeros = None if tables.zeros is None else tables.zeros.cells_of_many(asked)
     return KnownMoments(
@@ -96,8 +102,8 @@ def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMomen
 def _gather(
     tables: Tables, asked: Integers, shape: tuple[int, ...]
 ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
-    """For some queries of one shape: how many coefficients each knows, which, their moments and variances, and the
-    variance of the total."""
+    """For some queries of one shape: how many coefficients each knows, which, their moments and
+    variances, and the variance of the total."""
     precision, holder = tables.holders(asked)
     component = transform(shape).component
     known = precision[:, component] > 0

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 
 _MOST = 50.0  # of the exponent, beyond which a factor would overflow
 
 
-def replayed(table: Floats, views: Sequence[Sequence[int]], targets: Sequence[Floats], *, times: int) -> Floats:
+def replayed(
+    table: Floats, views: Sequence[Sequence[int]], targets: Sequence[Floats], *, times: int
+) -> Floats:
     """A positive table of the same total after several rounds through some marginals.
 
-    For each marginal every cell is multiplied by exp((t - s) / (2 n)), where t is the target of the marginal's cell
-    that it is in, s the sum there now and n the total; then the table is scaled back to its total (Hardt, Ligett and
-    McSherry, NIPS 2012, Figure 1).
+    For each marginal every cell is multiplied by exp((t - s) / (2 n)), where t is the target of the
+    marginal's cell that it is in, s the sum there now and n the total; then the table is scaled
+    back to its total (Hardt, Ligett and McSherry, NIPS 2012, Figure 1).
 
     Parameters
     ----------
@@ -38,7 +40,9 @@ def replayed(table: Floats, views: Sequence[Sequence[int]], targets: Sequence[Fl
     return cells
 
 
-def _plan(shape: tuple[int, ...], view: Sequence[int], target: Floats) -> tuple[tuple[int, ...], Floats]:
+def _plan(
+    shape: tuple[int, ...], view: Sequence[int], target: Floats
+) -> tuple[tuple[int, ...], Floats]:
     """The axes to sum over, and the target with all axes of the table, those of length one."""
     spread = [size if axis in view else 1 for axis, size in enumerate(shape)]
     dropped = tuple(axis for axis in range(len(shape)) if axis not in view)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..basis import Floats
+from ..types import Floats
 
 
 def nearest_table(matrix: Floats, answers: Floats) -> Floats:
@@ -36,7 +36,9 @@ def nearest_table(matrix: Floats, answers: Floats) -> Floats:
     import scipy.optimize
 
     optimize: Any = scipy.optimize
-    found = optimize.linprog(np.append(np.zeros(matrix.shape[1]), 1.0), A_ub=below, b_ub=bound, method="highs")
+    found = optimize.linprog(
+        np.append(np.zeros(matrix.shape[1]), 1.0), A_ub=below, b_ub=bound, method="highs"
+    )
     if found.x is None:
         raise ValueError(f"the linear programme was not solved ({found.message})")
     return np.asarray(scale * found.x[:-1], np.float64)

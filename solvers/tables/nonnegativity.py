@@ -1,4 +1,5 @@
-"""Making tables non-negative at the least harm: `JointProjection`, `Ripple` as published, `Simplex` and `Clip`."""
+"""Making tables non-negative at the least harm: `JointProjection`, `Ripple` as published, `Simplex`
+and `Clip`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,14 +8,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats
 from ..threads import compiled_loops, in_parts, processors, single_thread
+from ..types import Floats
 from .consistency import Components
 from .tables import Tables
 
 
 class NonNegativity(Protocol):
-    """Anything that changes tables so that no cell is (much) below zero, and none is above that must be zero.
+    """Anything that changes tables so that no cell is (much) below zero, and none is above that
+    must be zero.
 
     Where the total is known, every table adds up to it afterwards.
 
@@ -30,8 +32,8 @@ class NonNegativity(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Clip:
-    """Set negative cells to zero. Simple, and biased: totals grow (the paper's *Simple*), unless the total is known:
-    tables are then scaled to it.
+    """Set negative cells to zero. Simple, and biased: totals grow (the paper's *Simple*), unless
+    the total is known: tables are then scaled to it.
     """
 
     keeps_consistency: ClassVar[bool] = False
@@ -51,25 +53,29 @@ class Clip:
 class Simplex:
     """The nearest non-negative table of the same total, one by one (the paper's *Global*).
 
-    Euclidean projection onto the scaled simplex: the same number is taken from every cell that stays positive. A table
-    whose total is not positive becomes zero. What cells hold that must be zero goes to the others.
+    Euclidean projection onto the scaled simplex: the same number is taken from every cell that
+    stays positive. A table whose total is not positive becomes zero. What cells hold that must be
+    zero goes to the others.
     """
 
     keeps_consistency: ClassVar[bool] = False
 
     def __call__(self, tables: Tables) -> Tables:
-        return tables.with_values([_simplex(value, empty, tables.known_total) for value, empty in _with_empty(tables)])
+        return tables.with_values(
+            [_simplex(value, empty, tables.known_total) for value, empty in _with_empty(tables)]
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ripple:
     """Hand each negative cell's deficit to its neighbours, in equal parts, until none is left.
 
-    Qardaji, Yang and Li, SIGMOD 2014, section 4.4; neighbours differ in one attribute (section 4.7). The order of the
-    steps does not matter for the result, so all cells below the threshold are served at once. A table whose total is
-    not positive becomes zero, since the published procedure would not end on it; one that is not done after `sweeps` is
-    finished by `Simplex`. Cells that must be zero are nobody's neighbours: what they hold is spread evenly over the
-    others at first, and so is what a table lacks of a known total.
+    Qardaji, Yang and Li, SIGMOD 2014, section 4.4; neighbours differ in one attribute (section
+    4.7). The order of the steps does not matter for the result, so all cells below the threshold
+    are served at once. A table whose total is not positive becomes zero, since the published
+    procedure would not end on it; one that is not done after `sweeps` is finished by `Simplex`.
+    Cells that must be zero are nobody's neighbours: what they hold is spread evenly over the others
+    at first, and so is what a table lacks of a known total.
 
     Parameters
     ----------
@@ -101,24 +107,28 @@ class Ripple:
 
 @dataclass(frozen=True, kw_only=True)
 class JointProjection:
-    """All views at once: the nearest consistent non-negative tables, where low-order components weigh more.
+    """All views at once: the nearest consistent non-negative tables, where low-order components
+    weigh more.
 
-    Solves: minimise sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent tables c >= 0 of the
-    given total, where S runs over the residual components (see `basis`), precision_S is that of the best linear
-    estimate, and importance_S = (3 if |S| = 1 else |S| ** -decay) * sqrt(number of views that hold S),
-    not counting views that others contain.
+    Solves: minimise sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent
+    tables c >= 0 of the given total, where S runs over the residual components (see `basis`),
+    precision_S is that of the best linear estimate, and importance_S = (3 if |S| = 1 else |S| **
+    -decay) * sqrt(number of views that hold S), not counting views that others contain.
 
-    Were all equally important this would be maximum likelihood, whose clipping bias spoils what is known best: every
-    view pushes its components up where it has negative cells, and these pushes add up where the noise of many views
-    cancels out. So components of many views are protected, and single axes, on which all answers rest, most.
-    The numbers were chosen by the errors on made-up clicks, chains and classes, and on two real tables.
+    Were all equally important this would be maximum likelihood, whose clipping bias spoils what is
+    known best: every view pushes its components up where it has negative cells, and these pushes
+    add up where the noise of many views cancels out. So components of many views are protected, and
+    single axes, on which all answers rest, most. The numbers were chosen by the errors on made-up
+    clicks, chains and classes, and on two real tables.
 
-    Solved by the alternating direction method of multipliers: both steps are closed forms, an average of components and
-    a clip. The result is exactly consistent and exactly non-negative: what the iteration leaves below zero is lifted by
-    mixing in the uniform table. When the total is not positive all tables become zero.
+    Solved by the alternating direction method of multipliers: both steps are closed forms, an
+    average of components and a clip. The result is exactly consistent and exactly non-negative:
+    what the iteration leaves below zero is lifted by mixing in the uniform table. When the total is
+    not positive all tables become zero.
 
-    Cells that must be zero are zero: in the clip, then, for what the iteration leaves there, by the nearest consistent
-    tables of which that is true, and in what is mixed in, a distribution that is positive everywhere else.
+    Cells that must be zero are zero: in the clip, then, for what the iteration leaves there, by the
+    nearest consistent tables of which that is true, and in what is mixed in, a distribution that is
+    positive everywhere else.
 
     Parameters
     ----------
@@ -157,20 +167,27 @@ class JointProjection:
             with single_thread():
                 cells = self._solve(components, observed, weight, cells)
         inner = total * components.flatten(map(tables.inner, range(len(tables.views))))
-        # Cells that are still negative by c < 0 need a share t of the inner cell u with (1 - t) c + t u >= 0.
+        # Cells that are still negative by c < 0 need a share t of the inner cell u with (1 - t) c +
+        # t u >= 0.
         low = np.minimum(cells, 0.0)
         share = float(np.max(low / np.where(inner > 0, low - inner, -np.inf)))
         return components.with_cells(np.maximum((1 - share) * cells + share * inner, 0.0))
 
-    def _solve(self, components: Components, observed: Floats, weight: Floats, cells: Floats) -> Floats:
+    def _solve(
+        self, components: Components, observed: Floats, weight: Floats, cells: Floats
+    ) -> Floats:
         loops = compiled_loops("projection_loops", _NUMPY_SECONDS * cells.size)
-        state = (_Splitting if loops is None else _CompiledSplitting)(components, observed, weight, cells, loops)
+        state = (_Splitting if loops is None else _CompiledSplitting)(
+            components, observed, weight, cells, loops
+        )
         rho, patience = 1.0, _PATIENCE
         for iteration in range(self.iterations):
             primal, change = state.step(rho)
             if primal < self.tolerance and change < self.tolerance:
                 break
-            if iteration == patience:  # many cells change their sign again and again: let the multipliers move faster
+            if (
+                iteration == patience
+            ):  # many cells change their sign again and again: let the multipliers move faster
                 rho, patience = 2 * rho, 2 * patience
                 state.dual /= 2
         if components.empty is None:
@@ -180,27 +197,41 @@ class JointProjection:
 
 
 def importance(components: Components, decay: float) -> Floats:
-    """How much a change of each distinct coefficient weighs beside its precision, shape (m,); see `JointProjection`."""
+    """How much a change of each distinct coefficient weighs beside its precision, shape (m,); see
+    `JointProjection`."""
     by_order = np.where(components.order == 1, _SINGLE, np.maximum(components.order, 1.0) ** -decay)
     return np.asarray(by_order * np.sqrt(components.holders))
 
 
 class _Splitting:
-    """The two copies of the cells, consistent and non-negative, and the multipliers of their difference."""
+    """The two copies of the cells, consistent and non-negative, and the multipliers of their
+    difference."""
 
-    def __init__(self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any) -> None:
-        self.components, self.observed, self.weight, self.loops = components, observed, weight, loops
+    def __init__(
+        self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any
+    ) -> None:
+        self.components, self.observed, self.weight, self.loops = (
+            components,
+            observed,
+            weight,
+            loops,
+        )
         self.cells = cells
         self.empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self.positive = np.maximum(cells, 0.0)
         self.dual = np.zeros_like(cells)
 
     def step(self, rho: float) -> tuple[float, float]:
-        """Move both copies; their distance, and how far the non-negative one moved, in standard deviations."""
+        """Move both copies; their distance, and how far the non-negative one moved, in standard
+        deviations."""
         components, weight, positive = self.components, self.weight, self.positive
         pulled = components.average(components.analyse(positive - self.dual))
         with np.errstate(invalid="ignore"):
-            shared = np.where(np.isinf(weight), self.observed, (weight * self.observed + rho * pulled) / (weight + rho))
+            shared = np.where(
+                np.isinf(weight),
+                self.observed,
+                (weight * self.observed + rho * pulled) / (weight + rho),
+            )
         self.cells = components.synthesise(shared)
         relaxed = _RELAXATION * self.cells + (1 - _RELAXATION) * positive + self.dual
         self.positive = np.maximum(relaxed, 0.0)
@@ -217,7 +248,9 @@ class _Splitting:
 class _CompiledSplitting(_Splitting):
     """The same by compiled loops, on all processors where there is work for them."""
 
-    def __init__(self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any) -> None:
+    def __init__(
+        self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any
+    ) -> None:
         super().__init__(components, observed, weight, cells.copy(), loops)
         self._views = components.packed
         self._alone, self._shared, self._goal = components.goals(weight, observed)
@@ -227,7 +260,13 @@ class _CompiledSplitting(_Splitting):
         self._threads = processors() if cells.size > _WORTH_THREADS else 1
 
     def step(self, rho: float) -> tuple[float, float]:
-        loops, views, cells, positive, dual = self.loops, self._views, self.cells, self.positive, self.dual
+        loops, views, cells, positive, dual = (
+            self.loops,
+            self._views,
+            self.cells,
+            self.positive,
+            self.dual,
+        )
 
         def analyse(start: int, stop: int) -> None:
             loops.analyse(start, stop, views, self._alone, rho, positive, dual, cells)
@@ -236,7 +275,18 @@ class _CompiledSplitting(_Splitting):
             loops.agree(start, stop, self._shared, self._goal, rho, cells)
 
         def clip(start: int, stop: int) -> None:
-            loops.clip(start, stop, views, self._deviation, _RELAXATION, self.empty, cells, positive, dual, self._worst)
+            loops.clip(
+                start,
+                stop,
+                views,
+                self._deviation,
+                _RELAXATION,
+                self.empty,
+                cells,
+                positive,
+                dual,
+                self._worst,
+            )
 
         in_parts(len(self._worst), self._threads, analyse)
         in_parts(len(self._goal[0]), self._threads, agree)
@@ -258,7 +308,8 @@ _PATIENCE = 40
 """After how many steps, and again after twice as many, the multipliers' step is doubled."""
 
 _RELAXATION = 1.8
-"""Over-relaxation of the multiplier method, between 1.5 and 1.8 by common experience; measured best with rho = 1."""
+"""Over-relaxation of the multiplier method, between 1.5 and 1.8 by common experience; measured best
+with rho = 1."""
 
 
 def _same_shape(tables: Tables) -> Iterator[list[int]]:
@@ -275,8 +326,11 @@ def _with_empty(tables: Tables) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
     return zip(tables.values, empty, strict=True)
 
 
-def _simplex(table: Floats, empty: NDArray[np.bool_] | None = None, total: float | None = None) -> Floats:
-    """The nearest non-negative table of its own total, or a given one, with nothing in cells that must be empty."""
+def _simplex(
+    table: Floats, empty: NDArray[np.bool_] | None = None, total: float | None = None
+) -> Floats:
+    """The nearest non-negative table of its own total, or a given one, with nothing in cells that
+    must be empty."""
     total = float(table.sum()) if total is None else total
     if empty is not None and empty.any():
         result = np.zeros_like(table)
@@ -291,7 +345,8 @@ def _simplex(table: Floats, empty: NDArray[np.bool_] | None = None, total: float
 
 
 def _evened(batch: Floats, empty: NDArray[np.bool_] | None, total: float | None) -> Floats:
-    """Tables of one shape, (rows, ...), with nothing in cells that must be empty, of their own total or a given one.
+    """Tables of one shape, (rows, ...), with nothing in cells that must be empty, of their own
+    total or a given one.
 
     What is left over or lacks is spread evenly over the other cells.
     """
@@ -305,7 +360,9 @@ def _evened(batch: Floats, empty: NDArray[np.bool_] | None, total: float | None)
     return np.asarray(full * (batch + lacks / full.sum(axis=inner, keepdims=True)))
 
 
-def _ripple(batch: Floats, limits: NDArray[np.float64], sweeps: int, empty: NDArray[np.bool_] | None = None) -> Floats:
+def _ripple(
+    batch: Floats, limits: NDArray[np.float64], sweeps: int, empty: NDArray[np.bool_] | None = None
+) -> Floats:
     """Ripple tables of one shape, (rows, ...), each until no cell is below minus its limit.
 
     Cells that must be empty take no part. A cell without neighbours is left to `_simplex`.
@@ -336,4 +393,6 @@ def _ripple(batch: Floats, limits: NDArray[np.float64], sweeps: int, empty: NDAr
 
 def _passed(batch: Floats) -> Floats:
     """What reaches each cell when every cell hands its number to each of its neighbours."""
-    return np.asarray(sum(batch.sum(axis=axis, keepdims=True) - batch for axis in range(1, batch.ndim)))
+    return np.asarray(
+        sum(batch.sum(axis=axis, keepdims=True) - batch for axis in range(1, batch.ndim))
+    )

@@ -1,16 +1,18 @@
 """`Population`: rows of whole categories whose marginals come as close as they can to given tables.
 
-An integer least-squares programme. The unknowns are the categories x of n rows; with T_v(x) the counts of the rows in
-the cells of view v, t_v the given table scaled to n rows, and w_v its precision,
+An integer least-squares programme. The unknowns are the categories x of n rows; with T_v(x) the
+counts of the rows in the cells of view v, t_v the given table scaled to n rows, and w_v its
+precision,
 
-    minimise  sum_v w_v |T_v(x) - t_v|^2   over  x in {0, ..., m_1 - 1} x ... x {0, ..., m_d - 1}, n times over,
+    minimise  sum_v w_v |T_v(x) - t_v|^2   over  x in {0, ..., m_1 - 1} x ... x {0, ..., m_d - 1}, n
+    times over,
 
 without rows in cells that must be zero (`Tables.zeros`), whether or not a view tells.
 
-Rows are first drawn attribute by attribute, each from the view that shares most with what is drawn already, and rows
-that may not be are drawn anew. Then rows are changed one category at a time, each to the category that lowers the
-objective most (coordinate descent), until a sweep over all rows gains next to nothing. A change costs two look-ups for
-each view that holds the attribute.
+Rows are first drawn attribute by attribute, each from the view that shares most with what is drawn
+already, and rows that may not be are drawn anew. Then rows are changed one category at a time, each
+to the category that lowers the objective most (coordinate descent), until a sweep over all rows
+gains next to nothing. A change costs two look-ups for each view that holds the attribute.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats, Integers
+from ..types import Floats, Integers
 from .tables import Axes, Tables
 
 __all__ = ["Population", "Rows"]
@@ -70,7 +72,8 @@ class Population:
         Parameters
         ----------
         tables
-            Consistent, non-negative, of positive total. Axes that no view holds are drawn uniformly.
+            Consistent, non-negative, of positive total. Axes that no view holds are drawn
+            uniformly.
         rows
             How many, n, from 1 to 10**8; in general not the tables' total.
         seed
@@ -82,14 +85,18 @@ class Population:
             When the tables have no positive total, or n is out of range.
         """
         if not 1 <= rows <= _MOST_ROWS or not tables.total > 0:
-            raise ValueError(f"rows ({rows}) must be from 1 to {_MOST_ROWS}, and the tables' total positive")
+            raise ValueError(
+                f"rows ({rows}) must be from 1 to {_MOST_ROWS}, and the tables' total positive"
+            )
         rng = np.random.default_rng(seed)
         codes = _drawn(tables, rows, rng)
         if tables.zeros is not None:
             tables.zeros.mend(codes, rng)
         state = _State(tables, codes)
         worth = [state.objective]
-        while len(worth) <= self.sweeps and (len(worth) == 1 or worth[-2] - worth[-1] > self.gain * worth[-2]):
+        while len(worth) <= self.sweeps and (
+            len(worth) == 1 or worth[-2] - worth[-1] > self.gain * worth[-2]
+        ):
             state.sweep(rng)
             worth.append(state.objective)
         return Rows(codes=codes, gaps=state.gaps, sweeps=len(worth) - 1)
@@ -143,9 +150,11 @@ class _State:
                 )
 
     def _barred(self, axis: int) -> tuple[Integers, NDArray[np.bool_]]:
-        """Which categories of an axis a row may not get, given its other axes: a case for each row, and for each case
-        the categories, shape (cases, size); both empty where all may be."""
-        boxes = [] if self._zeros is None else [box for box in self._zeros.boxes if axis in dict(box)]
+        """Which categories of an axis a row may not get, given its other axes: a case for each row,
+        and for each case the categories, shape (cases, size); both empty where all may be."""
+        boxes = (
+            [] if self._zeros is None else [box for box in self._zeros.boxes if axis in dict(box)]
+        )
         if self._zeros is None or not boxes:
             return np.empty(0, np.int64), np.zeros((0, 0), np.bool_)
         near = [tuple(part for part in box if part[0] != axis) for box in boxes]
@@ -175,7 +184,8 @@ def _drawn(tables: Tables, rows: int, rng: np.random.Generator) -> NDArray[np.in
 
 
 def _next(tables: Tables, drawn: NDArray[np.bool_], left: list[int]) -> tuple[int, int | None]:
-    """The axis, and the view, of which most is drawn already; no view when none holds an axis that is left."""
+    """The axis, and the view, of which most is drawn already; no view when none holds an axis that
+    is left."""
     shared = tables.member @ drawn.astype(np.int64)
     best: tuple[int, int | None] = left[0], None
     most = -1
@@ -187,9 +197,15 @@ def _next(tables: Tables, drawn: NDArray[np.bool_], left: list[int]) -> tuple[in
 
 
 def _conditional(
-    tables: Tables, row: int, given: Axes, axis: int, codes: NDArray[np.int32], rng: np.random.Generator
+    tables: Tables,
+    row: int,
+    given: Axes,
+    axis: int,
+    codes: NDArray[np.int32],
+    rng: np.random.Generator,
 ) -> Integers:
-    """A category for each row, drawn by the view's shares given the other axes; evenly spread, not independently."""
+    """A category for each row, drawn by the view's shares given the other axes; evenly spread, not
+    independently."""
     together = tuple(sorted((*given, axis)))
     table = np.moveaxis(np.maximum(tables.project(row, together), 0), together.index(axis), -1)
     size = tables.sizes[axis]

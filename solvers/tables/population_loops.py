@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats, Integers
 from ..compiled import compiled_in_order
+from ..types import Floats, Integers
 
 __all__ = ["descend"]
 
@@ -22,24 +22,28 @@ def descend(
     case: Integers,
     barred: NDArray[np.bool_],
 ) -> None:
-    """Set the category of one axis of each row, in the given order, to the best given all else; in place.
+    """Set the category of one axis of each row, in the given order, to the best given all else; in
+    place.
 
     Parameters
     ----------
     codes
         The axis's category in each row, shape (rows,).
     cells
-        The cell of each row in each view, shape (rows, views), cells of all views numbered one after another.
+        The cell of each row in each view, shape (rows, views), cells of all views numbered one
+        after another.
     excess
         How many rows each cell has more than it should.
     order
         The rows.
     holders, strides, weights
-        The views that hold the axis, how far apart its neighbours are in each, and how much each view counts.
+        The views that hold the axis, how far apart its neighbours are in each, and how much each
+        view counts.
     size
         The number of categories.
     case, barred
-        For each row a case, and for each case the categories that it may not get; without entries where it may get all.
+        For each row a case, and for each case the categories that it may not get; without entries
+        where it may get all.
     """
     some_barred = barred.size > 0
     for row in order:

@@ -1,22 +1,31 @@
 """The compiled loops of `JointProjection` and `Ripple`; `nonnegativity` has the same in numpy.
 
-The cells of all views stand in one vector. Views are independent of each other in two of the three parts of a step,
-and coefficients in the other, so that any division among threads gives the same numbers.
+The cells of all views stand in one vector. Views are independent of each other in two of the three
+parts of a step, and coefficients in the other, so that any division among threads gives the same
+numbers.
 """
 
 from typing import Any
 
 import numpy as np
 
-from ..basis import Floats
 from ..compiled import compiled, means, sums
+from ..types import Floats
 
 
 @compiled
 def analyse(
-    start: int, stop: int, views: Any, goal: Any, rho: float, positive: Floats, dual: Floats, coefficients: Floats
+    start: int,
+    stop: int,
+    views: Any,
+    goal: Any,
+    rho: float,
+    positive: Floats,
+    dual: Floats,
+    coefficients: Floats,
 ) -> None:
-    """The coefficients of positive - dual, for the views from `start` up to `stop`, drawn to their goals.
+    """The coefficients of positive - dual, for the views from `start` up to `stop`, drawn to their
+    goals.
 
     Those that other views hold, too, have no pull, and are only divided by the number of cells.
     """
@@ -36,7 +45,8 @@ def analyse(
 
 @compiled
 def agree(start: int, stop: int, shared: Any, goal: Any, rho: float, coefficients: Floats) -> None:
-    """Replace coefficients that several views hold, from the one at `start` up to `stop`, by what they agree on."""
+    """Replace coefficients that several views hold, from the one at `start` up to `stop`, by what
+    they agree on."""
     bounds, places, into, out = shared
     pull, held = goal
     for number in range(start, stop):
@@ -57,8 +67,8 @@ def clip(
 ) -> None:  # fmt: skip
     """Turn coefficients into cells, in place, and update the non-negative copy and the multipliers.
 
-    `empty` tells which cells must be zero, or has no entries. Leaves each view's largest distance between the two
-    copies, and largest change, in `worst`.
+    `empty` tells which cells must be zero, or has no entries. Leaves each view's largest distance
+    between the two copies, and largest change, in `worst`.
     """
     bounds, axes, sizes, binary, widest = views
     spare = np.empty(widest)

@@ -16,7 +16,8 @@ from .tables import Tables
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionQP:
-    """The nearest consistent non-negative tables by a general solver; see `JointProjection` for the programme.
+    """The nearest consistent non-negative tables by a general solver; see `JointProjection` for the
+    programme.
 
     Parameters
     ----------
@@ -45,7 +46,8 @@ class ProjectionQP:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         cvxpy: Any = importlib.import_module("cvxpy")
         free = components.order > 0
-        # Unknowns are changes of coefficients, and cells are measured, in standard deviations: a well-scaled programme.
+        # Unknowns are changes of coefficients, and cells are measured, in standard deviations: a
+        # well-scaled programme.
         change, scale = cvxpy.Variable(int(free.sum())), np.sqrt(components.precision[free])
         weight = importance(components, self.decay)[free]
         deviation = sparse.diags_array(1 / components.deviation)
@@ -55,7 +57,9 @@ class ProjectionQP:
         signs = [cells >= 0]
         if components.empty is not None:
             signs.append(cells[components.empty] == 0)
-        status, _ = run(cvxpy.Problem(cvxpy.Minimize(distance), signs), self.solver, self.time_limit)
+        status, _ = run(
+            cvxpy.Problem(cvxpy.Minimize(distance), signs), self.solver, self.time_limit
+        )
         if status is not Status.OPTIMAL or change.value is None:
             raise RuntimeError(f"{self.solver}: {status.value}")
         shared = observed.copy()

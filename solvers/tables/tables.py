@@ -1,4 +1,5 @@
-"""`Tables`: the marginal tables of several views, their noise, and what they say about any set of axes."""
+"""`Tables`: the marginal tables of several views, their noise, and what they say about any set of
+axes."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..basis import Floats, Integers, transform, widths
+from ..basis import transform, widths
+from ..types import Floats, Integers
 from ..zeros import Zeros
 
 Axes = tuple[int, ...]
@@ -27,15 +29,17 @@ class Tables:
     values
         For each view its table, of shape ``[sizes[a] for a in view]``.
     variances
-        For each view the variance of the independent error of each cell, > 0. It serves as a weight: only ratios matter
-        for consistency and non-negativity.
+        For each view the variance of the independent error of each cell, > 0. It serves as a
+        weight: only ratios matter for consistency and non-negativity.
     precisions
-        For consistent tables whose components are known better or worse than `variances` alone say (see `Evidence`):
-        for each view the precision of the estimate of each of its components, in the scaling of total times moment, by
-        bit masks over its axes, shape (2 ** axes,). Views that share a component give it the same precision. None when
-        all that is known is independent tables.
+        For consistent tables whose components are known better or worse than `variances` alone say
+        (see `Evidence`): for each view the precision of the estimate of each of its components, in
+        the scaling of total times moment, by bit masks over its axes, shape (2 ** axes,). Views
+        that share a component give it the same precision. None when all that is known is
+        independent tables.
     zeros
-        Cells of the whole array that must be zero, or None for no such cell. Estimates respect them.
+        Cells of the whole array that must be zero, or None for no such cell. Estimates respect
+        them.
     known_total
         What all cells sum to, where that is known exactly, > 0; else None. Estimates add up to it.
 
@@ -57,19 +61,27 @@ class Tables:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
             raise ValueError("views, values and variances must be equally many, and at least one")
         for view, value, variance in zip(self.views, self.values, self.variances, strict=True):
-            if list(view) != sorted(set(view)) or (view and not 0 <= view[0] <= view[-1] < len(self.sizes)):
+            if list(view) != sorted(set(view)) or (
+                view and not 0 <= view[0] <= view[-1] < len(self.sizes)
+            ):
                 raise ValueError(f"view {view} must be ascending axes below {len(self.sizes)}")
             if value.shape != tuple(self.sizes[axis] for axis in view):
                 raise ValueError(f"the table of view {view} has shape {value.shape}")
             if not np.isfinite(value).all():
                 raise ValueError(f"the table of view {view} must be finite")
             if not (variance > 0 and math.isfinite(variance)):
-                raise ValueError(f"the variance of view {view} must be positive and finite, not {variance}")
-        if self.precisions is not None and [len(p) for p in self.precisions] != [1 << len(v) for v in self.views]:
+                raise ValueError(
+                    f"the variance of view {view} must be positive and finite, not {variance}"
+                )
+        if self.precisions is not None and [len(p) for p in self.precisions] != [
+            1 << len(v) for v in self.views
+        ]:
             raise ValueError("precisions must hold one number for each component of each view")
         if self.zeros is not None and self.zeros.sizes != self.sizes:
             raise ValueError("zeros must be of an array of the same sizes")
-        if self.known_total is not None and not (self.known_total > 0 and math.isfinite(self.known_total)):
+        if self.known_total is not None and not (
+            self.known_total > 0 and math.isfinite(self.known_total)
+        ):
             raise ValueError(f"known_total ({self.known_total}) must be positive and finite")
 
     def with_values(self, values: Sequence[Floats]) -> "Tables":
@@ -78,7 +90,8 @@ class Tables:
 
     @cached_property
     def total(self) -> float:
-        """The sum of all cells, as known or by the best linear estimate: the views' totals weighted by precision."""
+        """The sum of all cells, as known or by the best linear estimate: the views' totals weighted
+        by precision."""
         if self.known_total is not None:
             return self.known_total
         totals = np.array([value.sum() for value in self.values])
@@ -86,14 +99,16 @@ class Tables:
 
     @cached_property
     def empty(self) -> tuple[NDArray[np.bool_], ...] | None:
-        """For each view which cells must be zero, shaped like its table; None when there is none in any."""
+        """For each view which cells must be zero, shaped like its table; None when there is none in
+        any."""
         if self.zeros is None:
             return None
         empty = tuple(self.zeros.cells(view) for view in self.views)
         return empty if any(cells.any() for cells in empty) else None
 
     def inner(self, row: int) -> Floats:
-        """For one view its part of a distribution on the whole array that is positive wherever it may be."""
+        """For one view its part of a distribution on the whole array that is positive wherever it
+        may be."""
         if self.zeros is not None:
             return self.zeros.positive(self.views[row])
         return np.full(self.values[row].shape, 1 / self.values[row].size)
@@ -108,13 +123,16 @@ class Tables:
 
     @cached_property
     def precision(self) -> Floats:
-        """For each view 1 / (cells x cell variance): what it adds to the precision of a coefficient, shape (views,)."""
-        return np.array([1 / (value.size * v) for value, v in zip(self.values, self.variances, strict=True)])
+        """For each view 1 / (cells x cell variance): what it adds to the precision of a
+        coefficient, shape (views,)."""
+        return np.array(
+            [1 / (value.size * v) for value, v in zip(self.values, self.variances, strict=True)]
+        )
 
     @cached_property
     def moments(self) -> tuple[Floats, ...]:
-        """For each view its table's moments (see `basis`), shaped like the table; for consistent tables of positive
-        total."""
+        """For each view its table's moments (see `basis`), shaped like the table; for consistent
+        tables of positive total."""
         return tuple(_moments(value) / self.total for value in self.values)
 
     @cached_property
@@ -125,11 +143,14 @@ class Tables:
     @cached_property
     def starts(self) -> Integers:
         """Where each view's moments start among all, shape (views,)."""
-        return np.concatenate([[0], np.cumsum([value.size for value in self.values])[:-1]]).astype(np.int64)
+        return np.concatenate([[0], np.cumsum([value.size for value in self.values])[:-1]]).astype(
+            np.int64
+        )
 
     @cached_property
     def strides(self) -> Integers:
-        """How far apart in a view's table neighbours along an axis are, shape (views, axes); 0 for other axes."""
+        """How far apart in a view's table neighbours along an axis are, shape (views, axes); 0 for
+        other axes."""
         strides = np.zeros((len(self.views), len(self.sizes)), dtype=np.int64)
         for row, view in enumerate(self.views):
             stride = 1
@@ -157,10 +178,12 @@ class Tables:
         return np.asarray(self.values[row].sum(axis=dropped))
 
     def component_precision(self, axes: Axes) -> Floats:
-        """The precision of the best linear estimate of each component of a marginal; zero where no view holds it.
+        """The precision of the best linear estimate of each component of a marginal; zero where no
+        view holds it.
 
-        A coefficient has variance ``cells x cell variance`` in any view that holds its component, in the scaling of
-        total times moment, and the views' precisions add up, unless `precisions` tells them.
+        A coefficient has variance ``cells x cell variance`` in any view that holds its component,
+        in the scaling of total times moment, and the views' precisions add up, unless `precisions`
+        tells them.
 
         Returns
         -------
@@ -182,7 +205,8 @@ class Tables:
         precision
             See `component_precision`, shape (n, 2 ** k).
         view
-            The position of the first view that holds the component, shape (n, 2 ** k); meaningless where none does.
+            The position of the first view that holds the component, shape (n, 2 ** k); meaningless
+            where none does.
         """
         count, places = asked.shape
         masks = np.zeros((len(self.views), count), dtype=np.int64)
@@ -190,7 +214,11 @@ class Tables:
             masks |= self.member[:, asked[:, place]].astype(np.int64) << place
         masks += np.arange(count) << places
         weight = np.repeat(self.precision, count)
-        precision: Floats = np.bincount(masks.ravel(), weight, count << places).reshape(count, -1).astype(np.float64)
+        precision: Floats = (
+            np.bincount(masks.ravel(), weight, count << places)
+            .reshape(count, -1)
+            .astype(np.float64)
+        )
         first = np.full(count << places, len(self.views), dtype=np.int64)
         for row in range(len(self.views) - 1, -1, -1):
             first[masks[row]] = row
@@ -208,8 +236,8 @@ class Tables:
         return precision, view
 
     def _known_precision(self, asked: Integers, view: Integers) -> Floats:
-        """What `precisions` says of each component of many marginals, by the views that hold them, shapes as of
-        `holders`."""
+        """What `precisions` says of each component of many marginals, by the views that hold them,
+        shapes as of `holders`."""
         assert self.precisions is not None
         before: Integers = np.cumsum(self.member, axis=1) - self.member
         own = np.zeros_like(view)
@@ -221,22 +249,30 @@ class Tables:
         return np.asarray(np.concatenate(self.precisions)[starts[view] + own])
 
     def variance(self, axes: Axes) -> float:
-        """The variance of each cell of the best linear estimate of a covered marginal; see `covered_variances`."""
+        """The variance of each cell of the best linear estimate of a covered marginal; see
+        `covered_variances`."""
         return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
 
     def covered_variances(self, asked: Integers) -> Floats:
-        """The variance of each cell of the best linear estimates of covered marginals of one shape, (n, k) to (n,).
+        """The variance of each cell of the best linear estimates of covered marginals of one shape,
+        (n, k) to (n,).
 
-        What zeros tell beyond the tables is left out: cells that must be zero have none, and others no more than this.
+        What zeros tell beyond the tables is left out: cells that must be zero have none, and others
+        no more than this.
 
-        A marginal on B is the sum over the subsets S of B of its components, so a cell's variance is the sum over S of
-        prod_{a in S} (n_a - 1) / precision_S, divided by the square of the number of cells of B.
+        A marginal on B is the sum over the subsets S of B of its components, so a cell's variance
+        is the sum over S of prod_{a in S} (n_a - 1) / precision_S, divided by the square of the
+        number of cells of B.
         """
         sizes = np.array(self.sizes)[asked[0]]
         functions, cells = widths(sizes), math.prod(sizes.tolist())
         held = functions > 0
-        step = max(1, (1 << 22) // max(len(self.views), len(functions)))  # at most so many numbers at a time
-        parts = [self.holders(asked[start : start + step])[0] for start in range(0, len(asked), step)]
+        step = max(
+            1, (1 << 22) // max(len(self.views), len(functions))
+        )  # at most so many numbers at a time
+        parts = [
+            self.holders(asked[start : start + step])[0] for start in range(0, len(asked), step)
+        ]
         return np.asarray((functions[held] / np.concatenate(parts)[:, held]).sum(axis=1) / cells**2)
 
 

@@ -31,7 +31,9 @@ def transversal(v, k, q, *, shared):
         return [tuple(range(n))]
 
     blocks = transversal_cover(v, k, q, whole, shared=shared)
-    return Design(v=v, k=max(k, q + shared), t=2, blocks=tuple(sorted(blocks)), provenance="transversal")
+    return Design(
+        v=v, k=max(k, q + shared), t=2, blocks=tuple(sorted(blocks)), provenance="transversal"
+    )
 
 
 CONSTRUCTIONS = {
@@ -68,8 +70,14 @@ CONSTRUCTIONS = {
     "transversal of order 3": (lambda: transversal(12, 4, 3, shared=0), (12, 4, 2, 13)),
     "transversal of order 7, truncated": (lambda: transversal(53, 8, 7, shared=0), (53, 8, 2, 57)),
     "transversal of order 7, closed": (lambda: transversal(57, 8, 7, shared=1), (57, 8, 2, 57)),
-    "transversal of order 5, truncated and closed": (lambda: transversal(17, 4, 5, shared=1), (17, 6, 2, 29)),
-    "transversal of order 4, three points shared": (lambda: transversal(15, 3, 4, shared=3), (15, 7, 2, 19)),
+    "transversal of order 5, truncated and closed": (
+        lambda: transversal(17, 4, 5, shared=1),
+        (17, 6, 2, 29),
+    ),
+    "transversal of order 4, three points shared": (
+        lambda: transversal(15, 3, 4, shared=3),
+        (15, 7, 2, 19),
+    ),
 }
 
 
@@ -87,7 +95,9 @@ def test_a_construction_covers_and_has_its_size(name):
 @pytest.mark.parametrize("name", CONSTRUCTIONS)
 def test_what_a_missing_block_leaves_uncovered_is_found(name):
     design = CONSTRUCTIONS[name][0]()
-    part = Design(v=design.v, k=design.k, t=design.t, blocks=design.blocks[1:], provenance="a block missing")
+    part = Design(
+        v=design.v, k=design.k, t=design.t, blocks=design.blocks[1:], provenance="a block missing"
+    )
     assert sorted(map(tuple, part.uncovered().tolist())) == missed(part)
     assert part.verify() == (not missed(part))
 
@@ -95,12 +105,16 @@ def test_what_a_missing_block_leaves_uncovered_is_found(name):
 def test_no_blocks_cover_nothing():
     empty = Design(v=5, k=3, t=2, blocks=(), provenance="nothing")
     assert not empty.verify()
-    assert empty.uncovered().tolist() == sorted(empty.uncovered().tolist(), key=lambda one: one[::-1])
+    assert empty.uncovered().tolist() == sorted(
+        empty.uncovered().tolist(), key=lambda one: one[::-1]
+    )
     assert len(empty.uncovered()) == 10
 
 
 def test_short_blocks_are_allowed():
-    design = Design(v=4, k=3, t=2, blocks=((), (0,), (0, 1, 2), (0, 3), (1, 3), (2, 3)), provenance="by hand")
+    design = Design(
+        v=4, k=3, t=2, blocks=((), (0,), (0, 1, 2), (0, 3), (1, 3), (2, 3)), provenance="by hand"
+    )
     assert design.verify()
 
 
@@ -124,12 +138,21 @@ BAD = {
     "t above v": ({"v": 2, "k": 5, "t": 3}, r"t \(3\) must be <= v \(2\)"),
     "blocks as a list": ({"blocks": [(0, 1)]}, r"blocks must be a tuple"),
     "a block as a list": ({"blocks": ([0, 1],)}, r"blocks\[0\] .* must be a tuple of ints"),
-    "points of numpy": ({"blocks": ((np.int64(0), np.int64(1)),)}, r"blocks\[0\] .* must be a tuple of ints"),
+    "points of numpy": (
+        {"blocks": ((np.int64(0), np.int64(1)),)},
+        r"blocks\[0\] .* must be a tuple of ints",
+    ),
     "a block in disorder": ({"blocks": ((0, 1), (2, 1))}, r"blocks\[1\] .* must be ascending"),
     "a repeated point": ({"blocks": ((1, 1),)}, r"blocks\[0\] .* must be ascending"),
-    "a point out of range": ({"blocks": ((1, 7),)}, r"blocks\[0\] .* must hold points of 0\.\.6 only"),
+    "a point out of range": (
+        {"blocks": ((1, 7),)},
+        r"blocks\[0\] .* must hold points of 0\.\.6 only",
+    ),
     "a negative point": ({"blocks": ((-1, 3),)}, r"blocks\[0\] .* must hold points of 0\.\.6 only"),
-    "a block too large": ({"blocks": ((0, 1, 2, 3),)}, r"blocks\[0\] has 4 points, more than k \(3\)"),
+    "a block too large": (
+        {"blocks": ((0, 1, 2, 3),)},
+        r"blocks\[0\] has 4 points, more than k \(3\)",
+    ),
 }
 
 

@@ -1,4 +1,5 @@
-"""What the comparison with other systems is made of: queries, tasks, scripts that are stopped, verdicts, the page."""
+"""What the comparison with other systems is made of: queries, tasks, scripts that are stopped,
+verdicts, the page."""
 
 import importlib.util
 import math
@@ -69,7 +70,8 @@ def test_noise_of_a_share_of_the_budget(budget, variance, tmp_path):
         noisy, deviation = task.noisy(axes, 0.5)
         drawn.append(noisy - task.counts(axes))
     assert deviation == pytest.approx(math.sqrt(variance))
-    # 19,200 draws: the mean of squares is within 5 sqrt(5 / 19,200) = 8 % but for one time in a million.
+    # 19,200 draws: the mean of squares is within 5 sqrt(5 / 19,200) = 8 % but for one time in a
+    # million.
     assert np.mean(np.square(drawn)) == pytest.approx(variance, rel=0.08)
 
 
@@ -77,7 +79,9 @@ def test_the_exponential_mechanism_follows_its_law(cell, tmp_path):
     task = Task.of(cell.public(), cell.table.rows, tmp_path)
     picks = np.array([task.pick(np.array([0.0, 2.0]), 1.0) for _ in range(4_000)])
     expected = math.e / (1 + math.e)
-    assert picks.mean() == pytest.approx(expected, abs=5 * math.sqrt(expected * (1 - expected) / 4_000))
+    assert picks.mean() == pytest.approx(
+        expected, abs=5 * math.sqrt(expected * (1 - expected) / 4_000)
+    )
 
 
 def test_without_its_packages_a_peer_is_left_out_and_says_so(cell, monkeypatch):
@@ -95,15 +99,15 @@ def test_a_method_for_zcdp_is_not_run_under_pure_differential_privacy(tmp_path):
 def _script(monkeypatch, tmp_path, text):
     """A peer whose script is the text, run by this Python."""
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "peer.py").write_text("import json, sys, time\nfrom pathlib import Path\n" + text)
+    (tmp_path / "scripts" / "peer.py").write_text(
+        "import json, sys, time\nfrom pathlib import Path\n" + text
+    )
     monkeypatch.setattr(environments, "SCRIPTS", tmp_path / "scripts")
     monkeypatch.setattr(environments, "PINS", {"here": ()})
     return Script(script="peer", environment="here")
 
 
-SAID = (
-    "(Path(sys.argv[1]) / 'result.json').write_text(json.dumps({'release': 1.5, 'error 2': 0.25, 'answers 2': 0.5}))\n"
-)
+SAID = "(Path(sys.argv[1]) / 'result.json').write_text(json.dumps({'release': 1.5, 'error 2': 0.25, 'answers 2': 0.5}))\n"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,9 @@ SAID = (
         ("os.kill(os.getpid(), signal.SIGXCPU)", 5, "stopped after 5 CPU s"),
     ],
 )
-def test_a_script_that_is_stopped_leaves_what_it_had_done(cell, monkeypatch, tmp_path, waits, limit, note):
+def test_a_script_that_is_stopped_leaves_what_it_had_done(
+    cell, monkeypatch, tmp_path, waits, limit, note
+):
     peer = _script(monkeypatch, tmp_path, f"import os, signal\n{SAID}{waits}")
     slow = Cell(name="tiny", budget="B3", sizes=(2, 3), seed=0, queries=2, build=False, limit=limit)
     two, three = peer(slow)
@@ -198,7 +204,9 @@ def test_the_study_goes_on_without_an_environment(monkeypatch, tmp_path):
     """What was measured in it before stays on the page, with why it is not there."""
     monkeypatch.setattr(peers, "TABLES", {"small": peers.TABLES["tiny"]})
     monkeypatch.setattr(peers, "table", lambda name: table("tiny"))
-    monkeypatch.setattr(peers, "METHODS", {name: METHODS[name] for name in ("Flat", "AIM", "OpenDP MST")})
+    monkeypatch.setattr(
+        peers, "METHODS", {name: METHODS[name] for name in ("Flat", "AIM", "OpenDP MST")}
+    )
     _environment(monkeypatch, tmp_path, "exit 0")
 
     def fails(environment, pins):
@@ -220,8 +228,22 @@ def _measured(sizes, **key):
 
 
 def _row(method, error, k=3, budget="B3", seed=0, note=""):
-    named = {"table": "tiny", "budget": budget, "method": method, "sizes": "3", "seed": str(seed), "queries": "5"}
-    return named | {"k": str(k), "release": "2", "error": error, "answers": "1", "note": note, "status": "done"}
+    named = {
+        "table": "tiny",
+        "budget": budget,
+        "method": method,
+        "sizes": "3",
+        "seed": str(seed),
+        "queries": "5",
+    }
+    return named | {
+        "k": str(k),
+        "release": "2",
+        "error": error,
+        "answers": "1",
+        "note": note,
+        "status": "done",
+    }
 
 
 def test_the_page_tells_what_is_lost(tmp_path):
@@ -271,10 +293,13 @@ assert float(loss(found)) <= float(loss(theirs)), (float(loss(found)), float(los
 @pytest.mark.skipif(importlib.util.find_spec("mbi") is None, reason="mbi is not installed")
 @pytest.mark.parametrize("text", [BELIEFS, APPROXIMATE], ids=["beliefs", "approximate"])
 def test_models_of_mbi(cell, tmp_path, text):
-    """Beliefs answer what `project` does, of a chain, a loop and an attribute apart: within a node, across nodes and
-    parts. The approximate estimator fits no worse with steps searched for than with the one sure to converge."""
+    """Beliefs answer what `project` does, of a chain, a loop and an attribute apart: within a node,
+    across nodes and parts. The approximate estimator fits no worse with steps searched for than
+    with the one sure to converge."""
     cell.write(tmp_path)
-    head = f"import sys\nsys.path.insert(0, {str(environments.SCRIPTS)!r})\nfrom pathlib import Path\n"
+    head = (
+        f"import sys\nsys.path.insert(0, {str(environments.SCRIPTS)!r})\nfrom pathlib import Path\n"
+    )
     head += "from model import *\nfrom task import Task\ntask = Task.read(Path(sys.argv[1]))\n"
     done = subprocess.run(
         [sys.executable, "-c", head + text, tmp_path],

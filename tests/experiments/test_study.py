@@ -110,7 +110,13 @@ def test_a_page_says_what_holds(tmp_path):
         Claim(claim="B is second", measured="B 2, C 1.5", holds=False, why="C is tuned | better"),
         Claim(claim="D is last", measured="", holds=None),
     ]
-    text = page(tmp_path / "page.md", title="T", about="On X.", claims=claims, pictures=[tmp_path / "sub" / "p.png"])
+    text = page(
+        tmp_path / "page.md",
+        title="T",
+        about="On X.",
+        claims=claims,
+        pictures=[tmp_path / "sub" / "p.png"],
+    )
     assert (tmp_path / "page.md").read_text() == text
     assert "| A is best | A 1, B 2 | yes |" in text
     assert "| **no**: C is tuned \\| better |" in text
@@ -118,7 +124,10 @@ def test_a_page_says_what_holds(tmp_path):
 
 
 def test_numbers_are_short():
-    assert markdown([{"a": "0.123456", "b": 1e-9, "c": "x"}]).splitlines()[-1] == "| 0.1235 | 1e-09 | x |"
+    assert (
+        markdown([{"a": "0.123456", "b": 1e-9, "c": "x"}]).splitlines()[-1]
+        == "| 0.1235 | 1e-09 | x |"
+    )
 
 
 @pytest.mark.parametrize("draw", ["candlesticks", "lines"])
@@ -128,7 +137,9 @@ def test_pictures_are_the_same_each_time(tmp_path, draw):
     for name in ("a", "b"):
         if draw == "candlesticks":
             panels = {"k = 4": {"ours": values, "flat": 2 * values}, "k = 6": {"ours": values}}
-            written = candlesticks(tmp_path / name, panels, ylabel="error", marks={"k = 6": {"flat": 3.0}})
+            written = candlesticks(
+                tmp_path / name, panels, ylabel="error", marks={"k = 6": {"flat": 3.0}}
+            )
         else:
             written = lines(
                 tmp_path / name,

@@ -21,11 +21,17 @@ BROKEN = PriView(views=[["nobody"]])
 def compared(table, domain):
     mechanisms = {"broken": BROKEN, "narrow": NARROW, "good": GOOD}
     workload = Workload.of(domain, [["age", "region"], ["sex"], ["children"]])
-    return compare(table, domain=domain, budget=PureDP(5), mechanisms=mechanisms, workload=workload, runs=2)
+    return compare(
+        table, domain=domain, budget=PureDP(5), mechanisms=mechanisms, workload=workload, runs=2
+    )
 
 
 def test_the_best_comes_first_and_what_failed_last(compared):
-    assert [row.name for row in compared.rows] == ["good", "narrow", "broken"] and compared.best == "good"
+    assert [row.name for row in compared.rows] == [
+        "good",
+        "narrow",
+        "broken",
+    ] and compared.best == "good"
     good, narrow, broken = compared.rows
     assert len(good.errors) == 6 and good.error < narrow.error
     assert good.percentile(0.5) <= good.percentile(0.95)
@@ -36,10 +42,14 @@ def test_the_best_comes_first_and_what_failed_last(compared):
 def test_the_errors_are_those_of_simulations(table, domain, compared):
     errors = []
     for run in range(2):
-        simulation = margin.simulate(table, domain=domain, budget=PureDP(5), mechanism=GOOD, seed=run)
+        simulation = margin.simulate(
+            table, domain=domain, budget=PureDP(5), mechanism=GOOD, seed=run
+        )
         for view in compared.views:
             truth = simulation.truth(view)
-            errors.append(np.linalg.norm(simulation.marginal(view).counts - truth.counts) / truth.total)
+            errors.append(
+                np.linalg.norm(simulation.marginal(view).counts - truth.counts) / truth.total
+            )
     assert compared.rows[0].errors == pytest.approx(errors)
 
 
@@ -51,20 +61,33 @@ def test_it_is_marked_as_not_private(compared):
 
 def test_large_workloads_are_drawn_from(table, domain):
     views = [["age"], ["sex"]] * 300
-    found = compare(table, domain=domain, budget=PureDP(1), mechanisms={"a": NARROW}, workload=views, runs=1)
+    found = compare(
+        table, domain=domain, budget=PureDP(1), mechanisms={"a": NARROW}, workload=views, runs=1
+    )
     assert len(found.views) == 200
 
 
-@pytest.mark.parametrize("wrong", [{"mechanisms": {}}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}])
+@pytest.mark.parametrize(
+    "wrong", [{"mechanisms": {}}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}]
+)
 def test_bad_arguments_are_typed_errors(table, domain, wrong):
     with pytest.raises(DomainError):
         compare(
-            table, **{"domain": domain, "budget": PureDP(1), "mechanisms": {"a": NARROW}, "workload": [["sex"]]} | wrong
+            table,
+            **{
+                "domain": domain,
+                "budget": PureDP(1),
+                "mechanisms": {"a": NARROW},
+                "workload": [["sex"]],
+            }
+            | wrong,
         )
 
 
 def test_nothing_works_is_said(table, domain):
-    found = compare(table, domain=domain, budget=PureDP(1), mechanisms={"a": BROKEN}, workload=[["sex"]])
+    found = compare(
+        table, domain=domain, budget=PureDP(1), mechanisms={"a": BROKEN}, workload=[["sex"]]
+    )
     assert found.best is None and "none of these worked" in str(found)
     with pytest.raises(DomainError, match="nothing to draw"):
         found.plot()
@@ -75,11 +98,16 @@ def test_the_pictures(compared, table, domain):
     assert len(compared.plot().axes[0].get_yticklabels()) == 2
     synopsis = margin.release(table, domain=domain, budget=PureDP(5), mechanism=GOOD)
     bars = plot_marginal(synopsis.marginal(["sex", "age"]))
-    labels = [", ".join(map(str, pair)) for pair in itertools.product(domain["sex"].labels, domain["age"].labels)]
+    labels = [
+        ", ".join(map(str, pair))
+        for pair in itertools.product(domain["sex"].labels, domain["age"].labels)
+    ]
     assert [label.get_text() for label in bars.get_yticklabels()] == labels
     assert len(bars.patches) == 6 and len(bars.collections[0].get_segments()) == 6
     heat = plot_marginal(synopsis.marginal(["age", "region"]))
-    assert (np.asarray(heat.images[0].get_array()) == synopsis.marginal(["age", "region"]).counts).all()
+    assert (
+        np.asarray(heat.images[0].get_array()) == synopsis.marginal(["age", "region"]).counts
+    ).all()
     error = plot_error(synopsis, sizes=(1, 2))
     assert [label.get_text() for label in error.get_xticklabels()] == ["1", "2"]
 
@@ -96,15 +124,28 @@ def test_the_command_compares(table, domain, tmp_path, capsys):
 
     pyarrow.csv.write_csv(table, tmp_path / "people.csv")
     (tmp_path / "domain.json").write_text(domain.to_json())
-    command = ["compare", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json"), "--epsilon", "1"]
+    command = [
+        "compare",
+        str(tmp_path / "people.csv"),
+        "--domain",
+        str(tmp_path / "domain.json"),
+        "--epsilon",
+        "1",
+    ]
     command += ["--mechanisms", "priview,direct,uniform", "--workload", "2way", "--runs", "1"]
     assert main(command) == 0
     output = capsys.readouterr().out
-    assert "not private" in output and all(name in output for name in ("priview", "direct", "uniform"))
+    assert "not private" in output and all(
+        name in output for name in ("priview", "direct", "uniform")
+    )
     picture = tmp_path / "picture.png"
     assert main([*command, "--json", "--picture", str(picture)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["private"] is False and len(found["mechanisms"]) == 3 and picture.stat().st_size > 1000
+    assert (
+        found["private"] is False
+        and len(found["mechanisms"]) == 3
+        and picture.stat().st_size > 1000
+    )
     assert main([*command[:-4], "--mechanisms", "nothing"]) == 2
     assert "nothing" in capsys.readouterr().err
 
@@ -114,9 +155,18 @@ def test_every_name_is_a_mechanism_that_releases(table, domain, tmp_path, name, 
     import pyarrow.csv
 
     pyarrow.csv.write_csv(table, tmp_path / "people.csv")
-    (tmp_path / "domain.json").write_text(Domain({n: domain[n] for n in ("age", "sex", "region")}).to_json())
+    (tmp_path / "domain.json").write_text(
+        Domain({n: domain[n] for n in ("age", "sex", "region")}).to_json()
+    )
     out = tmp_path / "out.margin"
-    command = ["release", str(tmp_path / "people.csv"), "--domain", str(tmp_path / "domain.json"), "--epsilon", "1"]
+    command = [
+        "release",
+        str(tmp_path / "people.csv"),
+        "--domain",
+        str(tmp_path / "domain.json"),
+        "--epsilon",
+        "1",
+    ]
     assert main([*command, "--mechanism", name, "--workload", "age,sex", "-o", str(out)]) == 0
     assert main(["marginal", str(out), "age", "sex"]) == 0 and main(["info", str(out)]) == 0
     assert "age" in capsys.readouterr().out

@@ -27,7 +27,8 @@ REFERENCE = re.compile(r"\b(?:as (?:in|for)|those of|[Ss]ee) `(?:\w+\.)*(\w+)`|^
 
 
 def public():
-    """Every public function and class once, and every public method of a class, by its name, with its class."""
+    """Every public function and class once, and every public method of a class, by its name, with
+    its class."""
     named = [getattr(margin, name) for name in margin.__all__]
     for module in map(importlib.import_module, MODULES):
         named += [getattr(module, name) for name in module.__all__]
@@ -39,7 +40,9 @@ def public():
         for name, member in vars(item).items() if inspect.isclass(item) else ():
             # Properties and class methods keep their function in an attribute.
             inner = (
-                getattr(member, "fget", None) or getattr(member, "func", None) or getattr(member, "__func__", member)
+                getattr(member, "fget", None)
+                or getattr(member, "func", None)
+                or getattr(member, "__func__", member)
             )
             if not name.startswith("_") and inspect.isfunction(inner):
                 found[f"{item.__module__}.{item.__qualname__}.{name}"] = (inner, item)
@@ -51,11 +54,17 @@ BY_NAME = {name.rpartition(".")[2]: item for name, (item, _) in PUBLIC.items()}
 
 
 def told(item, owner, seen=()):
-    """What is said of it: its docstring, those of its bases, of its class, and of what it refers to."""
-    texts = [inspect.getdoc(base) or "" for base in (item.__mro__[:-1] if inspect.isclass(item) else [item])]
+    """What is said of it: its docstring, those of its bases, of its class, and of what it refers
+    to."""
+    texts = [
+        inspect.getdoc(base) or ""
+        for base in (item.__mro__[:-1] if inspect.isclass(item) else [item])
+    ]
     if owner is not None:
         texts += [inspect.getdoc(base) or "" for base in owner.__mro__[:-1]]
-        texts += [inspect.getdoc(getattr(base, item.__name__, None)) or "" for base in owner.__mro__[1:-1]]
+        texts += [
+            inspect.getdoc(getattr(base, item.__name__, None)) or "" for base in owner.__mro__[1:-1]
+        ]
     for found in REFERENCE.findall("\n".join(texts)):
         other = BY_NAME.get(found[0] or found[1])
         if other is not None and other not in (item, *seen):
@@ -71,18 +80,24 @@ def missing(item, owner=None):
     """What its docstring and its types lack."""
     lacks = []
     own = item.__doc__ or (
-        owner and any(getattr(getattr(b, item.__name__, 0), "__doc__", 0) for b in owner.__mro__[1:-1])
+        owner
+        and any(getattr(getattr(b, item.__name__, 0), "__doc__", 0) for b in owner.__mro__[1:-1])
     )
     if not own:
         lacks.append("a docstring")
     text = told(item, owner)
-    # The `__init__` of a dataclass is made of its fields. Of malformed ones all of them complain when they are made.
+    # The `__init__` of a dataclass is made of its fields. Of malformed ones all of them complain
+    # when they are made.
     made = None if dataclasses.is_dataclass(item) else vars(item).get("__init__")
     function = item if inspect.isfunction(item) else made
     if inspect.isfunction(function) and not is_protocol(item):
         signature = inspect.signature(function)
-        parameters = [each for each in signature.parameters.values() if each.name not in ("self", "cls")]
-        lacks += [f"the type of {each.name}" for each in parameters if each.annotation is each.empty]
+        parameters = [
+            each for each in signature.parameters.values() if each.name not in ("self", "cls")
+        ]
+        lacks += [
+            f"the type of {each.name}" for each in parameters if each.annotation is each.empty
+        ]
         if signature.return_annotation is signature.empty:
             lacks.append("the type of what it returns")
         returned = str(signature.return_annotation)
@@ -91,10 +106,20 @@ def missing(item, owner=None):
         ):
             lacks.append("the shape of its array")
         lacks += [f"when {error} is raised" for error in raised(function) if not names(error, text)]
-    named = [each.name for each in dataclasses.fields(item) if each.init] if dataclasses.is_dataclass(item) else []
+    named = (
+        [each.name for each in dataclasses.fields(item) if each.init]
+        if dataclasses.is_dataclass(item)
+        else []
+    )
     # What has attributes and no parameters is a result: the library makes it, and nobody else.
     result = "Attributes\n---" in text and "Parameters\n---" not in text
-    if not named and inspect.isfunction(function) and owner is None and not is_protocol(item) and not result:
+    if (
+        not named
+        and inspect.isfunction(function)
+        and owner is None
+        and not is_protocol(item)
+        and not result
+    ):
         named = [name for name in inspect.signature(function).parameters if name != "self"]
     # Of one parameter alone the first line speaks.
     lacks += [
@@ -108,14 +133,24 @@ def missing(item, owner=None):
 def raised(function):
     """The errors that it raises itself, by name."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    calls = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)]
-    return {call.func.id for call in calls if isinstance(call.func, ast.Name) and call.func.id.endswith("Error")}
+    calls = [
+        node.exc
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+    ]
+    return {
+        call.func.id
+        for call in calls
+        if isinstance(call.func, ast.Name) and call.func.id.endswith("Error")
+    }
 
 
 def names(error, text):
     kind = getattr(margin.errors, error, None)
     return (
-        any(base.__name__ in text for base in kind.__mro__[:-4]) if kind else error in text or error == "UnicodeError"
+        any(base.__name__ in text for base in kind.__mro__[:-4])
+        if kind
+        else error in text or error == "UnicodeError"
     )
 
 
@@ -144,6 +179,11 @@ def test_what_is_missing_is_found():
         """Do nothing."""
         raise DomainError("no")  # noqa: F821
 
-    assert missing(undocumented) == ["a docstring", "the type of second", "what first is", "what second is"]
+    assert missing(undocumented) == [
+        "a docstring",
+        "the type of second",
+        "what first is",
+        "what second is",
+    ]
     assert missing(documented) == ["the shape of its array", "what second is"]
     assert missing(raising) == ["when DomainError is raised"]

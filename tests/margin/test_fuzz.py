@@ -1,4 +1,5 @@
-"""Thousands of wrong and odd inputs: each gives a right release or a typed error that carries no value of the data.
+"""Thousands of wrong and odd inputs: each gives a right release or a typed error that carries no
+value of the data.
 
 `MARGIN_FUZZ` multiplies the number of cases.
 """
@@ -26,7 +27,11 @@ def cases(count):
     return settings(
         max_examples=count * MANY,
         deadline=None,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+        suppress_health_check=[
+            HealthCheck.function_scoped_fixture,
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+        ],
     )
 
 
@@ -43,7 +48,9 @@ junk = st.one_of(
     st.complex_numbers(),
 )
 names = st.sampled_from(["a", "b", "c", "", " ", "ü", "a b", "x" * 50])
-values = st.one_of(st.integers(-3, 3), st.floats(), st.text("ab01. ", max_size=2), st.booleans(), st.none())
+values = st.one_of(
+    st.integers(-3, 3), st.floats(), st.text("ab01. ", max_size=2), st.booleans(), st.none()
+)
 forms = st.one_of(
     st.integers(-2, 5),
     st.lists(values, max_size=4),
@@ -61,7 +68,12 @@ forms = st.one_of(
     junk,
 )
 cells = st.one_of(
-    st.integers(-1, 4), st.just(SECRET), st.none(), st.floats(), st.booleans(), st.text("ab01", max_size=2)
+    st.integers(-1, 4),
+    st.just(SECRET),
+    st.none(),
+    st.floats(),
+    st.booleans(),
+    st.text("ab01", max_size=2),
 )
 
 
@@ -92,7 +104,9 @@ def test_domains(declared):
 
 @cases(400)
 @given(
-    st.sampled_from([{"a": 3, "b": 2}, {"a": ["a", "b"], "b": {"values": [0, 1], "other": "x", "missing": "y"}}]),
+    st.sampled_from(
+        [{"a": 3, "b": 2}, {"a": ["a", "b"], "b": {"values": [0, 1], "other": "x", "missing": "y"}}]
+    ),
     st.dictionaries(st.sampled_from("ab"), st.lists(cells, max_size=6), min_size=1, max_size=2),
 )
 def test_tables(declared, table):
@@ -100,7 +114,11 @@ def test_tables(declared, table):
     book = Booked()
     try:
         made = margin.release(
-            table, domain=domain, budget=PureDP(1), mechanism=PriView(views=[["a", "b"]]), ledger=book
+            table,
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=PriView(views=[["a", "b"]]),
+            ledger=book,
         )
     except MarginError as error:
         silent(error)
@@ -119,7 +137,10 @@ class Booked:
 
 @cases(300)
 @given(
-    st.lists(st.lists(st.one_of(cells.map(str), st.text('",\n\r\0é;', max_size=3)), max_size=4), max_size=6),
+    st.lists(
+        st.lists(st.one_of(cells.map(str), st.text('",\n\r\0é;', max_size=3)), max_size=4),
+        max_size=6,
+    ),
     st.booleans(),
 )
 def test_csv_files(tmp_path, lines, headed):
@@ -128,7 +149,9 @@ def test_csv_files(tmp_path, lines, headed):
     path.write_bytes(text.encode("utf-8" if len(text) % 5 else "utf-16", "replace"))
     domain = Domain({"a": 3, "b": {"values": ["0", "1"], "other": "x"}})
     try:
-        made = margin.release(path, domain=domain, budget=PureDP(1), mechanism=PriView(views=[["a", "b"]]))
+        made = margin.release(
+            path, domain=domain, budget=PureDP(1), mechanism=PriView(views=[["a", "b"]])
+        )
     except MarginError as error:
         silent(error)
         return
@@ -161,7 +184,11 @@ def test_arguments_of_a_release(views, workload):
     domain = Domain({"a": 2, "b": 3})
     try:
         made = margin.release(
-            np.zeros((4, 2), int), domain=domain, budget=PureDP(1), mechanism=PriView(views=views), workload=workload
+            np.zeros((4, 2), int),
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=PriView(views=views),
+            workload=workload,
         )
     except MarginError:
         return
@@ -173,13 +200,19 @@ def release(tmp_path_factory):
     path = tmp_path_factory.mktemp("fuzz") / "x.margin"
     mechanism = PriView(views=[["a", "b"], ["b", "c"]])
     margin.release(
-        np.zeros((9, 3), int), domain=Domain({"a": 2, "b": 3, "c": 2}), budget=PureDP(1), mechanism=mechanism
+        np.zeros((9, 3), int),
+        domain=Domain({"a": 2, "b": 3, "c": 2}),
+        budget=PureDP(1),
+        mechanism=mechanism,
     ).save(path)
     return path
 
 
 @cases(300)
-@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4), st.integers(0, 10**6))
+@given(
+    st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4),
+    st.integers(0, 10**6),
+)
 def test_margin_files_with_wrong_bytes(release, tmp_path, changes, cut):
     data = bytearray(release.read_bytes())
     for place, byte in changes:
@@ -197,7 +230,9 @@ def test_margin_files_with_wrong_bytes(release, tmp_path, changes, cut):
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
@@ -213,7 +248,11 @@ def test_margin_files_with_wrong_content(release, tmp_path, data):
     key = data.draw(st.sampled_from(sorted(manifest)))
     manifest[key] = data.draw(json_values)
     contents["manifest.json"] = json.dumps(manifest).encode()
-    sums = {name: hashlib.sha256(part).hexdigest() for name, part in contents.items() if name != "checksums.json"}
+    sums = {
+        name: hashlib.sha256(part).hexdigest()
+        for name, part in contents.items()
+        if name != "checksums.json"
+    }
     contents["checksums.json"] = json.dumps(sums).encode()
     path = tmp_path / "y.margin"
     with zipfile.ZipFile(path, "w") as archive:

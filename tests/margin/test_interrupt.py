@@ -20,9 +20,11 @@ BUDGET = PureDP("0.001")
 
 
 class Interrupting:
-    """Raise KeyboardInterrupt before one of the bytecodes of the files of the ledger and of the gate.
+    """Raise KeyboardInterrupt before one of the bytecodes of the files of the ledger and of the
+    gate.
 
-    `at` counts the bytecodes from the call of `Private._charge` on: before, nothing can have been charged.
+    `at` counts the bytecodes from the call of `Private._charge` on: before, nothing can have been
+    charged.
     """
 
     def __init__(self, at):
@@ -50,7 +52,9 @@ def interrupted(ledger, at):
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
-        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p"))
+        margin.release(
+            CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
+        )
     except KeyboardInterrupt as error:
         return str(error)
     finally:
@@ -91,13 +95,17 @@ def in_the_way(monkeypatch, error, *, after):
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"]
+)
 def test_whatever_stops_a_charge_the_ledger_is_asked(tmp_path, monkeypatch, error, after):
     ledger = Ledger(tmp_path / "l.db")
     ledger.register("p", PureDP(1))
     in_the_way(monkeypatch, error, after=after)
     with pytest.raises(type(error)) as stopped:
-        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p"))
+        margin.release(
+            CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
+        )
     assert ("the budget had been charged" in str(stopped.value)) == after == bool(ledger.spent("p"))
 
 
@@ -111,7 +119,9 @@ def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Ledger, "_has", unreadable)
     with pytest.raises(KeyboardInterrupt, match="is not known: look into the ledger"):
-        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p"))
+        margin.release(
+            CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
+        )
 
 
 class Own:
@@ -146,8 +156,12 @@ def test_a_ledger_of_ones_own(own, where, told, monkeypatch):
         margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=own)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"])
-def test_a_release_that_cannot_be_written_says_that_it_was_made(error, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"]
+)
+def test_a_release_that_cannot_be_written_says_that_it_was_made(
+    error, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.json").write_text('{"a": 2}')
     (tmp_path / "t.csv").write_text("a\n0\n1\n")
@@ -158,4 +172,8 @@ def test_a_release_that_cannot_be_written_says_that_it_was_made(error, tmp_path,
     monkeypatch.setattr("margin.store.write", fails)
     code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
     told = capsys.readouterr().err
-    assert code in (2, 130) and "its budget spent" in told and "'x.margin' has not been written" in told
+    assert (
+        code in (2, 130)
+        and "its budget spent" in told
+        and "'x.margin' has not been written" in told
+    )

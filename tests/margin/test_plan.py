@@ -13,8 +13,15 @@ from margin.mechanisms.views.priview import BestViews
 from margin.plots.plan import errors_by_limit
 
 DOMAIN = margin.Domain({"age": 10, "sex": 2, "region": 5, "income": 6, "smokes": 2, "job": 8})
-BUDGETS = [PureDP(1), ZCDP("0.2"), ApproxDP(1, "1e-6"), PureDP("0.1", neighbours=Neighbours.REPLACE_ROW)]
-SMALL = Workload.of(DOMAIN, [["age", "sex"], ["sex", "region"], ["age", "region"], ["income"]], weights=[1, 2, 1, 5])
+BUDGETS = [
+    PureDP(1),
+    ZCDP("0.2"),
+    ApproxDP(1, "1e-6"),
+    PureDP("0.1", neighbours=Neighbours.REPLACE_ROW),
+]
+SMALL = Workload.of(
+    DOMAIN, [["age", "sex"], ["sex", "region"], ["age", "region"], ["income"]], weights=[1, 2, 1, 5]
+)
 
 
 class Priced:
@@ -61,7 +68,9 @@ def test_the_best_is_ready_for_a_release():
     codes = np.stack([rng.integers(0, size, 200) for size in DOMAIN.sizes], axis=1)
     best = margin.plan(DOMAIN, workload=SMALL, budget=PureDP(1), mechanisms=[PriView()]).best
     assert best.views is not None and len(best.views) == len(best.shares)
-    synopsis = margin.release(codes, domain=DOMAIN, budget=PureDP(1), mechanism=best, workload=SMALL)
+    synopsis = margin.release(
+        codes, domain=DOMAIN, budget=PureDP(1), mechanism=best, workload=SMALL
+    )
     assert set(map(frozenset, best.views)) == set(map(frozenset, synopsis.names))
 
 
@@ -96,7 +105,9 @@ def test_when_all_refuse_there_is_no_best():
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_the_chosen_views_are_no_worse_than_covers_of_any_limit(budget):
-    found = margin.plan(DOMAIN, workload=Workload.all_kway(DOMAIN, 2), budget=budget, mechanisms=[PriView()])
+    found = margin.plan(
+        DOMAIN, workload=Workload.all_kway(DOMAIN, 2), budget=budget, mechanisms=[PriView()]
+    )
     points = errors_by_limit(found)
     assert [limit for limit, _ in points] == sorted({limit for limit, _ in points})
     assert found.table[0].error <= 1.001 * min(error for _, error in points)
@@ -125,7 +136,8 @@ def measured(codes, domain, workload, mechanism, budget, seeds):
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_the_expected_error_of_priview_is_what_releases_show(budget):
-    """Without non-negativity; the mean of 200 releases lies within 6 standard errors: a false alarm once in 1e8."""
+    """Without non-negativity; the mean of 200 releases lies within 6 standard errors: a false alarm
+    once in 1e8."""
     rng = np.random.default_rng(3)
     codes = np.stack([rng.integers(0, size, 500) for size in DOMAIN.sizes], axis=1)
     mechanism = PriView(nonnegativity=None).planned(DOMAIN, SMALL, budget)
@@ -143,7 +155,9 @@ def test_the_expected_error_on_adult(budget):
     domain = margin.Domain(Path(folder) / "adult13_domain.json")
     pairs = Workload.all_kway(domain, 2)
     mechanism = PriView(nonnegativity=None).planned(domain, pairs, budget)
-    mean, deviation = measured(str(Path(folder) / "adult13.parquet"), domain, pairs, mechanism, budget, 8)
+    mean, deviation = measured(
+        str(Path(folder) / "adult13.parquet"), domain, pairs, mechanism, budget, 8
+    )
     expected = mechanism.expected_error(domain, pairs, budget)
     assert abs(mean / expected - 1) < 0.05 and deviation / expected < 0.02
 
@@ -167,7 +181,9 @@ def test_shares_follow_the_views():
     assert rich < poor / 10
 
 
-@pytest.mark.parametrize("shares", [[1], [1, 2, 3], [1, 0], [1, -1], [1, math.nan], [1, math.inf], [1, True], "12", 3])
+@pytest.mark.parametrize(
+    "shares", [[1], [1, 2, 3], [1, 0], [1, -1], [1, math.nan], [1, math.inf], [1, True], "12", 3]
+)
 def test_bad_shares_are_refused(shares):
     with pytest.raises(DomainError, match="share"):
         PriView(views=[["a"], ["b"]], shares=shares)
@@ -185,7 +201,9 @@ def test_what_the_views_do_not_hold_has_no_closed_form():
 
 def test_a_cell_limit_below_the_largest_pair_is_refused():
     with pytest.raises(DomainError, match="max_cells"):
-        PriView(selection=BestViews(max_cells=70)).planned(DOMAIN, Workload.all_kway(DOMAIN, 2), PureDP(1))
+        PriView(selection=BestViews(max_cells=70)).planned(
+            DOMAIN, Workload.all_kway(DOMAIN, 2), PureDP(1)
+        )
 
 
 def test_the_papers_views_have_equal_shares():
@@ -215,17 +233,28 @@ def test_the_command_design(capsys):
     assert main(["design", "9", "6", "2"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert len(shown[:3]) == 3 and all(len(line.split()) == 6 for line in shown[:3])
-    assert shown[4].startswith("size        3 blocks") and "La Jolla" in shown[5] and "bound       3" in shown[6]
+    assert (
+        shown[4].startswith("size        3 blocks")
+        and "La Jolla" in shown[5]
+        and "bound       3" in shown[6]
+    )
     assert main(["design", "9", "6", "2", "--blocks"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
-    for wrong in (["4", "3", "5"], ["0", "1", "1"], ["9", "6", "2", "--effort", "0"], ["100000", "8", "2"]):
+    for wrong in (
+        ["4", "3", "5"],
+        ["0", "1", "1"],
+        ["9", "6", "2", "--effort", "0"],
+        ["100000", "8", "2"],
+    ):
         assert main(["design", *wrong]) == 2
         assert capsys.readouterr().err.startswith("margin: ")
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_with_rows_it_holds_what_auto_considers(budget):
-    found = margin.plan(DOMAIN, workload=SMALL, budget=budget, mechanisms=[PriView()], rows=5000, structure="strong")
+    found = margin.plan(
+        DOMAIN, workload=SMALL, budget=budget, mechanisms=[PriView()], rows=5000, structure="strong"
+    )
     prices = margin.Auto(structure="strong").prices(DOMAIN, SMALL, budget, rows=5000)
     assert len(found.table) == 1 + len(prices) > 3
     assert {row.error for row in found.table} >= {price.error for price in prices}

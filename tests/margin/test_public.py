@@ -32,7 +32,9 @@ def loaded(code):
     return ast.literal_eval(done.stdout)
 
 
-@pytest.mark.parametrize("code", ["import margin", "import margin.cli.main; margin.cli.main._parser()"])
+@pytest.mark.parametrize(
+    "code", ["import margin", "import margin.cli.main; margin.cli.main._parser()"]
+)
 def test_importing_margin_loads_nothing_heavy(code):
     assert loaded(code) == []
 
@@ -45,7 +47,9 @@ def test_what_is_heavy_is_loaded_when_it_is_used():
 
 def test_every_public_name_resolves_and_is_in_the_list_for_type_checkers():
     stub = ast.parse((Path(margin.__file__).with_suffix(".pyi")).read_text())
-    imported = {alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imported = {
+        alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     (listed,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
     assert set(margin.__all__) == imported == set(listed) and len(listed) == len(set(listed))
     assert set(listed) <= set(dir(margin))
@@ -56,9 +60,7 @@ def test_every_public_name_resolves_and_is_in_the_list_for_type_checkers():
 @pytest.mark.parametrize("name", ["compare", "plan", "release"])
 def test_a_function_is_not_hidden_by_the_file_of_its_name(name):
     """Importing a file binds its name in the package."""
-    code = (
-        f"import margin.{name}, margin; from margin import {name}; assert callable(margin.{name}) and callable({name})"
-    )
+    code = f"import margin.{name}, margin; from margin import {name}; assert callable(margin.{name}) and callable({name})"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -29,14 +29,17 @@ def adult(path):
     table = pyarrow.parquet.read_table(path)
     return Domain(
         {
-            name: ADULT.get(name) or {"values": sorted(set(table[name].to_pylist()) - {None}), "missing": "?"}
+            name: ADULT.get(name)
+            or {"values": sorted(set(table[name].to_pylist()) - {None}), "missing": "?"}
             for name in table.column_names
         }
     )
 
 
 def blocks(domain, k):
-    return [[domain.attributes[a] for a in block] for block in covering_design(len(domain), k, 2).blocks]
+    return [
+        [domain.attributes[a] for a in block] for block in covering_design(len(domain), k, 2).blocks
+    ]
 
 
 def generated(tmp_path, sizes, rows, seed):
@@ -46,30 +49,41 @@ def generated(tmp_path, sizes, rows, seed):
     columns = {}
     for place, size in enumerate(sizes):
         centre = rng.integers(0, size, 6)[latent]
-        columns[f"x{place}"] = np.where(rng.random(rows) < 0.6, centre, (rng.random(rows) ** 2 * size).astype(int))
+        columns[f"x{place}"] = np.where(
+            rng.random(rows) < 0.6, centre, (rng.random(rows) ** 2 * size).astype(int)
+        )
     path = tmp_path / "generated.parquet"
     pyarrow.parquet.write_table(pa.table(columns), path)
     return path, Domain({f"x{place}": size for place, size in enumerate(sizes)})
 
 
 def check(path, domain, views, better, tmp_path):
-    """Release, save, load and ask 50 random 4-way marginals; the error must be `better` times below Uniform."""
+    """Release, save, load and ask 50 random 4-way marginals; the error must be `better` times below
+    Uniform."""
     mechanism = PriView(views=views)
-    margin.release(path, domain=domain, budget=PureDP(1), mechanism=mechanism).save(tmp_path / "out.margin")
+    margin.release(path, domain=domain, budget=PureDP(1), mechanism=mechanism).save(
+        tmp_path / "out.margin"
+    )
     synopsis = margin.load(tmp_path / "out.margin")
     rng = np.random.default_rng(2026)
-    queries = [tuple(sorted(rng.choice(domain.attributes, 4, replace=False).tolist())) for _ in range(50)]
-    truths = margin.simulate(path, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=1).truths(queries)
+    queries = [
+        tuple(sorted(rng.choice(domain.attributes, 4, replace=False).tolist())) for _ in range(50)
+    ]
+    truths = margin.simulate(
+        path, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=1
+    ).truths(queries)
     total = truths[0].total
     error = [
-        np.linalg.norm(synopsis.marginal(q).counts - t.counts) / total for q, t in zip(queries, truths, strict=True)
+        np.linalg.norm(synopsis.marginal(q).counts - t.counts) / total
+        for q, t in zip(queries, truths, strict=True)
     ]
     uniform = [np.linalg.norm(truth.counts - total / truth.counts.size) / total for truth in truths]
     assert np.mean(error) * better < np.mean(uniform)
 
 
 @pytest.mark.parametrize(
-    ("name", "better"), [("kosarak32_first100k.parquet", 50), ("msnbc9.parquet", 10), ("adult_raw.parquet", 5)]
+    ("name", "better"),
+    [("kosarak32_first100k.parquet", 50), ("msnbc9.parquet", 10), ("adult_raw.parquet", 5)],
 )
 def test_real_tables(real_data, tmp_path, name, better):
     path = real_data / name
@@ -82,7 +96,9 @@ def test_real_tables(real_data, tmp_path, name, better):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "better"), [((2,) * 16, 8), ((2,) * 9, 8), ((6, 3, 2, 9, 4, 2, 5, 12, 2, 7), 3)], ids=["32", "9", "mixed"]
+    ("sizes", "better"),
+    [((2,) * 16, 8), ((2,) * 9, 8), ((6, 3, 2, 9, 4, 2, 5, 12, 2, 7), 3)],
+    ids=["32", "9", "mixed"],
 )
 def test_generated_tables(tmp_path, sizes, better):
     path, domain = generated(tmp_path, sizes, 60_000, 3)

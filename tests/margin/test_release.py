@@ -40,8 +40,14 @@ MECHANISMS = {
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 def test_a_release_answers_every_marginal(table, domain, budget, mechanism):
     synopsis = margin.release(table, domain=domain, budget=budget, mechanism=mechanism)
-    promised = certified(budget) if isinstance(budget, ApproxDP) else budget  # one call that spends all
-    assert isinstance(synopsis, ViewSynopsis) and synopsis.spent == promised and synopsis.domain == domain
+    promised = (
+        certified(budget) if isinstance(budget, ApproxDP) else budget
+    )  # one call that spends all
+    assert (
+        isinstance(synopsis, ViewSynopsis)
+        and synopsis.spent == promised
+        and synopsis.domain == domain
+    )
     for view in [
         *Workload.all_kway(domain, 1),
         *Workload.all_kway(domain, 2).views[:4],
@@ -55,7 +61,9 @@ def test_a_release_answers_every_marginal(table, domain, budget, mechanism):
 
 
 def test_views_are_consistent_and_not_negative(table, domain):
-    synopsis = margin.release(table, domain=domain, budget=PureDP("0.5"), mechanism=PriView(views=VIEWS))
+    synopsis = margin.release(
+        table, domain=domain, budget=PureDP("0.5"), mechanism=PriView(views=VIEWS)
+    )
     assert [view.attributes for view in synopsis.views] == [tuple(view) for view in VIEWS]
     for view in synopsis.views:
         assert view.counts.min() >= 0
@@ -64,15 +72,22 @@ def test_views_are_consistent_and_not_negative(table, domain):
 
 
 def test_a_covered_marginal_is_read_in_any_order(table, domain):
-    synopsis = margin.release(table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS))
+    synopsis = margin.release(
+        table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS)
+    )
     straight, turned = synopsis.marginal(["age", "region"]), synopsis.marginal(["region", "age"])
     assert turned.counts == pytest.approx(straight.counts.T)
     assert straight.counts == pytest.approx(synopsis.views[0].project(["age", "region"]).counts)
 
 
 def test_an_uncovered_marginal_is_the_same_in_any_order(table, domain):
-    synopsis = margin.release(table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS))
-    straight, turned = synopsis.marginal(["age", "income", "sex"]), synopsis.marginal(["sex", "age", "income"])
+    synopsis = margin.release(
+        table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS)
+    )
+    straight, turned = (
+        synopsis.marginal(["age", "income", "sex"]),
+        synopsis.marginal(["sex", "age", "income"]),
+    )
     assert turned.counts == pytest.approx(straight.counts.transpose(2, 0, 1))
     assert turned.variance == pytest.approx(straight.variance.transpose(2, 0, 1))
 
@@ -85,25 +100,37 @@ def test_a_name_stands_for_the_view_of_itself(table, domain):
 def test_marginals_answers_a_workload_in_order(table, domain):
     synopsis = margin.release(table, domain=domain, budget=PureDP(1))
     workload = [["sex"], ["region", "age"]]
-    assert [answer.attributes for answer in synopsis.marginals(workload)] == [("sex",), ("region", "age")]
+    assert [answer.attributes for answer in synopsis.marginals(workload)] == [
+        ("sex",),
+        ("region", "age"),
+    ]
 
 
 def test_a_workload_is_covered_by_the_chosen_views(table, domain):
-    synopsis = margin.release(table, domain=domain, budget=PureDP(1), workload=[["sex", "income"], ["age"]])
+    synopsis = margin.release(
+        table, domain=domain, budget=PureDP(1), workload=[["sex", "income"], ["age"]]
+    )
     held = [set(view.attributes) for view in synopsis.views]
     assert any({"sex", "income"} <= view for view in held) and any("age" in view for view in held)
 
 
 def test_a_large_budget_gives_the_truth(table, domain):
-    simulation = margin.simulate(table, domain=domain, budget=PureDP(10**5), mechanism=PriView(views=VIEWS), seed=1)
+    simulation = margin.simulate(
+        table, domain=domain, budget=PureDP(10**5), mechanism=PriView(views=VIEWS), seed=1
+    )
     for view in VIEWS:
-        assert simulation.marginal(view).counts == pytest.approx(simulation.truth(view).counts, abs=1e-3)
+        assert simulation.marginal(view).counts == pytest.approx(
+            simulation.truth(view).counts, abs=1e-3
+        )
 
 
 def test_truth_counts_the_rows(table, domain):
     simulation = margin.simulate(table, domain=domain, budget=PureDP(1), seed=1)
     sex = simulation.truth(["sex"])
-    assert sex.counts.tolist() == [table["sex"].to_pylist().count("F"), table["sex"].to_pylist().count("M")]
+    assert sex.counts.tolist() == [
+        table["sex"].to_pylist().count("F"),
+        table["sex"].to_pylist().count("M"),
+    ]
     assert not sex.variance.any()
     stated = simulation.truth("income").to_pandas()
     assert stated["not stated"] == table["income"].null_count
@@ -112,14 +139,26 @@ def test_truth_counts_the_rows(table, domain):
 @pytest.mark.parametrize("rows", [0, 1])
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS)
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.01")], ids=repr)
-def test_a_table_of_no_row_or_one_is_released_like_any_other(table, domain, mechanism, budget, rows):
-    synopsis = margin.release(table.slice(0, rows), domain=domain, budget=budget, mechanism=mechanism)
+def test_a_table_of_no_row_or_one_is_released_like_any_other(
+    table, domain, mechanism, budget, rows
+):
+    synopsis = margin.release(
+        table.slice(0, rows), domain=domain, budget=budget, mechanism=mechanism
+    )
     answer = synopsis.marginal(["age", "sex", "income", "children"])
     assert answer.counts.shape == (3, 2, 3, 4) and np.isfinite(answer.counts).all()
 
 
 @pytest.mark.parametrize(
-    "sizes", [{"a": 1}, {"a": 5}, {"a": 1, "b": 1}, {"a": 300, "b": 2}, {"a": 2, "b": 5000}, {"a": 20_000, "b": 3}]
+    "sizes",
+    [
+        {"a": 1},
+        {"a": 5},
+        {"a": 1, "b": 1},
+        {"a": 300, "b": 2},
+        {"a": 2, "b": 5000},
+        {"a": 20_000, "b": 3},
+    ],
 )
 def test_odd_domains_are_released(sizes):
     domain = Domain(sizes)
@@ -132,7 +171,9 @@ def test_odd_domains_are_released(sizes):
 
 def test_the_same_seed_gives_the_same_simulation_and_another_does_not(table, domain):
     first, again, other = (
-        margin.simulate(table, domain=domain, budget=PureDP(1), seed=seed).marginal(["age", "sex"]).counts
+        margin.simulate(table, domain=domain, budget=PureDP(1), seed=seed)
+        .marginal(["age", "sex"])
+        .counts
         for seed in (3, 3, 4)
     )
     assert (first == again).all() and (first != other).any()
@@ -143,7 +184,11 @@ def test_no_global_seed_fixes_a_release(table, domain):
     for _ in range(2):
         random.seed(0)
         np.random.seed(0)
-        counts.append(margin.release(table, domain=domain, budget=PureDP("0.1")).marginal(["age", "sex"]).counts)
+        counts.append(
+            margin.release(table, domain=domain, budget=PureDP("0.1"))
+            .marginal(["age", "sex"])
+            .counts
+        )
     assert (counts[0] != counts[1]).any()
 
 
@@ -171,7 +216,9 @@ def test_a_simulation_is_refused_a_ledger(table, domain):
 def test_a_users_own_mechanism_is_one_class(table, domain):
     class TotalOnly:
         def run(self, private, workload):
-            return ViewSynopsis.of(private.domain, private.measure([["sex"]]), reconstruction=Newton())
+            return ViewSynopsis.of(
+                private.domain, private.measure([["sex"]]), reconstruction=Newton()
+            )
 
     synopsis = margin.release(table, domain=domain, budget=PureDP(1), mechanism=TotalOnly())
     assert np.ptp(synopsis.marginal(["age"]).counts) == pytest.approx(0, abs=1e-6)
@@ -191,7 +238,9 @@ def test_a_users_own_solver_is_one_class(table, domain):
             )
 
     mechanism = PriView(views=[["age"], ["sex"]], reconstruction=Even())
-    answer = margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism).marginal(["age", "sex"])
+    answer = margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism).marginal(
+        ["age", "sex"]
+    )
     assert np.ptp(answer.counts) == 0 and np.isnan(answer.variance).all()
 
 
@@ -244,7 +293,8 @@ def test_bad_input_names_what_is_wrong_and_costs_nothing(table, domain, change, 
 
 
 @pytest.mark.parametrize(
-    ("views", "says"), [([], "at least one"), ("age", "list of views"), (["age", "sex"], "list of views")]
+    ("views", "says"),
+    [([], "at least one"), ("age", "list of views"), (["age", "sex"], "list of views")],
 )
 def test_views_are_lists_of_lists(views, says):
     with pytest.raises(DomainError, match=says):
@@ -258,7 +308,11 @@ def test_k_must_be_in_range(domain, k):
 
 
 def test_a_marginal_as_a_series(table, domain):
-    series = margin.simulate(table, domain=domain, budget=PureDP(10**5), seed=1).marginal(["sex", "region"]).to_pandas()
+    series = (
+        margin.simulate(table, domain=domain, budget=PureDP(10**5), seed=1)
+        .marginal(["sex", "region"])
+        .to_pandas()
+    )
     assert series.index.names == ["sex", "region"] and series.name == "count"
     assert series["F", "elsewhere"] == pytest.approx(series.unstack().loc["F", "elsewhere"])
     assert series.sum() == pytest.approx(500, abs=1)

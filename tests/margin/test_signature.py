@@ -1,4 +1,5 @@
-"""Signatures: a file that was changed, by whomever and however little, is not the one that was signed."""
+"""Signatures: a file that was changed, by whomever and however little, is not the one that was
+signed."""
 
 import hashlib
 import io
@@ -41,8 +42,14 @@ def members(path):
 
 def write(path, contents):
     """A sound file of these members: with the checksums that fit."""
-    others = {name: data for name, data in contents.items() if name not in ("checksums.json", "signature.json")}
-    sums = json.dumps({name: hashlib.sha256(data).hexdigest() for name, data in others.items()}, indent=1)
+    others = {
+        name: data
+        for name, data in contents.items()
+        if name not in ("checksums.json", "signature.json")
+    }
+    sums = json.dumps(
+        {name: hashlib.sha256(data).hexdigest() for name, data in others.items()}, indent=1
+    )
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in {**contents, "checksums.json": sums.encode()}.items():
             archive.writestr(name, data)
@@ -125,7 +132,9 @@ def test_another_key_is_refused(signed, tmp_path):
         margin.verify(signed, margin.keygen(tmp_path / "other.key"))
 
 
-@pytest.mark.parametrize("text", [b"", b"no key", b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])
+@pytest.mark.parametrize(
+    "text", [b"", b"no key", b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"]
+)
 def test_what_is_no_key_is_refused_and_not_quoted(signed, keys, tmp_path, text):
     (tmp_path / "bad").write_bytes(text)
     for call in (margin.sign, margin.verify):

@@ -23,7 +23,9 @@ VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
 @pytest.fixture
 def synopsis(table, domain):
-    return margin.release(table, domain=domain, budget=PureDP("0.3"), mechanism=PriView(views=VIEWS))
+    return margin.release(
+        table, domain=domain, budget=PureDP("0.3"), mechanism=PriView(views=VIEWS)
+    )
 
 
 @pytest.fixture
@@ -41,7 +43,11 @@ def members(path):
 def write(path, contents, checksums=True):
     """The members as a file, by default with the checksums that fit them."""
     if checksums:
-        sums = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != _CHECKSUMS}
+        sums = {
+            name: hashlib.sha256(data).hexdigest()
+            for name, data in contents.items()
+            if name != _CHECKSUMS
+        }
         contents = {**contents, _CHECKSUMS: json.dumps(sums).encode()}
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in contents.items():
@@ -65,14 +71,18 @@ def repacked(path, **change):
     changed(path, synopsis={**synopsis, **change})
 
 
-@pytest.mark.parametrize("budget", [PureDP("0.3"), ZCDP("0.1"), margin.ApproxDP(1, "1e-9")], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [PureDP("0.3"), ZCDP("0.1"), margin.ApproxDP(1, "1e-9")], ids=repr
+)
 def test_what_is_loaded_is_what_was_saved(table, domain, budget, tmp_path):
     mechanism = PriView(views=VIEWS, reconstruction=Newton(strength=2.0))
     synopsis = margin.release(table, domain=domain, budget=budget, mechanism=mechanism)
     synopsis.save(tmp_path / "x.margin")
     loaded = margin.load(tmp_path / "x.margin")
     assert isinstance(loaded, ViewSynopsis)
-    promised = certified(budget) if isinstance(budget, margin.ApproxDP) else budget  # one call that spends all
+    promised = (
+        certified(budget) if isinstance(budget, margin.ApproxDP) else budget
+    )  # one call that spends all
     assert (loaded.domain, loaded.names, loaded.spent) == (domain, synopsis.names, promised)
     assert loaded.reconstruction == Newton(strength=2.0)
     assert loaded.provenance.private and loaded.provenance.version == margin.__version__
@@ -88,7 +98,9 @@ def test_a_users_own_solver_is_not_loaded_from_a_file(table, domain, tmp_path):
             return Solution(np.zeros(problem.shape), Status.FAILED, 0, 0, 0, 0, 0)
 
     mechanism = PriView(views=VIEWS, reconstruction=Mine())
-    margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism).save(tmp_path / "x.margin")
+    margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism).save(
+        tmp_path / "x.margin"
+    )
     assert margin.load(tmp_path / "x.margin").reconstruction == Newton()
 
 
@@ -102,7 +114,10 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
     assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances"}
     assert Domain(manifest["domain"]) == domain
     cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)
-    assert cells.tolist() == np.concatenate([value.ravel() for value in synopsis.tables.values]).tolist()
+    assert (
+        cells.tolist()
+        == np.concatenate([value.ravel() for value in synopsis.tables.values]).tolist()
+    )
     with zipfile.ZipFile(saved) as archive:
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
     assert b"person " not in b"".join(contents.values())
@@ -167,7 +182,9 @@ DAMAGE = {
     "flipped byte": flipped,
     "another zip": lambda path: write(path, {"x.txt": b"1"}),
     "member missing": lambda path: write(path, {_MANIFEST: b"{}"}),
-    "wrong checksum": lambda path: write(path, {**members(path), _MANIFEST: b"{}"}, checksums=False),
+    "wrong checksum": lambda path: write(
+        path, {**members(path), _MANIFEST: b"{}"}, checksums=False
+    ),
     "manifest is no JSON": lambda path: write(path, {**members(path), _MANIFEST: b"{"}),
     "manifest is a list": lambda path: write(path, {**members(path), _MANIFEST: b"[]"}),
     "newer format": lambda path: changed(path, format=99),
@@ -225,7 +242,9 @@ def test_saving_again_replaces_the_file(saved, synopsis):
 
 def header(shape, dtype="<f8"):
     """The first bytes of an .npy member."""
-    text = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b" " * 50 + b"\n"
+    text = (
+        repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b" " * 50 + b"\n"
+    )
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
@@ -254,7 +273,9 @@ def mixed_up_domain(path):
 def test_arrays_are_kept_in_either_order(tmp_path, order):
     codes = np.array([[0, 1], [1, 0], [1, 1]], np.int64, order=order)
     domain = Domain({"a": 2, "b": 2})
-    made = margin.release({"a": [0], "b": [1]}, domain=domain, budget=PureDP(1), mechanism=margin.HighPass(theta=3))
+    made = margin.release(
+        {"a": [0], "b": [1]}, domain=domain, budget=PureDP(1), mechanism=margin.HighPass(theta=3)
+    )
     values = np.array([5, 6, 7])
     dataclasses.replace(made, codes=codes, values=values, agreed=None).save(tmp_path / "x.margin")
     loaded = margin.load(tmp_path / "x.margin")
@@ -269,19 +290,31 @@ CRAFTED = {
     "array of objects": with_tables(header((2,), "|O") + b"cos\nsystem\n"),
     "array of no bytes each": with_tables(header((1 << 60,), "|V0")),
     "array of Python 2": with_tables(header((1,)).replace(b"(1,)", b"(1L,)") + bytes(8)),
-    "array with a deep header": with_tables(b"\x93NUMPY\x01\x00" + (60_000).to_bytes(2, "little") + b"(" * 60_000),
+    "array with a deep header": with_tables(
+        b"\x93NUMPY\x01\x00" + (60_000).to_bytes(2, "little") + b"(" * 60_000
+    ),
     "array of version 3": with_tables(b"\x93NUMPY\x03\x00" + bytes(20)),
-    "array of another name": lambda path: write(path, {**members(path), "more.npy": header((1,)) + bytes(8)}),
-    "path as a name": lambda path: write(path, {**members(path), "../../x.npy": header((1,)) + bytes(8)}),
+    "array of another name": lambda path: write(
+        path, {**members(path), "more.npy": header((1,)) + bytes(8)}
+    ),
+    "path as a name": lambda path: write(
+        path, {**members(path), "../../x.npy": header((1,)) + bytes(8)}
+    ),
     "deep manifest": with_manifest(lambda _: "[" * 200_000 + "]" * 200_000),
     "deep mechanism": lambda path: with_manifest(
         lambda text: json.dumps({**json.loads(text), "mechanism": 0}).replace(
             '"mechanism": 0', '"mechanism": ' + "[" * 900 + "]" * 900
         )
     )(path),
-    "long number": with_manifest(lambda text: text.replace('"children": 4', '"children": ' + "9" * 5000)),
-    "huge size": with_manifest(lambda text: text.replace('"children": 4', '"children": 2147483647')),
-    "sizes whose product is huge": lambda path: changed(path, domain={f"a{place}": 2**31 - 1 for place in range(50)}),
+    "long number": with_manifest(
+        lambda text: text.replace('"children": 4', '"children": ' + "9" * 5000)
+    ),
+    "huge size": with_manifest(
+        lambda text: text.replace('"children": 4', '"children": 2147483647')
+    ),
+    "sizes whose product is huge": lambda path: changed(
+        path, domain={f"a{place}": 2**31 - 1 for place in range(50)}
+    ),
     "not a number": with_manifest(lambda text: text.replace('"children": 4', '"children": NaN')),
     "domain is a list": lambda path: changed(path, domain=["age"]),
     "domain is nothing": lambda path: changed(path, domain=None),
@@ -320,7 +353,9 @@ def test_a_text_in_place_of_a_domain_is_not_opened(saved, tmp_path, kind):
 def bomb(path, name, content, *, lies=False, compression=zipfile.ZIP_DEFLATED):
     """A file of which one member is very large, and very small in the file."""
     contents = {**members(path), name: content}
-    sums = {it: hashlib.sha256(data).hexdigest() for it, data in contents.items() if it != _CHECKSUMS}
+    sums = {
+        it: hashlib.sha256(data).hexdigest() for it, data in contents.items() if it != _CHECKSUMS
+    }
     contents[_CHECKSUMS] = json.dumps(sums).encode()
     with zipfile.ZipFile(path, "w", compression) as archive:
         for it, data in contents.items():
@@ -339,7 +374,11 @@ BOMBS = {
     "manifest": (_MANIFEST, b" " * ZEROS, {}),
     "manifest that lies": (_MANIFEST, b" " * ZEROS, {"lies": True}),
     "checksums": (_SIGNATURE, b" " * ZEROS, {}),
-    "another compression": (_TABLES, header((ZEROS // 8,)) + bytes(ZEROS), {"compression": zipfile.ZIP_LZMA}),
+    "another compression": (
+        _TABLES,
+        header((ZEROS // 8,)) + bytes(ZEROS),
+        {"compression": zipfile.ZIP_LZMA},
+    ),
 }
 
 
@@ -362,7 +401,9 @@ def test_a_long_manifest_is_kept_as_it_is_and_read_again(table, domain, tmp_path
     """So that it is no bomb, whatever it is compressed to."""
     monkeypatch.setattr("margin.store._DEFLATED", 300)
     path = tmp_path / "x.margin"
-    margin.release(table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS)).save(path)
+    margin.release(table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS)).save(
+        path
+    )
     with zipfile.ZipFile(path) as archive:
         assert archive.getinfo(_MANIFEST).compress_type == zipfile.ZIP_STORED
         assert archive.getinfo(_TABLES).compress_type == zipfile.ZIP_DEFLATED
@@ -380,12 +421,29 @@ def test_whatever_a_file_makes_a_library_raise_is_a_typed_error(saved, monkeypat
         margin.load(saved)
 
 
-VALUES = [None, True, 0, -1, 1.5, 10**400, "", "x", "/dev/zero", [], {}, [[]], {"name": []}, [None] * 9, 1 << 62]
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**400,
+    "",
+    "x",
+    "/dev/zero",
+    [],
+    {},
+    [[]],
+    {"name": []},
+    [None] * 9,
+    1 << 62,
+]
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_any_change_is_a_typed_error_or_a_synopsis(saved, tmp_path, seed):
-    """Values of the manifest replaced, removed and added at random, and bytes of the members changed."""
+    """Values of the manifest replaced, removed and added at random, and bytes of the members
+    changed."""
     rng = np.random.default_rng(seed)
     contents = members(saved)
     path = tmp_path / "changed.margin"

@@ -21,11 +21,17 @@ def test_binary_basis_is_walsh_hadamard():
     signs = transform(shape).synthesise(np.eye(8)) * math.sqrt(8)
     for mask in range(8):
         for cell, bits in enumerate(itertools.product((0, 1), repeat=3)):
-            parity = sum(bit for place, bit in enumerate(bits) if transform(shape).component[mask] >> place & 1)
+            parity = sum(
+                bit
+                for place, bit in enumerate(bits)
+                if transform(shape).component[mask] >> place & 1
+            )
             assert signs[mask, cell] == pytest.approx((-1) ** parity)
 
 
-shapes = st.lists(st.integers(1, 6), max_size=4) | st.lists(st.sampled_from([1, 2, 65, 70]), max_size=2)
+shapes = st.lists(st.integers(1, 6), max_size=4) | st.lists(
+    st.sampled_from([1, 2, 65, 70]), max_size=2
+)
 
 
 @given(shapes, st.integers(0, 2**32 - 1))

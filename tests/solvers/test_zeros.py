@@ -1,4 +1,5 @@
-"""Cells that must be zero and totals that are known, through every step: against brute force and by properties."""
+"""Cells that must be zero and totals that are known, through every step: against brute force and by
+properties."""
 
 import itertools
 
@@ -30,7 +31,12 @@ from margin.solvers import (
 from margin.solvers.basis import transform
 from margin.solvers.tables import nonnegativity
 
-CONSISTENCIES = [ResidualConsistency(), LatticeConsistency(), AbsoluteConsistency(), MaximumConsistency()]
+CONSISTENCIES = [
+    ResidualConsistency(),
+    LatticeConsistency(),
+    AbsoluteConsistency(),
+    MaximumConsistency(),
+]
 
 
 def name_of(method):
@@ -41,10 +47,23 @@ def random_zeros(rng, sizes, count=None, axes=None):
     """Boxes at random; None when they fill the array."""
     boxes = set()
     for _ in range(int(rng.integers(1, 5)) if count is None else count):
-        some = sorted(rng.choice(len(sizes), int(rng.integers(1, min(3, len(sizes)) + 1)), replace=False).tolist())
+        some = sorted(
+            rng.choice(
+                len(sizes), int(rng.integers(1, min(3, len(sizes)) + 1)), replace=False
+            ).tolist()
+        )
         boxes.add(
             tuple(
-                (a, tuple(sorted(rng.choice(sizes[a], int(rng.integers(1, max(2, sizes[a]))), replace=False).tolist())))
+                (
+                    a,
+                    tuple(
+                        sorted(
+                            rng.choice(
+                                sizes[a], int(rng.integers(1, max(2, sizes[a]))), replace=False
+                            ).tolist()
+                        )
+                    ),
+                )
                 for a in (some if axes is None else axes)
             )
         )
@@ -59,7 +78,9 @@ def impossible(zeros):
     cells = np.zeros(zeros.sizes, bool)
     for box in zeros.boxes:
         chosen = dict(box)
-        cells[np.ix_(*[chosen.get(axis, range(size)) for axis, size in enumerate(zeros.sizes)])] = True
+        cells[np.ix_(*[chosen.get(axis, range(size)) for axis, size in enumerate(zeros.sizes)])] = (
+            True
+        )
     return cells
 
 
@@ -111,7 +132,9 @@ def test_zeros_of_many_marginals_at_once(seed):
 
 
 def test_the_uniform_distribution_may_lose_a_category_the_positive_one_does_not():
-    zeros = Zeros((2,) + (5,) * 12, tuple(((0, (0,)), (axis, (1, 2, 3, 4))) for axis in range(1, 13)))
+    zeros = Zeros(
+        (2,) + (5,) * 12, tuple(((0, (0,)), (axis, (1, 2, 3, 4))) for axis in range(1, 13))
+    )
     assert zeros.uniform((0,))[0] < 1e-8 and zeros.positive((0,))[0] > 0.1
     assert zeros.positive((0, 5)).sum(axis=1) == pytest.approx(zeros.positive((0,)))
 
@@ -133,8 +156,9 @@ def test_mended_rows_break_nothing_and_the_others_stay(seed):
 
 
 def test_mended_rows_keep_their_shares_and_are_else_independent():
-    """Two axes that must be equal, and one that is bound to them where they are zero. Each count within six standard
-    deviations of what iterative fitting on the whole array gives, a false alarm below 1e-7."""
+    """Two axes that must be equal, and one that is bound to them where they are zero. Each count
+    within six standard deviations of what iterative fitting on the whole array gives, a false alarm
+    below 1e-7."""
     unequal = tuple(((0, (code,)), (1, tuple({0, 1, 2} - {code}))) for code in range(3))
     zeros = Zeros((3, 3, 4), (*unequal, ((1, (0,)), (2, (1, 2)))))
     rng = np.random.default_rng(0)
@@ -196,20 +220,28 @@ def test_consistent_tables_are_zero_where_they_must_be(method, known, seed):
     assert disagreement(result) < 1e-6
     assert emptiness(result) <= 1e-9
     if known is not None:
-        assert [value.sum() for value in result.values] == pytest.approx([known] * len(tables.views))
+        assert [value.sum() for value in result.values] == pytest.approx(
+            [known] * len(tables.views)
+        )
 
 
 def constrained(tables, weights, observed, nonnegative):
-    """The nearest consistent tables in cvxpy, component by component over the cells of all views: as measured, or as
-    `JointProjection` weighs them."""
+    """The nearest consistent tables in cvxpy, component by component over the cells of all views:
+    as measured, or as `JointProjection` weighs them."""
     cvxpy = pytest.importorskip("cvxpy")
     cells = [cvxpy.Variable(value.size) for value in tables.values]
     objective, constraints, shared = 0.0, [], {}
-    for view, value, variance, cell in zip(tables.views, observed, tables.variances, cells, strict=True):
+    for view, value, variance, cell in zip(
+        tables.views, observed, tables.variances, cells, strict=True
+    ):
         basis = transform(value.shape)
         matrix = basis.analyse(np.eye(value.size)).T
         for row in range(value.size):
-            varying = {axis for axis, place in zip(view, np.unravel_index(row, value.shape), strict=True) if place}
+            varying = {
+                axis
+                for axis, place in zip(view, np.unravel_index(row, value.shape), strict=True)
+                if place
+            }
             holders = sum(varying <= set(other) for other in tables.views)
             weight = weights[len(varying)] * (np.sqrt(holders) if nonnegative else 1.0)
             if weight < np.inf:
@@ -217,7 +249,9 @@ def constrained(tables, weights, observed, nonnegative):
             else:
                 constraints.append(matrix[row] @ (cell - value.ravel()) == 0)
             position = np.unravel_index(row, value.shape)
-            key = tuple((axis, int(place)) for axis, place in zip(view, position, strict=True) if place)
+            key = tuple(
+                (axis, int(place)) for axis, place in zip(view, position, strict=True) if place
+            )
             outside = np.prod([tables.sizes[axis] for axis in view if axis not in dict(key)])
             shared.setdefault(key, []).append(matrix[row] @ cell * float(np.sqrt(outside)))
         empty = tables.zeros.cells(view).ravel()
@@ -254,7 +288,10 @@ def test_joint_projection_solves_its_programme_with_zeros(decay, seed):
     best = ResidualConsistency()(tables)
     weights = np.array([np.inf, 3.0, *[order**-decay for order in (2.0, 3.0)]])
     expected = constrained(best, weights, best.values, nonnegative=True)
-    exact, general = JointProjection(decay=decay, tolerance=1e-9, iterations=20_000), ProjectionQP(decay=decay)
+    exact, general = (
+        JointProjection(decay=decay, tolerance=1e-9, iterations=20_000),
+        ProjectionQP(decay=decay),
+    )
     for method, slack in ((exact, 1e-4), (general, 1e-2)):
         for mine, theirs in zip(method(tables).values, expected, strict=True):
             assert mine.ravel() == pytest.approx(theirs, abs=slack)
@@ -275,10 +312,14 @@ def test_no_cell_is_positive_that_must_be_zero_and_totals_stay(method, known, se
         if known is not None:
             assert after.sum() == pytest.approx(known)
         elif not isinstance(method, Clip | JointProjection):
-            assert after.sum() == pytest.approx(max(before.sum(), 0.0), abs=1e-6 * max(1.0, abs(before.sum())))
+            assert after.sum() == pytest.approx(
+                max(before.sum(), 0.0), abs=1e-6 * max(1.0, abs(before.sum()))
+            )
     if method.keeps_consistency:
         assert disagreement(result) < 1e-6
-        assert [value.sum() for value in result.values] == pytest.approx([max(result.total, 0.0)] * len(tables.views))
+        assert [value.sum() for value in result.values] == pytest.approx(
+            [max(result.total, 0.0)] * len(tables.views)
+        )
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -287,11 +328,19 @@ def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
     sizes = (2, 3, 4, 2, 5)
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     zeros = random_zeros(np.random.default_rng(3), sizes, count=3)
-    tables = Tables(sizes=sizes, views=tables.views, values=tables.values, variances=tables.variances, zeros=zeros)
+    tables = Tables(
+        sizes=sizes,
+        views=tables.views,
+        values=tables.values,
+        variances=tables.variances,
+        zeros=zeros,
+    )
     assert tables.empty is not None
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(nonnegativity, "compiled_loops", lambda name, seconds, module=module: module)
+        monkeypatch.setattr(
+            nonnegativity, "compiled_loops", lambda name, seconds, module=module: module
+        )
         monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
         monkeypatch.setattr(nonnegativity, "_WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
@@ -305,7 +354,9 @@ def test_ripple_passes_over_cells_that_must_be_zero():
     zeros = Zeros((2, 3), (((0, (0,)), (1, (2,))),))
     tables = Tables(sizes=(2, 3), views=((0, 1),), values=(table,), variances=(1.0,), zeros=zeros)
     evened = table + 7 / 5
-    expected = np.array([[0.0, evened[0, 1] - 1.3, 0.0], [evened[1, 0] - 1.3, evened[1, 1], evened[1, 2]]])
+    expected = np.array(
+        [[0.0, evened[0, 1] - 1.3, 0.0], [evened[1, 0] - 1.3, evened[1, 1], evened[1, 2]]]
+    )
     assert Ripple()(tables).values[0] == pytest.approx(expected)
 
 
@@ -348,7 +399,13 @@ def test_a_batch_with_zeros_is_answered_like_its_problems(sizes, monkeypatch):
     zeros = random_zeros(np.random.default_rng(5), sizes, count=2)
     tables = random_tables(5, sizes=sizes, count=6)
     tables = estimates(
-        Tables(sizes=sizes, views=tables.views, values=tables.values, variances=tables.variances, zeros=zeros)
+        Tables(
+            sizes=sizes,
+            views=tables.views,
+            values=tables.values,
+            variances=tables.variances,
+            zeros=zeros,
+        )
     )
     shapes = {}
     for axes in itertools.combinations(range(len(sizes)), 3):
@@ -375,8 +432,8 @@ def test_a_batch_with_zeros_is_answered_like_its_problems(sizes, monkeypatch):
 
 @pytest.mark.parametrize("known", [None, 20_000.0])
 def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
-    """The delta method against 400 draws of the targets, a ratio of standard deviations within a fifth: a false alarm
-    is below 1e-6 a cell."""
+    """The delta method against 400 draws of the targets, a ratio of standard deviations within a
+    fifth: a false alarm is below 1e-6 a cell."""
     sizes, views = (2, 3, 2), ((0, 1), (1, 2))
     zeros = Zeros(sizes, (((0, (0,)), (2, (1,))),))
     rng = np.random.default_rng(0)
@@ -389,8 +446,12 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
     predicted = Newton().solve(problem).variance
     problems = []
     for _ in range(400):
-        noise = [rng.normal(0, np.sqrt(v), t.shape) for t, v in zip(values, exact.variances, strict=True)]
-        noisy = exact.with_values([value + error for value, error in zip(values, noise, strict=True)])
+        noise = [
+            rng.normal(0, np.sqrt(v), t.shape) for t, v in zip(values, exact.variances, strict=True)
+        ]
+        noisy = exact.with_values(
+            [value + error for value, error in zip(values, noise, strict=True)]
+        )
         problems.append(Problem.of(ResidualConsistency()(noisy), (0, 1, 2)))
     draws = Newton(bars=False).solve(Batch.pack(problems)).table
     possible = ~impossible(zeros)
@@ -401,7 +462,11 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
 
 def test_problems_check_their_zeros():
     nothing = {"index": np.empty(0, np.int64), "target": np.empty(0), "variance": np.empty(0)}
-    for zeros, says in [(np.ones(4, bool), "some cell"), (np.zeros(3, bool), "truth value"), (np.zeros(4), "truth")]:
+    for zeros, says in [
+        (np.ones(4, bool), "some cell"),
+        (np.zeros(3, bool), "truth value"),
+        (np.zeros(4), "truth"),
+    ]:
         with pytest.raises(ValueError, match=says):
             Problem(shape=(2, 2), total=1.0, zeros=zeros, **nothing)
         with pytest.raises(ValueError, match=says):
@@ -421,12 +486,21 @@ def test_tables_check_their_zeros_and_total():
 def exact_tables(zeros, views, rows, seed, known=None):
     """The tables of random rows that have nothing where there must be nothing."""
     rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, rows) // (1 + rng.integers(0, 2, rows)) for size in zeros.sizes], axis=1)
+    codes = np.stack(
+        [rng.integers(0, size, rows) // (1 + rng.integers(0, 2, rows)) for size in zeros.sizes],
+        axis=1,
+    )
     codes = codes[~zeros.broken(codes)]
     values = [np.zeros([zeros.sizes[axis] for axis in view]) for view in views]
     for view, value in zip(views, values, strict=True):
         np.add.at(value, tuple(codes[:, axis] for axis in view), 1)
-    return Tables(sizes=zeros.sizes, views=views, values=tuple(values), variances=(1.0,) * len(views), zeros=zeros)
+    return Tables(
+        sizes=zeros.sizes,
+        views=views,
+        values=tuple(values),
+        variances=(1.0,) * len(views),
+        zeros=zeros,
+    )
 
 
 @given(seeds, st.integers(1, 200))
@@ -473,7 +547,9 @@ def test_no_possible_change_of_one_category_is_better(seed):
 
 def test_rows_fit_closely_although_no_view_tells_the_rule():
     """Two axes that are equal, by a rule, and never in one view."""
-    zeros = Zeros((2, 3, 3, 2), tuple(((1, (code,)), (2, tuple({0, 1, 2} - {code}))) for code in range(3)))
+    zeros = Zeros(
+        (2, 3, 3, 2), tuple(((1, (code,)), (2, tuple({0, 1, 2} - {code}))) for code in range(3))
+    )
     tables = exact_tables(zeros, ((0, 1), (2, 3), (0, 3)), 20_000, 1)
     found = Population().fit(tables, int(tables.total), seed=0)
     assert (found.codes[:, 1] == found.codes[:, 2]).all()

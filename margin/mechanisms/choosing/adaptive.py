@@ -1,4 +1,5 @@
-"""`Adaptive`: a part of the budget learns how much high-order structure there is, and where; the rest measures that."""
+"""`Adaptive`: a part of the budget learns how much high-order structure there is, and where; the
+rest measures that."""
 
 import itertools
 import logging
@@ -9,8 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.marginal import Floats, Marginal
+from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
@@ -37,7 +39,8 @@ _FAR_MORE = 25.0
 """How much more than noise must be expected to be missed for rounds to be made by default."""
 
 _SCATTERED = 2.5
-"""How many views for each attribute are so many that a few pairs by themselves tell more, where noise is large."""
+"""How many views for each attribute are so many that a few pairs by themselves tell more, where
+noise is large."""
 
 _FOR_PAIRS = Fraction(7, 10)
 """What part of the rest of the budget then goes into the pairs."""
@@ -53,38 +56,43 @@ _PUBLIC = Newton(bars=False, tolerance=1e-5)
 class Adaptive:
     """Learn privately what pays, then measure it.
 
-    First a few small views, chosen by a public rule, are measured. How far maximum entropy is from them tells how much
-    high-order structure there is, and so which of the candidates of `Auto` to measure. Nothing is spent on that where
-    the budget and the number of rows tell that it would not pay: where one candidate is the best for any structure that
-    is likely, as the full table of a small domain is, or where noise would hide what there is to learn. In each round
-    after that the exponential mechanism chooses the view that the answers so far are furthest from, in L1 distance less
-    what noise alone would cost, and it is measured, too; when a round changes the answers by less than its noise, the
-    next one gets twice as much (as in AIM, McKenna et al., VLDB 2022). All that was measured, in whatever step, counts
-    by its precision.
+    First a few small views, chosen by a public rule, are measured. How far maximum entropy is from
+    them tells how much high-order structure there is, and so which of the candidates of `Auto` to
+    measure. Nothing is spent on that where the budget and the number of rows tell that it would not
+    pay: where one candidate is the best for any structure that is likely, as the full table of a
+    small domain is, or where noise would hide what there is to learn. In each round after that the
+    exponential mechanism chooses the view that the answers so far are furthest from, in L1 distance
+    less what noise alone would cost, and it is measured, too; when a round changes the answers by
+    less than its noise, the next one gets twice as much (as in AIM, McKenna et al., VLDB 2022). All
+    that was measured, in whatever step, counts by its precision.
 
-    Under pure differential privacy noise grows with the number of views. Where it is too large to learn from, and the
-    best candidate has more than two and a half views for each attribute, single attributes are measured instead, and
-    rounds choose among the pairs: a few that say much, measured well, for all of them measured badly.
+    Under pure differential privacy noise grows with the number of views. Where it is too large to
+    learn from, and the best candidate has more than two and a half views for each attribute, single
+    attributes are measured instead, and rounds choose among the pairs: a few that say much,
+    measured well, for all of them measured badly.
 
     Parameters
     ----------
     rounds
-        How many views are chosen by their gap at most; 0 for none. None takes as many as there are attributes where
-        far more is expected to be missed than noise adds, or where pairs are chosen, else none.
+        How many views are chosen by their gap at most; 0 for none. None takes as many as there are
+        attributes where far more is expected to be missed than noise adds, or where pairs are
+        chosen, else none.
     learn_share
-        What part of the budget measures the first views at most, > 0 and < 1: less where less makes their noise small,
-        and none where all of it would leave that too large to learn from.
+        What part of the budget measures the first views at most, > 0 and < 1: less where less makes
+        their noise small, and none where all of it would leave that too large to learn from.
     rounds_share
-        What part goes into the rounds that follow a candidate, if any, > 0 and < 1; with the other shares less than 1.
+        What part goes into the rounds that follow a candidate, if any, > 0 and < 1; with the other
+        shares less than 1.
     structure, count_share
-        See `Auto`: what is assumed before anything is learnt, and what part of the budget measures the number of rows.
+        See `Auto`: what is assumed before anything is learnt, and what part of the budget measures
+        the number of rows.
     max_cells
         The most cells of a view that is chosen in a round.
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
-        Answers what no view covers; None takes maximum entropy, over all attributes at once where they are few, else
-        over up to 12 around those asked for.
+        Answers what no view covers; None takes maximum entropy, over all attributes at once where
+        they are few, else over up to 12 around those asked for.
     """
 
     rounds: int | None = None
@@ -98,16 +106,28 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         Strength.of(self.structure)
-        if self.rounds is not None and (not isinstance(self.rounds, int) or self.rounds < 0 or self.rounds is True):
+        if self.rounds is not None and (
+            not isinstance(self.rounds, int) or self.rounds < 0 or self.rounds is True
+        ):
             raise DomainError(f"rounds ({self.rounds!r}) must be a whole number >= 0, or None")
-        if isinstance(self.max_cells, bool) or not isinstance(self.max_cells, int) or self.max_cells < 1:
+        if (
+            isinstance(self.max_cells, bool)
+            or not isinstance(self.max_cells, int)
+            or self.max_cells < 1
+        ):
             raise DomainError(f"max_cells ({self.max_cells!r}) must be a whole number >= 1")
         for name in ("learn_share", "rounds_share", "count_share"):
             share = getattr(self, name)
-            if isinstance(share, bool) or not isinstance(share, int | float | Fraction) or not 0 < share < 1:
+            if (
+                isinstance(share, bool)
+                or not isinstance(share, int | float | Fraction)
+                or not 0 < share < 1
+            ):
                 raise DomainError(f"{name} ({share!r}) must be a number > 0 and < 1")
         if self.learn_share + self.rounds_share + self.count_share >= 1:
-            raise DomainError("the three shares must leave some of the budget: they add up to 1 or more")
+            raise DomainError(
+                "the three shares must leave some of the budget: they add up to 1 or more"
+            )
 
     def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
         """Learn, choose, measure, and go after the largest gaps."""
@@ -135,10 +155,19 @@ class Adaptive:
         else:
             log.info("measuring %s", chosen.note)
             contestants = _contestants(domain, asked, self.max_cells, most, (2, 3))
-            rounds, left = min(self._rounds(domain, chosen), len(contestants)), _part(self.rounds_share)
-            _measured(chosen.mechanism, evidence, private, asked, 1 - spent - left if rounds else None)
+            rounds, left = (
+                min(self._rounds(domain, chosen), len(contestants)),
+                _part(self.rounds_share),
+            )
+            _measured(
+                chosen.mechanism, evidence, private, asked, 1 - spent - left if rounds else None
+            )
         synopsis = self._synopsis(domain, evidence, solver)
-        return self._go_on(private, evidence, synopsis, contestants, rounds, left) if rounds else synopsis
+        return (
+            self._go_on(private, evidence, synopsis, contestants, rounds, left)
+            if rounds
+            else synopsis
+        )
 
     def _rounds(self, domain: Domain, chosen: Candidate) -> int:
         if self.rounds is not None:
@@ -154,7 +183,8 @@ class Adaptive:
         rounds: int,
         left: Fraction,
     ) -> ViewSynopsis:
-        """Round after round the view with the largest gap, until the part of the budget that is left is spent."""
+        """Round after round the view with the largest gap, until the part of the budget that is
+        left is spent."""
         domain = private.domain
         solver = synopsis.reconstruction
         synopsis = synopsis.with_reconstruction(_PUBLIC)
@@ -164,13 +194,23 @@ class Adaptive:
                 each = left
             left -= each
             deviation = _deviation(private.budget, each * (1 - _CHOICE))
-            noise = [min(math.ceil(deviation * domain.cells(view)), LARGEST_PENALTY) for view in contestants]
+            noise = [
+                min(math.ceil(deviation * domain.cells(view)), LARGEST_PENALTY)
+                for view in contestants
+            ]
             (place,) = private.select(
-                contestants, _comparable(synopsis.marginals(contestants)), penalties=noise, spend=each * _CHOICE
+                contestants,
+                _comparable(synopsis.marginals(contestants)),
+                penalties=noise,
+                spend=each * _CHOICE,
             )
             view = contestants[place]
             log.info("measuring %s", ", ".join(view))
-            _add(evidence, domain, private.measure([view], spend=each * (1 - _CHOICE) if left else None))
+            _add(
+                evidence,
+                domain,
+                private.measure([view], spend=each * (1 - _CHOICE) if left else None),
+            )
             before, synopsis = synopsis, self._synopsis(domain, evidence, _PUBLIC)
             change = np.abs(synopsis.marginal(view).counts - before.marginal(view).counts).sum()
             if change <= noise[place]:
@@ -199,12 +239,18 @@ def _add(evidence: Evidence, domain: Domain, measured: Sequence[Marginal]) -> No
 
 
 def _measured(
-    mechanism: PriView | Residual, evidence: Evidence, private: Private, workload: Workload, spend: Fraction | None
+    mechanism: PriView | Residual,
+    evidence: Evidence,
+    private: Private,
+    workload: Workload,
+    spend: Fraction | None,
 ) -> None:
     """Add what a mechanism would measure."""
     domain = private.domain
     if isinstance(mechanism, Residual):
-        mechanism.components(domain, workload, private.budget).measure(private, evidence, spend=spend)
+        mechanism.components(domain, workload, private.budget).measure(
+            private, evidence, spend=spend
+        )
         return
     planned = mechanism.planned(domain, workload, private.budget)
     _add(evidence, domain, private.measure(planned.views or (), shares=planned.shares, spend=spend))
@@ -226,14 +272,19 @@ def _singles(domain: Domain) -> list[View]:
     return [(name,) for name in domain if domain[name].size > 1] or [domain.attributes[:1]]
 
 
-def _contestants(domain: Domain, workload: Workload, max_cells: int, most: int, lengths: tuple[int, ...]) -> list[View]:
-    """Sets of so many attributes within views of the workload, at most so many: an even sample of them."""
+def _contestants(
+    domain: Domain, workload: Workload, max_cells: int, most: int, lengths: tuple[int, ...]
+) -> list[View]:
+    """Sets of so many attributes within views of the workload, at most so many: an even sample of
+    them."""
     if most < 1:
         return []
     step = max(1, len(workload) // _CONTESTANTS)
     found: dict[View, None] = {}
     for view in workload.views[::step]:
-        names = sorted((name for name in view if domain[name].size > 1), key=domain.position.__getitem__)
+        names = sorted(
+            (name for name in view if domain[name].size > 1), key=domain.position.__getitem__
+        )
         for size in lengths:
             found.update(dict.fromkeys(itertools.combinations(names, size)))
     small = [view for view in found if domain.cells(view) <= max_cells]

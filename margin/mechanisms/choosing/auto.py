@@ -24,21 +24,24 @@ _MOST_TRIPLES = 200_000
 
 @dataclass(frozen=True, kw_only=True)
 class Auto:
-    """Choose between the full table, the residual components of each order, and covers by views of many sizes.
+    """Choose between the full table, the residual components of each order, and covers by views of
+    many sizes.
 
-    Each is priced by its expected squared error for the workload: what noise leaves, from closed forms, and what is not
-    measured, by an assumption about the strength of high-order structure, times the square of the number of rows. That
-    number is measured with a part of the budget, unless the domain declares it. Nothing else about the data has a say
-    in the choice; `Adaptive` pays to learn more. `margin.plan(..., rows=)` shows the same prices before anything is
-    spent.
+    Each is priced by its expected squared error for the workload: what noise leaves, from closed
+    forms, and what is not measured, by an assumption about the strength of high-order structure,
+    times the square of the number of rows. That number is measured with a part of the budget,
+    unless the domain declares it. Nothing else about the data has a say in the choice; `Adaptive`
+    pays to learn more. `margin.plan(..., rows=)` shows the same prices before anything is spent.
 
     Parameters
     ----------
     structure
-        How much marginals are assumed to say beyond the marginals on fewer attributes: "weak", as in sparse click data,
-        "medium", or "strong", as where some attributes are functions of several others.
+        How much marginals are assumed to say beyond the marginals on fewer attributes: "weak", as
+        in sparse click data, "medium", or "strong", as where some attributes are functions of
+        several others.
     count_share
-        What part of the budget measures the number of rows where the domain does not declare it, > 0 and < 1.
+        What part of the budget measures the number of rows where the domain does not declare it, >
+        0 and < 1.
 
     Examples
     --------
@@ -53,7 +56,11 @@ class Auto:
     def __post_init__(self) -> None:
         Strength.of(self.structure)
         share = self.count_share
-        if isinstance(share, bool) or not isinstance(share, int | float | Fraction) or not 0 < share < 1:
+        if (
+            isinstance(share, bool)
+            or not isinstance(share, int | float | Fraction)
+            or not 0 < share < 1
+        ):
             raise DomainError(f"count_share ({share!r}) must be a number > 0 and < 1")
 
     def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
@@ -67,9 +74,15 @@ class Auto:
         return chosen.mechanism.run(private, asked)
 
     def prices(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget, *, rows: float
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+        *,
+        rows: float,
     ) -> list[Candidate]:
-        """All that is considered for about so many rows, with its expected error, the best first; nothing is spent.
+        """All that is considered for about so many rows, with its expected error, the best first;
+        nothing is spent.
 
         Raises
         ------
@@ -83,7 +96,8 @@ class Auto:
 
 
 def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
-    """The workload, or all triples of attributes where there is none, or all pairs where these are too many."""
+    """The workload, or all triples of attributes where there is none, or all pairs where these are
+    too many."""
     if workload is not None:
         return workload
     few = math.comb(len(domain), 3) <= _MOST_TRIPLES

@@ -1,5 +1,5 @@
-"""What could be measured, and what each choice is expected to give: noise in closed form, and what is missed by an
-assumption about the data."""
+"""What could be measured, and what each choice is expected to give: noise in closed form, and what
+is missed by an assumption about the data."""
 
 import itertools
 import math
@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...designs import covering_views
 from ...domain.countable import countable
 from ...domain.domain import Domain, View
@@ -24,11 +25,10 @@ from .strength import Strength
 
 __all__ = ["Candidate", "Candidates"]
 
-Floats = NDArray[np.float64]
 
 _Precision = Callable[[NDArray[np.int64]], Floats]
-"""The precision of the estimates of all components of sets of axes, zero where they are not measured: shape (n, k) to
-(n, 2 ** k)."""
+"""The precision of the estimates of all components of sets of axes, zero where they are not
+measured: shape (n, k) to (n, 2 ** k)."""
 
 _SAMPLE = 200
 """Of a larger workload so many views are looked at."""
@@ -45,13 +45,15 @@ _MOST_CELLS = 1 << 20
 """How many cells all measured tables may have: they are made non-negative together, in seconds."""
 
 _WIDEST = 1 << 10
-"""Attributes of more categories are measured in views only: a component takes a matrix of the square of that."""
+"""Attributes of more categories are measured in views only: a component takes a matrix of the
+square of that."""
 
 _JOINT_CELLS = 1 << 17
 """Up to this size of the full table maximum entropy is taken over all attributes at once."""
 
 _CONTEXT = 12
-"""Over so many at most otherwise: some milliseconds for an answer, and nearly all that more would gain."""
+"""Over so many at most otherwise: some milliseconds for an answer, and nearly all that more would
+gain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,8 @@ class Candidate:
     note
         What it measures, in words.
     noise
-        The squared error that noise is expected to leave in all cells of all marginals of the workload, times their
-        weights.
+        The squared error that noise is expected to leave in all cells of all marginals of the
+        workload, times their weights.
     missed
         That which comes from what is not measured.
     """
@@ -83,9 +85,9 @@ class Candidate:
 
 
 class Candidates:
-    """Everything that is considered: the full table, the residual components of each order, and covers of all pairs,
-    triples and quadruples by views of several sizes, in equal shares. Where there are too many attributes to compare, a
-    cover of all pairs.
+    """Everything that is considered: the full table, the residual components of each order, and
+    covers of all pairs, triples and quadruples by views of several sizes, in equal shares. Where
+    there are too many attributes to compare, a cover of all pairs.
 
     Parameters
     ----------
@@ -98,8 +100,13 @@ class Candidates:
         considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
             _residuals(domain, workload, budget), _covers(domain, workload, budget)
         )
-        found = [(mechanism, note, self._asked.known(precision)) for mechanism, note, precision in considered]
-        self._found = found if any(isinstance(mechanism, PriView) for mechanism, *_ in found) else []
+        found = [
+            (mechanism, note, self._asked.known(precision))
+            for mechanism, note, precision in considered
+        ]
+        self._found = (
+            found if any(isinstance(mechanism, PriView) for mechanism, *_ in found) else []
+        )
         self._only: PriView | None = None
         if not self._found:  # what cannot be counted is refused now, before anything is spent
             self._only = PriView().planned(domain, workload, budget)
@@ -115,10 +122,18 @@ class Candidates:
         rows
             About how many there are, > 0.
         variance
-            What all variances of noise are multiplied by, where a part of the budget is spent otherwise.
+            What all variances of noise are multiplied by, where a part of the budget is spent
+            otherwise.
         """
         if self._only is not None:
-            return [Candidate(mechanism=self._only, note="a cover of all pairs", noise=math.nan, missed=math.nan)]
+            return [
+                Candidate(
+                    mechanism=self._only,
+                    note="a cover of all pairs",
+                    noise=math.nan,
+                    missed=math.nan,
+                )
+            ]
         priced = []
         for mechanism, note, known in self._found:
             noise, missed = self._asked.errors(known, strength, rows, variance)
@@ -146,8 +161,8 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """Of views of the same number k of attributes, shape (views, 2 ** k): the precision of the estimate of each
-    component, by bit masks, and how deep it is known, see `_depths`."""
+    """Of views of the same number k of attributes, shape (views, 2 ** k): the precision of the
+    estimate of each component, by bit masks, and how deep it is known, see `_depths`."""
 
     precision: Floats
     depth: NDArray[np.int64]
@@ -172,14 +187,17 @@ class _Asked:
         self._sizes = np.array(domain.sizes)
 
     def known(self, precision: _Precision) -> list[_Known]:
-        """What a way to measure tells of the views, in groups of views of the same number of attributes."""
+        """What a way to measure tells of the views, in groups of views of the same number of
+        attributes."""
         groups = []
         for length, (views, _) in self._groups.items():
             found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
             groups.append(_Known(precision=found, depth=_depths(found > 0)))
         return groups
 
-    def errors(self, known: Sequence[_Known], strength: Strength, rows: float, variance: float) -> tuple[float, float]:
+    def errors(
+        self, known: Sequence[_Known], strength: Strength, rows: float, variance: float
+    ) -> tuple[float, float]:
         """What noise leaves and what is missed, over the whole workload."""
         noise = missed = 0.0
         for group, (length, (views, weights)) in zip(known, self._groups.items(), strict=True):
@@ -188,8 +206,11 @@ class _Asked:
             share = np.array(weights) / sizes.prod(axis=1) * rows**2
             measured = group.precision > 0
             order = np.bitwise_count(np.arange(1 << length)).astype(np.int64)
-            # Noise larger than the moments themselves leaves no more than these: counts are not negative.
-            precision = np.where(measured, group.precision, 1.0) * rows**2 / variance + 1 / strength.size(order)
+            # Noise larger than the moments themselves leaves no more than these: counts are not
+            # negative.
+            precision = np.where(
+                measured, group.precision, 1.0
+            ) * rows**2 / variance + 1 / strength.size(order)
             noise += float(share @ np.where(measured, width / precision, 0.0).sum(axis=1))
             squares = width * strength.square(group.depth, order)
             missed += float(share @ np.where(measured, 0.0, squares).sum(axis=1))
@@ -197,30 +218,47 @@ class _Asked:
 
 
 def _depths(measured: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each component, by bit masks, the largest t such that all its parts on t attributes are measured."""
+    """For each component, by bit masks, the largest t such that all its parts on t attributes are
+    measured."""
     count = measured.shape[1]
     depths = np.zeros(measured.shape, dtype=np.int64)
     for mask in range(1, count):
-        parts = [mask & ~(1 << place) for place in range(count.bit_length() - 1) if mask >> place & 1]
-        depths[:, mask] = np.where(measured[:, mask], mask.bit_count(), depths[:, parts].min(axis=1))
+        parts = [
+            mask & ~(1 << place) for place in range(count.bit_length() - 1) if mask >> place & 1
+        ]
+        depths[:, mask] = np.where(
+            measured[:, mask], mask.bit_count(), depths[:, parts].min(axis=1)
+        )
     return depths
 
 
-def _residuals(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tuple[Residual, str, _Precision]]:
+def _residuals(
+    domain: Domain, workload: Workload, budget: Budget
+) -> Iterator[tuple[Residual, str, _Precision]]:
     for order in range(1, max(map(len, workload)) + 1):
         sizes = _parts(domain, workload, order)
-        if not sizes or len(sizes) > _MOST_SETS or sum(map(math.prod, sizes.values())) > _MOST_CELLS:
+        if (
+            not sizes
+            or len(sizes) > _MOST_SETS
+            or sum(map(math.prod, sizes.values())) > _MOST_CELLS
+        ):
             return
         if max(domain.sizes) > _WIDEST:
             return
         mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
         known = mechanism.precisions(domain, workload, budget)
-        yield mechanism, f"components of up to {order} attributes", _of_components(known, domain.attributes)
+        yield (
+            mechanism,
+            f"components of up to {order} attributes",
+            _of_components(known, domain.attributes),
+        )
 
 
-def _parts(domain: Domain, workload: Workload, order: int) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """The sets of so many attributes of several values within views of the workload, as axes, and their sizes; of too
-    many only the first."""
+def _parts(
+    domain: Domain, workload: Workload, order: int
+) -> dict[tuple[int, ...], tuple[int, ...]]:
+    """The sets of so many attributes of several values within views of the workload, as axes, and
+    their sizes; of too many only the first."""
     sizes, found = domain.sizes, {}
     if workload.kway is not None:
         views = [domain.attributes] if order <= workload.kway else []
@@ -235,7 +273,9 @@ def _parts(domain: Domain, workload: Workload, order: int) -> dict[tuple[int, ..
     return found
 
 
-def _covers(domain: Domain, workload: Workload, budget: Budget) -> Iterator[tuple[PriView, str, _Precision]]:
+def _covers(
+    domain: Domain, workload: Workload, budget: Budget
+) -> Iterator[tuple[PriView, str, _Precision]]:
     seen = set()
     for strength in range(min(2, max(map(len, workload))), 5):
         sets = _parts(domain, workload, strength)
@@ -266,5 +306,6 @@ def _cover(
 
 
 def _reconstruction(domain: Domain) -> Newton:
-    """Maximum entropy over all attributes at once where they are few, else over some around those asked for."""
+    """Maximum entropy over all attributes at once where they are few, else over some around those
+    asked for."""
     return Newton(context=len(domain) if math.prod(domain.sizes) <= _JOINT_CELLS else _CONTEXT)

@@ -23,8 +23,9 @@ _MOST_PROBE_CELLS = 4096
 """How many those of three attributes may have."""
 
 _ENOUGH = 0.015
-"""The standard deviation of the noise in a moment of a view of _PROBE_CELLS that is small enough to learn from. From n
-moments their mean square is learnt as well with noise of n ** (1/4) times that."""
+"""The standard deviation of the noise in a moment of a view of _PROBE_CELLS that is small enough to
+learn from. From n moments their mean square is learnt as well with noise of n ** (1/4) times that.
+"""
 
 _USELESS = 0.03
 """That from which next to nothing would be learnt."""
@@ -33,14 +34,16 @@ _STEPS = 10
 """Of the shares that are tried."""
 
 _UNSURE = 1.5
-"""The standard deviation of the logarithm of a common factor of all strengths, before anything is learnt."""
+"""The standard deviation of the logarithm of a common factor of all strengths, before anything is
+learnt."""
 
 _DEVIATIONS = np.linspace(-2, 2, 7)
 """Standard deviations at which that factor is tried."""
 
 
 def probes(domain: Domain) -> list[View]:
-    """A few views of at least three attributes where there are so many, the same for every domain of these sizes."""
+    """A few views of at least three attributes where there are so many, the same for every domain
+    of these sizes."""
     rng = np.random.default_rng(0)
     varying = [name for name in domain if domain[name].size > 1] or [domain.attributes[0]]
     views: list[View] = []
@@ -55,8 +58,8 @@ def probes(domain: Domain) -> list[View]:
 
 
 def learning_share(domain: Domain, budget: Budget, rows: float, most: Fraction) -> Fraction:
-    """The part of a budget that tells enough of so many rows, from three tenths of the most to the most; none where
-    even that would tell next to nothing."""
+    """The part of a budget that tells enough of so many rows, from three tenths of the most to the
+    most; none where even that would tell next to nothing."""
     views = probes(domain)
     cells = max(map(domain.cells, views))
     deviation = math.inf
@@ -70,17 +73,22 @@ def learning_share(domain: Domain, budget: Budget, rows: float, most: Fraction) 
 
 
 def variance_after(budget: Budget, spent: Fraction) -> float:
-    """How many times larger the variance of noise gets when a part of the budget is spent otherwise."""
+    """How many times larger the variance of noise gets when a part of the budget is spent
+    otherwise."""
     left = max(1, math.floor(budget.units * (1 - spent)))
-    after, before = (max(budget.count_noise(units).variance, LEAST_VARIANCE) for units in (left, budget.units))
+    after, before = (
+        max(budget.count_noise(units).variance, LEAST_VARIANCE) for units in (left, budget.units)
+    )
     return after / before
 
 
 def pays(considered: Candidates, before: Strength, rows: float, variance: float) -> bool:
-    """Whether to know how strong structure is, is worth variances of noise that are so many times as large.
+    """Whether to know how strong structure is, is worth variances of noise that are so many times
+    as large.
 
-    What is assumed may be off by a common factor, log-normal. Compared are the means of the logarithm of the error of
-    what looks best without knowing the factor, and of what is best for each with the larger noise.
+    What is assumed may be off by a common factor, log-normal. Compared are the means of the
+    logarithm of the error of what looks best without knowing the factor, and of what is best for
+    each with the larger noise.
     """
     guess = considered.priced(before, rows)[0]
     if math.isnan(guess.error):  # there is nothing to choose from
@@ -89,6 +97,12 @@ def pays(considered: Candidates, before: Strength, rows: float, variance: float)
     for deviation in _DEVIATIONS.tolist():
         strength = before.scaled(math.exp(_UNSURE * deviation))
         known = considered.priced(strength, rows, variance=variance)[0].error
-        (blind,) = (one.error for one in considered.priced(strength, rows) if one.mechanism is guess.mechanism)
-        gain += math.exp(-(deviation**2) / 2) * math.log(max(blind, math.ulp(0)) / max(known, math.ulp(0)))
+        (blind,) = (
+            one.error
+            for one in considered.priced(strength, rows)
+            if one.mechanism is guess.mechanism
+        )
+        gain += math.exp(-(deviation**2) / 2) * math.log(
+            max(blind, math.ulp(0)) / max(known, math.ulp(0))
+        )
     return gain > 0

@@ -1,4 +1,5 @@
-"""`DiffPart`: rows that are sets of items, divided along a taxonomy of the items as far as noisy counts allow."""
+"""`DiffPart`: rows that are sets of items, divided along a taxonomy of the items as far as noisy
+counts allow."""
 
 import itertools
 import math
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._numbers import positive_integer
+from ..._checks import positive_integer
 from ...domain.workload import Workload
 from ...private import Private
 from ...synopses.itemsets import ItemsetCounts
@@ -27,10 +28,11 @@ _MAX_PARTS = 1 << 14
 class DiffPart:
     """Counts of rows by the very set of items that they hold (Chen et al., PVLDB 4(11), 2011).
 
-    All rows that hold something start in one part, for the root of a taxonomy: a tree over the items in their order,
-    with `fanout` children a node. A part is divided by which children of one of its nodes its rows hold something of;
-    parts whose noisy count is small are dropped, and the others divided further, until only items are left. Rows are in
-    one part of a round only, so that all parts of a round share its charge.
+    All rows that hold something start in one part, for the root of a taxonomy: a tree over the
+    items in their order, with `fanout` children a node. A part is divided by which children of one
+    of its nodes its rows hold something of; parts whose noisy count is small are dropped, and the
+    others divided further, until only items are left. Rows are in one part of a round only, so that
+    all parts of a round share its charge.
 
     Parameters
     ----------
@@ -62,7 +64,10 @@ class DiffPart:
             divided = [new for part in parts for new in self._divide(part)][:_MAX_PARTS]
             if not divided:
                 break
-            patterns = [tuple(tuple(tuple(range(*node)) for node in nodes) for nodes in part) for part in divided]
+            patterns = [
+                tuple(tuple(tuple(range(*node)) for node in nodes) for nodes in part)
+                for part in divided
+            ]
             spend = None if last else f"1/{rounds}"
             noisy, variance = private.pattern_counts(self.attributes, patterns, spend=spend)  # type: ignore[arg-type]
             least = self.threshold * math.sqrt(variance)
@@ -83,7 +88,8 @@ class DiffPart:
         )
 
     def _divide(self, part: Part) -> list[Part]:
-        """The part by the children of its largest node: every choice of some of them, in order of size."""
+        """The part by the children of its largest node: every choice of some of them, in order of
+        size."""
         present, absent = part
         widest = max(present, key=lambda node: (node[1] - node[0], -node[0]))
         children = self._children(widest)

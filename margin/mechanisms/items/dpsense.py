@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..._numbers import Number, exact, positive_integer
+from ..._checks import positive_integer
+from ..._numbers import Number, exact
 from ...domain.domain import Domain
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
@@ -23,7 +24,8 @@ _SCALES = tuple(Fraction(tenths, 10) for tenths in range(10, 21))
 
 
 def default_grid(items: int) -> tuple[int, ...]:
-    """1, 2, 3, ..., then each a quarter more than the one before, up to the number of items or 1,000."""
+    """1, 2, 3, ..., then each a quarter more than the one before, up to the number of items or
+    1,000."""
     values, top = [1], min(items, _LONGEST)
     while values[-1] < top:
         values.append(min(top, max(values[-1] + 1, values[-1] * 5 // 4)))
@@ -34,9 +36,10 @@ def default_grid(items: int) -> tuple[int, ...]:
 class DPSense:
     """Counts of items in rows that hold many (Day and Li, ASIACCS 2015).
 
-    A row of more than theta items adds theta / (number of items) to each of them in place of one. That makes the
-    sensitivity theta, whatever the number of items, and biases the counts downwards; theta is chosen privately, as the
-    one with the least sum of what is lost and of the noise to be expected:
+    A row of more than theta items adds theta / (number of items) to each of them in place of one.
+    That makes the sensitivity theta, whatever the number of items, and biases the counts downwards;
+    theta is chosen privately, as the one with the least sum of what is lost and of the noise to be
+    expected:
 
         q(theta) = - sum over items of (c - c(theta)) - items * E|noise(theta)|.
 
@@ -45,8 +48,8 @@ class DPSense:
     theta
         When it is known without looking at the data; then nothing is spent on choosing it.
     grid
-        What to choose theta from; `default_grid` when not given. Rows of more items than its largest value count as if
-        they held just that many when it is chosen.
+        What to choose theta from; `default_grid` when not given. Rows of more items than its
+        largest value count as if they held just that many when it is chosen.
     share
         The part of the budget that is spent on choosing.
     attributes
@@ -67,21 +70,25 @@ class DPSense:
         if theta is None:
             grid = _grid(self, private)
             penalties = [round(noise) for noise in _noise(self, private, grid)]
-            theta = grid[private.select_most(self.attributes, grid, penalties=penalties, spend=self.share)]
+            theta = grid[
+                private.select_most(self.attributes, grid, penalties=penalties, spend=self.share)
+            ]
         counted = private.truncated_counts(self.attributes, most=theta)
         return column_counts(counted, parameters={"theta": float(theta)})
 
 
 @dataclass(frozen=True, kw_only=True)
 class DPSenseS:
-    """`DPSense` with counts multiplied by alpha >= 1, against the bias of truncation (Day and Li, ASIACCS 2015).
+    """`DPSense` with counts multiplied by alpha >= 1, against the bias of truncation (Day and Li,
+    ASIACCS 2015).
 
     theta and alpha are chosen together, as the pair with the largest
 
-        q(theta, alpha) = - sum over items of |alpha c(theta) - c| - items * alpha * E|noise(theta)|.
+        q(theta, alpha) = - sum over items of |alpha c(theta) - c| - items * alpha *
+        E|noise(theta)|.
 
-    Here c are the counts with rows cut to `longest` items, which divides the sensitivity of q, as published, by the
-    number of items over `longest`; `paper()` takes the counts as they are.
+    Here c are the counts with rows cut to `longest` items, which divides the sensitivity of q, as
+    published, by the number of items over `longest`; `paper()` takes the counts as they are.
 
     Parameters
     ----------
@@ -121,7 +128,12 @@ class DPSenseS:
         noise = _noise(self, private, grid)
         penalties = [[round(float(scale) * each) for scale in scales] for each in noise]
         place, scale = private.select_scaled(
-            self.attributes, grid, scales=scales, penalties=penalties, longest=self.longest, spend=self.share
+            self.attributes,
+            grid,
+            scales=scales,
+            penalties=penalties,
+            longest=self.longest,
+            spend=self.share,
         )
         counted = private.truncated_counts(self.attributes, most=grid[place])
         alpha = float(scales[scale])
@@ -156,11 +168,14 @@ def _check(mechanism: DPSense | DPSenseS) -> None:
         raise DomainError("share must be above 0 and below 1")
     if mechanism.attributes is not None:
         names = mechanism.attributes
-        object.__setattr__(mechanism, "attributes", (names,) if isinstance(names, str) else tuple(names))
+        object.__setattr__(
+            mechanism, "attributes", (names,) if isinstance(names, str) else tuple(names)
+        )
 
 
 def items_of(domain: Domain, attributes: Iterable[str] | None) -> Domain:
-    """A domain of one attribute whose categories are the items: attributes of two categories, or the domain itself."""
+    """A domain of one attribute whose categories are the items: attributes of two categories, or
+    the domain itself."""
     names = domain.view(domain if attributes is None else attributes)
     return domain if len(domain) == 1 and domain.sizes[0] > 2 else Domain({"item": list(names)})
 
@@ -173,7 +188,8 @@ def _grid(mechanism: DPSense | DPSenseS, private: Private) -> tuple[int, ...]:
 
 
 def _noise(mechanism: DPSense | DPSenseS, private: Private, grid: Sequence[int]) -> list[float]:
-    """The expected sum of |noise| over all items for each theta, with what will be left of the budget: public."""
+    """The expected sum of |noise| over all items for each theta, with what will be left of the
+    budget: public."""
     budget, items = private.budget, items_of(private.domain, mechanism.attributes).sizes[0]
     units = budget.units - math.floor(exact("share", mechanism.share) * budget.units)
     sums = []

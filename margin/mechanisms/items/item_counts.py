@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._numbers import Number, exact, positive_integer
+from ..._checks import positive_integer
+from ..._numbers import Number, exact
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
@@ -27,7 +28,8 @@ class PlainItems:
     Parameters
     ----------
     longest
-        How many items a row may hold, declared: rows that hold more count less for each. All items when not given.
+        How many items a row may hold, declared: rows that hold more count less for each. All items
+        when not given.
     attributes
         See `DPSense`.
     """
@@ -66,7 +68,8 @@ class SampledItems:
 
 @dataclass(frozen=True, kw_only=True)
 class PeeledItems:
-    """The k most frequent items by the exponential mechanism, and their counts (Bhaskar et al., KDD 2010).
+    """The k most frequent items by the exponential mechanism, and their counts (Bhaskar et al., KDD
+    2010).
 
     Other items count zero.
 
@@ -98,10 +101,11 @@ class PeeledItems:
 
 @dataclass(frozen=True, kw_only=True)
 class FourierItems:
-    """The first k coefficients of a Fourier transform of the counts, with noise (Rastogi and Nath, SIGMOD 2010).
+    """The first k coefficients of a Fourier transform of the counts, with noise (Rastogi and Nath,
+    SIGMOD 2010).
 
-    With Walsh functions in the place of sines, so that the coefficients are whole numbers. It is meant for counts that
-    vary slowly from one item to the next.
+    With Walsh functions in the place of sines, so that the coefficients are whole numbers. It is
+    meant for counts that vary slowly from one item to the next.
 
     Parameters
     ----------

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._numbers import Number, exact, positive_integer
+from ..._checks import positive_integer
+from ..._numbers import Number, exact
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...private import Private
@@ -24,19 +25,21 @@ _LONGEST = 12
 class PrivBasis:
     """The k most frequent sets of items (Li, Qardaji, Su and Cao, PVLDB 5(11), 2012).
 
-    Frequent items are chosen by the exponential mechanism, then frequent pairs of them; the maximal cliques of the
-    graph of these pairs are bases, of at most twelve items. For each basis it is counted how many rows hold which of
-    its items, with noise, and a set's count is the sum of the cells that hold it, averaged over the bases that it is
-    in.
+    Frequent items are chosen by the exponential mechanism, then frequent pairs of them; the maximal
+    cliques of the graph of these pairs are bases, of at most twelve items. For each basis it is
+    counted how many rows hold which of its items, with noise, and a set's count is the sum of the
+    cells that hold it, averaged over the bases that it is in.
 
-    How many items are looked at is a public rule here; the paper spends a part of the budget on choosing it.
+    How many items are looked at is a public rule here; the paper spends a part of the budget on
+    choosing it.
 
     Parameters
     ----------
     k
         How many sets.
     items
-        How many frequent items are chosen; min(k, ceil(2 sqrt(k)) + 4) when not given. Up to twelve make one basis.
+        How many frequent items are chosen; min(k, ceil(2 sqrt(k)) + 4) when not given. Up to twelve
+        make one basis.
     shares
         The parts of the budget for items, pairs and counts, in proportion.
     attributes
@@ -68,18 +71,25 @@ class PrivBasis:
         if not single:
             pairs = list(itertools.combinations(sorted(chosen), 2))
             count = min(len(pairs), max(self.k - number, number))
-            places = private.select_sets(self.attributes, pairs, count=count, spend=shares[1] / total)
+            places = private.select_sets(
+                self.attributes, pairs, count=count, spend=shares[1] / total
+            )
             bases = _bases(chosen, [pairs[place] for place in places])
         tables, variance = private.basis_tables(self.attributes, bases)
         found: dict[tuple[int, ...], list[tuple[float, float]]] = {}
         for basis, table in zip(bases, tables, strict=True):
             for size in range(1, min(len(basis), 8) + 1):
                 for axes in itertools.combinations(range(len(basis)), size):
-                    held = table[tuple(1 if axis in axes else slice(None) for axis in range(len(basis)))]
+                    held = table[
+                        tuple(1 if axis in axes else slice(None) for axis in range(len(basis)))
+                    ]
                     noise = max(variance, LEAST_VARIANCE) * 2 ** (len(basis) - size)
-                    found.setdefault(tuple(basis[axis] for axis in axes), []).append((float(held.sum()), noise))
+                    found.setdefault(tuple(basis[axis] for axis in axes), []).append(
+                        (float(held.sum()), noise)
+                    )
         estimates = sorted(
-            ((*_average(parts), items) for items, parts in found.items()), key=lambda it: (-it[0], it[2])
+            ((*_average(parts), items) for items, parts in found.items()),
+            key=lambda it: (-it[0], it[2]),
         )
         best = estimates[: self.k]
         return ItemsetCounts(
@@ -97,12 +107,17 @@ def _average(parts: list[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _bases(items: Iterable[int], pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """The maximal cliques of the graph of pairs, cut to twelve items; single items are taken together."""
+    """The maximal cliques of the graph of pairs, cut to twelve items; single items are taken
+    together."""
     import networkx
 
     graph = networkx.Graph(pairs)
     cliques = sorted(tuple(sorted(clique)) for clique in networkx.find_cliques(graph))
-    bases = [clique[start : start + _LONGEST] for clique in cliques for start in range(0, len(clique), _LONGEST)]
+    bases = [
+        clique[start : start + _LONGEST]
+        for clique in cliques
+        for start in range(0, len(clique), _LONGEST)
+    ]
     single = sorted(set(items) - set(graph))
     bases += [tuple(single[start : start + _LONGEST]) for start in range(0, len(single), _LONGEST)]
     merged: list[tuple[int, ...]] = []

@@ -1,4 +1,5 @@
-"""`DualQuery`: a million queries on thousands of attributes, answered by synthetic records; and what it costs."""
+"""`DualQuery`: a million queries on thousands of attributes, answered by synthetic records; and
+what it costs."""
 
 import itertools
 import logging
@@ -8,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from ..._numbers import UNIT, Number, exact, positive_integer, probability, shown
+from ..._checks import positive_integer
+from ..._numbers import UNIT, Number, exact, probability, shown
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...errors import BudgetError, DomainError, SolverError
@@ -56,15 +58,17 @@ def privacy(
     samples
         The draws s of each round: one number, or one a round.
     delta
-        Above 0 and below 1; None for pure differential privacy, the sum of the epsilons of all draws, which for equal
-        samples is Theorem 4.2, eta T (T - 1) s / n. `accounting` is then of no matter.
+        Above 0 and below 1; None for pure differential privacy, the sum of the epsilons of all
+        draws, which for equal samples is Theorem 4.2, eta T (T - 1) s / n. `accounting` is then of
+        no matter.
     accounting
-        "closed": Theorem 4.3, as printed (equal samples only); "per_round": its proof round by round, epsilon_t = 2 eta
-        (t - 1) / n, which the published experiments used; "zcdp": zero-concentrated privacy of choices of bounded
-        range; "exact": the distribution of the privacy loss, a certified upper bound, which is what `DualQuery` pays.
+        "closed": Theorem 4.3, as printed (equal samples only); "per_round": its proof round by
+        round, epsilon_t = 2 eta (t - 1) / n, which the published experiments used; "zcdp":
+        zero-concentrated privacy of choices of bounded range; "exact": the distribution of the
+        privacy loss, a certified upper bound, which is what `DualQuery` pays.
     neighbours
-        "replace": a row is replaced, and n is the number of rows. "add_remove": a row is added or removed, and n is any
-        fixed number; every range is then half as large.
+        "replace": a row is replaced, and n is the number of rows. "add_remove": a row is added or
+        removed, and n is any fixed number; every range is then half as large.
 
     Raises
     ------
@@ -80,8 +84,14 @@ def privacy(
     if neighbours not in ("replace", "add_remove"):
         raise BudgetError(f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'")
     if accounting not in ("closed", "per_round", "zcdp", "exact"):
-        raise BudgetError(f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'")
-    each = [samples] * positive_integer("rounds", rounds) if isinstance(samples, int) else list(samples)
+        raise BudgetError(
+            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'"
+        )
+    each = (
+        [samples] * positive_integer("rounds", rounds)
+        if isinstance(samples, int)
+        else list(samples)
+    )
     if len(each) != rounds:
         raise BudgetError(f"{len(each)} samples are given for {rounds} rounds")
     played = Rounds(step=exact("step", step), samples=tuple(each), size=n)
@@ -102,7 +112,8 @@ def privacy(
 
 
 def _advanced(ranges: Iterable[tuple[Fraction, int]], delta: float) -> float:
-    """Advanced composition, one epsilon a draw: Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010)."""
+    """Advanced composition, one epsilon a draw: Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum
+    and Vadhan 2010)."""
     floats = [(float(reach), draws) for reach, draws in ranges]
     squares = sum(draws * reach**2 for reach, draws in floats)
     growth = sum(draws * reach * math.expm1(min(reach, 700.0)) for reach, draws in floats)
@@ -111,23 +122,25 @@ def _advanced(ranges: Iterable[tuple[Fraction, int]], delta: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class DualQuery:
-    """Dual Query (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014): a game between queries and records.
+    """Dual Query (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014): a game between queries and
+    records.
 
-    In each round queries are drawn where the records so far are most wrong, by the exponential mechanism, and records
-    are sought of which most of the drawn queries are true: an integer programme, solved without looking at the data. A
-    query's answer is the share of all records of which it is true. Cost hardly grows with the number of attributes.
+    In each round queries are drawn where the records so far are most wrong, by the exponential
+    mechanism, and records are sought of which most of the drawn queries are true: an integer
+    programme, solved without looking at the data. A query's answer is the share of all records of
+    which it is true. Cost hardly grows with the number of attributes.
 
-    What is drawn, how often and with which step is settled before the first draw, by `docs/dualquery.md`'s rule from
-    public numbers wherever a parameter is None: the number of rows (public where neighbours replace one row by one row;
-    else `size`, or measured with a fiftieth of the budget), the numbers of attributes and queries, and the budget. As
-    many rounds are played as the budget affords (`Private.sample_queries`). Solvers may fail: what is spent is the
-    same.
+    What is drawn, how often and with which step is settled before the first draw, by
+    `docs/dualquery.md`'s rule from public numbers wherever a parameter is None: the number of rows
+    (public where neighbours replace one row by one row; else `size`, or measured with a fiftieth of
+    the budget), the numbers of attributes and queries, and the budget. As many rounds are played as
+    the budget affords (`Private.sample_queries`). Solvers may fail: what is spent is the same.
 
     Parameters
     ----------
     queries
-        What is to be answered well. None: all cells of the views of the workload; without one, all cells of all views
-        of three attributes, or 100,000 of them at random where they are more.
+        What is to be answered well. None: all cells of the views of the workload; without one, all
+        cells of all views of three attributes, or 100,000 of them at random where they are more.
     step
         The learning rate eta.
     rounds
@@ -135,19 +148,23 @@ class DualQuery:
     samples
         How many queries are drawn in each round: one number, or one a round.
     response
-        The solver of the integer programme. Ten sweeps of annealing do: with several records and a pool, better ones
-        answered no better. The published variant takes `ByComponents`, which proves optima where it can.
+        The solver of the integer programme. Ten sweeps of annealing do: with several records and a
+        pool, better ones answered no better. The published variant takes `ByComponents`, which
+        proves optima where it can.
     records
         How many records answer in each round. More cost nothing: they answer the same draws.
     pool
         Of how many rounds, the last ones, the draws are answered. More cost nothing.
     size
-        A public number of rows, where the number is protected; None takes the domain's, where it declares one.
+        A public number of rows, where the number is protected; None takes the domain's, where it
+        declares one.
     accounting
-        Which accounting limits the rounds of an `ApproxDP` budget. "exact" and "zcdp" use all of it; with the published
-        ones, "closed" and "per_round" (see `privacy`), some is spent in vain.
+        Which accounting limits the rounds of an `ApproxDP` budget. "exact" and "zcdp" use all of
+        it; with the published ones, "closed" and "per_round" (see `privacy`), some is spent in
+        vain.
     estimate_error
-        Whether a fiftieth of the budget is spent on estimates of the mean and largest error over the queries.
+        Whether a fiftieth of the budget is spent on estimates of the mean and largest error over
+        the queries.
 
     Examples
     --------
@@ -171,9 +188,13 @@ class DualQuery:
 
     def __post_init__(self) -> None:
         if self.queries is not None and not isinstance(self.queries, Queries):
-            raise DomainError("queries must be queries, such as margin.queries.Conjunctions, or None")
+            raise DomainError(
+                "queries must be queries, such as margin.queries.Conjunctions, or None"
+            )
         if isinstance(self.response, type) or not callable(getattr(self.response, "solve", None)):
-            raise DomainError("response must be an object with a method solve, such as margin.solvers.ByComponents()")
+            raise DomainError(
+                "response must be an object with a method solve, such as margin.solvers.ByComponents()"
+            )
         for name in ("rounds", "records", "pool", "size"):
             if getattr(self, name) is not None:
                 positive_integer(name, getattr(self, name))
@@ -185,7 +206,9 @@ class DualQuery:
             checked = [positive_integer("samples", number) for number in given]
             object.__setattr__(self, "samples", tuple(checked) if several else checked[0])
             if several and self.rounds not in (None, len(given)):
-                raise BudgetError(f"samples are given for {len(given)} rounds, but rounds is {self.rounds}")
+                raise BudgetError(
+                    f"samples are given for {len(given)} rounds, but rounds is {self.rounds}"
+                )
         if self.accounting not in ("closed", "per_round", "zcdp", "exact"):
             raise BudgetError("accounting must be 'closed', 'per_round', 'zcdp' or 'exact'")
 
@@ -200,8 +223,8 @@ class DualQuery:
         response: Responder | None = None,
         size: int | None = None,
     ) -> "DualQuery":
-        """As published: one record a round for the draws of that round, parameters of section 6.1, and as many rounds
-        as the per-round composition of the published experiments allows."""
+        """As published: one record a round for the draws of that round, parameters of section 6.1,
+        and as many rounds as the per-round composition of the published experiments allows."""
         return cls(
             queries=queries,
             step=step,
@@ -216,11 +239,13 @@ class DualQuery:
 
     @staticmethod
     def cells(domain: Domain, views: Iterable[Iterable[str]]) -> Conjunctions:
-        """The cells of views; of those with fewer attributes than others, the cells of larger views that hold them."""
+        """The cells of views; of those with fewer attributes than others, the cells of larger views
+        that hold them."""
         return Conjunctions.cells(domain, _even(domain, Workload.of(domain, views).views))
 
     def run(self, private: Private, workload: Workload | None) -> RecordSynopsis:
-        """Settle the parameters, charge for all rounds, play them; SolverError when the solver is of no use."""
+        """Settle the parameters, charge for all rounds, play them; SolverError when the solver is
+        of no use."""
         queries = self._queries(private.domain, workload)
         problem = probe(self.response, queries)
         if problem:
@@ -235,7 +260,11 @@ class DualQuery:
             return synopsis
         spend = _pure_share(private.budget, _FOR_ERROR / 2)
         errors = private.query_errors(
-            queries, queries.counts(synopsis.table), records=synopsis.table.rows, size=size, spend=2 * spend
+            queries,
+            queries.counts(synopsis.table),
+            records=synopsis.table.rows,
+            size=size,
+            spend=2 * spend,
         )
         return replace(synopsis, mean_error=errors[0], largest_error=errors[1])
 
@@ -294,18 +323,25 @@ class DualQuery:
 
 
 def _pure_share(budget: Budget, part: Fraction) -> Fraction:
-    """The part of a budget that buys this part of its epsilon, or of sqrt(2 rho), in pure differential privacy."""
+    """The part of a budget that buys this part of its epsilon, or of sqrt(2 rho), in pure
+    differential privacy."""
     if isinstance(budget, PureDP):
         return part
     if isinstance(budget, ApproxDP):
-        return max((budget.epsilon * part) ** 2 / 2 / (budget.units * UNIT), Fraction(1, budget.units))
+        return max(
+            (budget.epsilon * part) ** 2 / 2 / (budget.units * UNIT), Fraction(1, budget.units)
+        )
     return max(part**2, Fraction(1, budget.units))
 
 
 def _most_rounds(
-    private: Private, played: Callable[[int], Rounds], accounting: Accounting, spend: Fraction | None
+    private: Private,
+    played: Callable[[int], Rounds],
+    accounting: Accounting,
+    spend: Fraction | None,
 ) -> int:
-    """As many rounds as the budget affords and the accounting allows; a few less where certificates are slow."""
+    """As many rounds as the budget affords and the accounting allows; a few less where certificates
+    are slow."""
     budget = private.budget
     published = accounting in ("closed", "per_round")
 
@@ -315,7 +351,9 @@ def _most_rounds(
     if not isinstance(budget, ApproxDP):
         return _bisected(allowed)
     if accounting == "zcdp":
-        return _bisected(lambda rounds: played(rounds).units(budget) <= budget.units and allowed(rounds))
+        return _bisected(
+            lambda rounds: played(rounds).units(budget) <= budget.units and allowed(rounds)
+        )
     if published:
 
         def within(rounds: int) -> bool:
@@ -328,9 +366,9 @@ def _most_rounds(
         return _bisected(within)
 
     def likely(rounds: int) -> bool:
-        return gaussian_epsilon(float(played(rounds).cost(budget)), float(budget.delta)) <= budget.epsilon * (
-            spend or 1
-        )
+        return gaussian_epsilon(
+            float(played(rounds).cost(budget)), float(budget.delta)
+        ) <= budget.epsilon * (spend or 1)
 
     most, back = _bisected(likely), 1
     while most > 1 and not allowed(most):
@@ -339,7 +377,8 @@ def _most_rounds(
 
 
 def _bisected(holds: Callable[[int], bool]) -> int:
-    """The largest number of rounds from 1 to `_MOST_ROUNDS` for which something holds that holds for all fewer."""
+    """The largest number of rounds from 1 to `_MOST_ROUNDS` for which something holds that holds
+    for all fewer."""
     low, high = 1, 2
     while high <= _MOST_ROUNDS and holds(high):
         low, high = high, 2 * high
@@ -363,7 +402,9 @@ def _even(domain: Domain, views: Sequence[View]) -> list[View]:
     """The views, each enlarged by the smallest attributes it lacks until all have equally many."""
     k = max(map(len, views))
     smallest = sorted(domain, key=lambda name: domain[name].size)
-    return [(*view, *[name for name in smallest if name not in view][: k - len(view)]) for view in views]
+    return [
+        (*view, *[name for name in smallest if name not in view][: k - len(view)]) for view in views
+    ]
 
 
 def _above(number: Fraction) -> float:

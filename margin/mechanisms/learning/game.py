@@ -1,4 +1,5 @@
-"""The game of Dual Query: queries are drawn where the records so far are wrong, and the next records answer them."""
+"""The game of Dual Query: queries are drawn where the records so far are wrong, and the next
+records answer them."""
 
 import logging
 from collections import deque
@@ -10,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Integers, Words
 from ...domain.domain import Domain
 from ...privacy.rounds import Rounds
 from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
-from ...queries.bits import Lines, Words
+from ...queries.bits import Lines
 from ...solvers import BestResponse, Constraint, Responder
 
 __all__ = ["Play", "probe"]
 
 log = logging.getLogger("margin")
 
-Integers = NDArray[np.int64]
 
 _GRAIN = 1 << 10
 """Weights are whole multiples of one over this, where they are not whole themselves."""
@@ -29,7 +30,8 @@ _GRAIN = 1 << 10
 
 @dataclass(kw_only=True, eq=False)
 class Play:
-    """All that happens after queries are drawn, which is post-processing: a function of the draws and a fixed seed.
+    """All that happens after queries are drawn, which is post-processing: a function of the draws
+    and a fixed seed.
 
     Parameters
     ----------
@@ -66,14 +68,19 @@ class Play:
             if place % 50 == 49:
                 log.info("round %d of %d", place + 1, len(self.rounds.samples))
         if self.failures:
-            log.warning("%d of %d responses failed and were drawn at random", self.failures, kept.rows)
+            log.warning(
+                "%d of %d responses failed and were drawn at random", self.failures, kept.rows
+            )
         return kept.table()
 
-    def _records(self, place: int, drawn: Integers, answered: Integers) -> NDArray[np.unsignedinteger[Any]]:
+    def _records(
+        self, place: int, drawn: Integers, answered: Integers
+    ) -> NDArray[np.unsignedinteger[Any]]:
         """The records of one round: shape (records, attributes).
 
-        The first answers the draws. Each further one answers them too, but a draw counts exp(weight * e) times, where
-        e sums up by how much the round's earlier records have answered the query less often than all records before.
+        The first answers the draws. Each further one answers them too, but a draw counts exp(weight
+        * e) times, where e sums up by how much the round's earlier records have answered the query
+        less often than all records before.
         """
         number = len(self.queries)
         asked, which = np.unique(drawn % number, return_inverse=True)
@@ -96,12 +103,16 @@ class Play:
             missed += usual - instance.holds(record)
         return np.stack(records)
 
-    def _answer(self, instance: BestResponse, seed: tuple[int, int]) -> NDArray[np.unsignedinteger[Any]]:
-        """A record for an instance, whatever the solver does: at random when it has none, or fails; and one that the
-        rules of the domain allow, whatever the solver makes of them."""
+    def _answer(
+        self, instance: BestResponse, seed: tuple[int, int]
+    ) -> NDArray[np.unsignedinteger[Any]]:
+        """A record for an instance, whatever the solver does: at random when it has none, or fails;
+        and one that the rules of the domain allow, whatever the solver makes of them."""
         try:
             record = self.response.solve(instance, seed=seed).record
-        except Exception as error:  # of a user's own solver; the budget is spent, and the round must end
+        except (
+            Exception
+        ) as error:  # of a user's own solver; the budget is spent, and the round must end
             log.debug("a response failed: %s", type(error).__name__)
             record = None
         fits = record is not None and _fits(np.asarray(record), instance)
@@ -116,7 +127,8 @@ class Play:
 
     @cached_property
     def _rules(self) -> tuple[Constraint, ...]:
-        """What the domain says of a record: of the attributes of a rule at most all but one are as it says."""
+        """What the domain says of a record: of the attributes of a rule at most all but one are as
+        it says."""
         zeros = self.queries.domain.zeros
         return () if zeros is None else tuple(map(Constraint.forbid_box, zeros.boxes))
 
@@ -160,4 +172,8 @@ def probe(response: Responder, queries: Queries) -> str:
         answer = response.solve(instance, seed=0)
     except Exception as error:  # of a user's own solver
         return f"it raises {type(error).__name__}"
-    return "" if answer.record is not None else str(getattr(answer.status, "value", "it finds no record"))
+    return (
+        ""
+        if answer.record is not None
+        else str(getattr(answer.status, "value", "it finds no record"))
+    )

@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._types import Floats
 from ...domain.domain import Domain
-from ...domain.marginal import Floats, Marginal
+from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...private import Private, Strategy
@@ -25,22 +26,25 @@ log = logging.getLogger("margin")
 
 @dataclass(frozen=True, kw_only=True)
 class MWEM:
-    """Multiplicative weights with the exponential mechanism (Hardt, Ligett and McSherry, NIPS 2012).
+    """Multiplicative weights with the exponential mechanism (Hardt, Ligett and McSherry, NIPS
+    2012).
 
-    In each round the exponential mechanism chooses the marginal of the workload that the current table is furthest
-    from, it is measured, and the table is pulled towards all that has been measured so far. The paper takes the number
-    of rows for public; here it is measured, with as large a part of the budget as every choice and every measurement:
-    one of 2 T + 1. Without a workload all pairs of attributes compete.
+    In each round the exponential mechanism chooses the marginal of the workload that the current
+    table is furthest from, it is measured, and the table is pulled towards all that has been
+    measured so far. The paper takes the number of rows for public; here it is measured, with as
+    large a part of the budget as every choice and every measurement: one of 2 T + 1. Without a
+    workload all pairs of attributes compete.
 
     Parameters
     ----------
     rounds
-        T; None for ceil(4 log2 d) + 2 with d attributes, as in the comparison of Qardaji, Yang and Li, SIGMOD 2014.
+        T; None for ceil(4 log2 d) + 2 with d attributes, as in the comparison of Qardaji, Yang and
+        Li, SIGMOD 2014.
     replays
         How often each round goes through all that has been measured.
     reconstruction
-        None answers from the last table. A solver answers from the measured marginals instead, made consistent and
-        non-negative, as `PriView` does.
+        None answers from the last table. A solver answers from the measured marginals instead, made
+        consistent and non-negative, as `PriView` does.
     max_cells
         The most cells of the full table that are accepted.
     """
@@ -53,7 +57,9 @@ class MWEM:
     def __post_init__(self) -> None:
         for name in ("rounds", "replays", "max_cells"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int) or value < 1
+            ):
                 raise DomainError(f"{name} ({value!r}) must be a whole number >= 1")
 
     def run(self, private: Private, workload: Workload | None) -> TableSynopsis | ViewSynopsis:

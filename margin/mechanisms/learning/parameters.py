@@ -1,4 +1,5 @@
-"""The rule by which Dual Query's parameters follow from public numbers; docs/dualquery.md says how it was found."""
+"""The rule by which Dual Query's parameters follow from public numbers; docs/dualquery.md says how
+it was found."""
 
 import math
 from dataclasses import dataclass
@@ -27,11 +28,13 @@ class Parameters:
 
 
 def chosen(budget: Budget, *, size: int, attributes: int) -> Parameters:
-    """The parameters for a budget, a public number of rows, and the number of attributes that are asked about.
+    """The parameters for a budget, a public number of rows, and the number of attributes that are
+    asked about.
 
-    Let N be all draws together, and A = step * rounds, the factor of a query's error in the exponent at the end. What N
-    draws cost depends on N A (pure) or N A**2 (rho) only, however they are cut into rounds, so the budget leaves one
-    choice: A = heat * sqrt(N), as errors fall like 1 / sqrt(N), with less heat where more attributes need draws each.
+    Let N be all draws together, and A = step * rounds, the factor of a query's error in the
+    exponent at the end. What N draws cost depends on N A (pure) or N A**2 (rho) only, however they
+    are cut into rounds, so the budget leaves one choice: A = heat * sqrt(N), as errors fall like 1
+    / sqrt(N), with less heat where more attributes need draws each.
     """
     heat = _HEAT * (_ATTRIBUTES / max(attributes, _ATTRIBUTES)) ** 0.5
     shift = budget.rows / size

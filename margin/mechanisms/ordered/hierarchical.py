@@ -20,20 +20,21 @@ __all__ = ["Hierarchical"]
 
 @dataclass(frozen=True, kw_only=True)
 class Hierarchical:
-    """Release counts at all levels of a tree over each ordered attribute, for range queries (Hay et al., VLDB 2010).
+    """Release counts at all levels of a tree over each ordered attribute, for range queries (Hay et
+    al., VLDB 2010).
 
-    Each level is counted with an equal part of the budget, and the levels are reconciled by least squares (the result
-    of the paper's two passes). The error of a range grows with a power of the logarithm of the attribute's size.
-    Several ordered attributes have the product of their trees; other attributes are counted by category. Ranges are
-    answered by `TableSynopsis.count`.
+    Each level is counted with an equal part of the budget, and the levels are reconciled by least
+    squares (the result of the paper's two passes). The error of a range grows with a power of the
+    logarithm of the attribute's size. Several ordered attributes have the product of their trees;
+    other attributes are counted by category. Ranges are answered by `TableSynopsis.count`.
 
     Parameters
     ----------
     attributes
         Those whose codes are ordered; None for all.
     branching
-        The number of children of a node: 2 as published; 8 to 16 is better for ranges of long attributes (Qardaji,
-        Yang and Li, VLDB 2013).
+        The number of children of a node: 2 as published; 8 to 16 is better for ranges of long
+        attributes (Qardaji, Yang and Li, VLDB 2013).
     """
 
     attributes: Iterable[str] | None = None
@@ -41,7 +42,11 @@ class Hierarchical:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_names(self.attributes))
-        if isinstance(self.branching, bool) or not isinstance(self.branching, int) or self.branching < 2:
+        if (
+            isinstance(self.branching, bool)
+            or not isinstance(self.branching, int)
+            or self.branching < 2
+        ):
             raise DomainError(f"branching ({self.branching}) must be a whole number >= 2")
 
     def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
@@ -51,15 +56,18 @@ class Hierarchical:
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights."""
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights."""
         return self._product(domain).expected_error(asked(domain, workload), budget)
 
     def range_error(self, domain: Domain, attribute: str, budget: Budget) -> float:
-        """The expected squared error of a count within a range of an attribute, on average over all ranges."""
+        """The expected squared error of a count within a range of an attribute, on average over all
+        ranges."""
         return self._product(domain).range_error(attribute, budget)
 
     def _product(self, domain: Domain) -> Product:
-        return Product.of("Hierarchical", domain, self.attributes, lambda size: _tree(size, self.branching))  # type: ignore[arg-type]
+        names = None if self.attributes is None else tuple(self.attributes)
+        return Product.of("Hierarchical", domain, names, lambda size: _tree(size, self.branching))
 
 
 def _tree(size: int, branching: int) -> NDArray[np.int64]:

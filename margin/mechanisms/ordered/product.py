@@ -1,4 +1,5 @@
-"""Strategies that are one matrix for each attribute, on the full table: measured, and inverted axis by axis."""
+"""Strategies that are one matrix for each attribute, on the full table: measured, and inverted axis
+by axis."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -8,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...domain.domain import Domain
-from ...domain.marginal import Floats
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
@@ -41,14 +42,25 @@ class Product:
 
     @classmethod
     def of(
-        cls, name: str, domain: Domain, attributes: Sequence[str] | None, factor: Callable[[int], NDArray[np.int64]]
+        cls,
+        name: str,
+        domain: Domain,
+        attributes: Sequence[str] | None,
+        factor: Callable[[int], NDArray[np.int64]],
     ) -> "Product":
-        """A matrix by its size for some attributes, or all; DomainError beyond the reach of a method."""
+        """A matrix by its size for some attributes, or all; DomainError beyond the reach of a
+        method."""
         ordered = domain.axes(domain.attributes if attributes is None else attributes)
         instead = "PriView, Direct or Fourier on bins of the attributes"
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
         largest = max(domain.sizes[axis] for axis in ordered)
-        check_reach(name, largest, _MOST_VALUES, what="values of one ordered attribute", instead="wider bins")
+        check_reach(
+            name,
+            largest,
+            _MOST_VALUES,
+            what="values of one ordered attribute",
+            instead="wider bins",
+        )
         return cls(domain, {axis: factor(domain.sizes[axis]) for axis in ordered})
 
     @cached_property
@@ -60,7 +72,9 @@ class Product:
     def strategy(self) -> Strategy:
         """What is measured."""
         sizes = self.domain.sizes
-        factors = [self.factors.get(axis, np.eye(size, dtype=np.int64)) for axis, size in enumerate(sizes)]
+        factors = [
+            self.factors.get(axis, np.eye(size, dtype=np.int64)) for axis, size in enumerate(sizes)
+        ]
         return Strategy(self.domain.attributes, factors)
 
     def answers(self, private: Private) -> TableSynopsis:
@@ -71,18 +85,28 @@ class Product:
             inverse = self.covariances[axis] @ factor.T
             table = np.moveaxis(np.tensordot(inverse, table, axes=(1, axis)), 0, axis)
         table = np.ascontiguousarray(table)
-        return TableSynopsis(domain=self.domain, table=table, variance=measured.variance, covariances=self.covariances)
+        return TableSynopsis(
+            domain=self.domain,
+            table=table,
+            variance=measured.variance,
+            covariances=self.covariances,
+        )
 
     def expected_error(self, workload: Workload, budget: Budget) -> float:
-        """The expected squared error over all cells of all marginals of a workload, times their weights."""
+        """The expected squared error over all cells of all marginals of a workload, times their
+        weights."""
         return self._noise(budget) * sum(
             weight
-            * math.prod(self._cells(axis) if axis in axes else self._total(axis) for axis in range(len(self.domain)))
+            * math.prod(
+                self._cells(axis) if axis in axes else self._total(axis)
+                for axis in range(len(self.domain))
+            )
             for axes, weight in zip(map(self.domain.axes, workload), workload.weights, strict=True)
         )
 
     def range_error(self, attribute: str, budget: Budget) -> float:
-        """The expected squared error of a count within a range of an attribute, on average over all ranges."""
+        """The expected squared error of a count within a range of an attribute, on average over all
+        ranges."""
         (axis,) = self.domain.axes([attribute])
         if axis not in self.factors:
             raise DomainError(f"attribute {attribute!r} is not one of the ordered attributes")
@@ -117,7 +141,8 @@ def _inverse_gram(factor: NDArray[np.int64]) -> Floats:
 
 
 def _mean_of_ranges(covariance: Floats) -> float:
-    """The mean variance of the sums of all intervals, from prefix sums: a range is the difference of two."""
+    """The mean variance of the sums of all intervals, from prefix sums: a range is the difference
+    of two."""
     size = len(covariance)
     prefix = np.zeros((size + 1, size + 1))
     prefix[1:, 1:] = covariance.cumsum(axis=0).cumsum(axis=1)

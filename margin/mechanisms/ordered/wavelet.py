@@ -19,13 +19,15 @@ __all__ = ["Wavelet"]
 
 @dataclass(frozen=True, kw_only=True)
 class Wavelet:
-    """Release Haar coefficients over each ordered attribute, for range queries (Privelet, Xiao et al., TKDE 2011).
+    """Release Haar coefficients over each ordered attribute, for range queries (Privelet, Xiao et
+    al., TKDE 2011).
 
-    Their noise is weighted by level: the coefficient of a node with w leaves, half the difference of the means of its
-    halves, gets noise in proportion to 1 / w. That is the difference of the *sums* of the halves with equal noise on
-    all, which is what is measured: every row adds 1 or -1 on each level. Lengths that are no power of two are filled up
-    with empty values. Several ordered attributes have the product of their coefficients; other attributes are counted
-    by category. Ranges are answered by `TableSynopsis.count`.
+    Their noise is weighted by level: the coefficient of a node with w leaves, half the difference
+    of the means of its halves, gets noise in proportion to 1 / w. That is the difference of the
+    *sums* of the halves with equal noise on all, which is what is measured: every row adds 1 or -1
+    on each level. Lengths that are no power of two are filled up with empty values. Several ordered
+    attributes have the product of their coefficients; other attributes are counted by category.
+    Ranges are answered by `TableSynopsis.count`.
 
     Parameters
     ----------
@@ -45,11 +47,13 @@ class Wavelet:
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights."""
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights."""
         return self._product(domain).expected_error(asked(domain, workload), budget)
 
     def range_error(self, domain: Domain, attribute: str, budget: Budget) -> float:
-        """The expected squared error of a count within a range of an attribute, on average over all ranges."""
+        """The expected squared error of a count within a range of an attribute, on average over all
+        ranges."""
         return self._product(domain).range_error(attribute, budget)
 
     def _product(self, domain: Domain) -> Product:
@@ -57,7 +61,8 @@ class Wavelet:
 
 
 def _haar(size: int) -> NDArray[np.int64]:
-    """The sum of all, and for every node of the binary tree the sum of its left half less that of its right half."""
+    """The sum of all, and for every node of the binary tree the sum of its left half less that of
+    its right half."""
     rows = [np.ones((1, size), np.int64)]
     length = 1 << (size - 1).bit_length()
     width = length

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..._numbers import positive_integer
+from ..._checks import positive_integer
 from ...domain.workload import Workload
 from ...noise.laws import ExponentialMechanism
 from ...private import Private
@@ -13,10 +13,12 @@ __all__ = ["CountSketch"]
 
 @dataclass(frozen=True, kw_only=True)
 class CountSketch:
-    """Sums of counts with random signs, in buckets (Charikar, Chen and Farach-Colton 2002; Cormode et al. 2012).
+    """Sums of counts with random signs, in buckets (Charikar, Chen and Farach-Colton 2002; Cormode
+    et al. 2012).
 
-    In each row each cell falls into one bucket, with a sign; a cell's bucket times its sign is an unbiased estimate of
-    its count. More rows lower the error of the sketch, and raise the noise, for a row of the data is in all of them.
+    In each row each cell falls into one bucket, with a sign; a cell's bucket times its sign is an
+    unbiased estimate of its count. More rows lower the error of the sketch, and raise the noise,
+    for a row of the data is in all of them.
 
     Parameters
     ----------
@@ -41,9 +43,15 @@ class CountSketch:
 
     def run(self, private: Private, workload: Workload | None) -> SketchSynopsis:
         """Sketch the table of all attributes. The workload has no say."""
-        sums = private.sketch_counts(private.domain.attributes, rows=self.rows, width=self.width, key=self.key)
+        sums = private.sketch_counts(
+            private.domain.attributes, rows=self.rows, width=self.width, key=self.key
+        )
         noise = private.events[-1].sampler
         assert not isinstance(noise, ExponentialMechanism)
         return SketchSynopsis(
-            domain=private.domain, sums=sums, key=self.key, median=self.median, variance=noise.variance
+            domain=private.domain,
+            sums=sums,
+            key=self.key,
+            median=self.median,
+            variance=noise.variance,
         )

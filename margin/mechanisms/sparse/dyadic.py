@@ -30,23 +30,25 @@ _BEFORE_CHECK = 4
 class Dyadic:
     """A summary of the counts of all dyadic intervals (Cormode et al., ICDT 2012, section 5).
 
-    Of each ordered attribute the intervals of 2**l codes are counted, for all l; of several attributes all combinations
-    of intervals. A row is in one node a level, so that the sensitivity is the number of levels, multiplied over the
-    attributes. A range is then the sum of at most two nodes a level.
+    Of each ordered attribute the intervals of 2**l codes are counted, for all l; of several
+    attributes all combinations of intervals. A row is in one node a level, so that the sensitivity
+    is the number of levels, multiplied over the attributes. A range is then the sum of at most two
+    nodes a level.
 
     Parameters
     ----------
     inner
-        The summary: `HighPass`, `ThresholdSample`, `PrioritySample` or `FilterPriority`. Its targets and sizes are of
-        nodes.
+        The summary: `HighPass`, `ThresholdSample`, `PrioritySample` or `FilterPriority`. Its
+        targets and sizes are of nodes.
     attributes
         Those whose codes are ordered; all when not given. The others are counted by category.
     check
-        Whether a node is dropped when one that contains it did not pass the filter: its count cannot be larger. None
-        does so after filters; a sample leaves nodes out by chance, so there it cannot be asked for. (With
-        `FilterPriority` all nodes that pass are drawn before it samples: time then grows with their number.)
-        Most of the empty nodes that pass have no such ancestors, so four times as many as the target or size says may
-        pass. After `HighPass` the nodes of one tree that are left are fitted by least squares to be each other's sums.
+        Whether a node is dropped when one that contains it did not pass the filter: its count
+        cannot be larger. None does so after filters; a sample leaves nodes out by chance, so there
+        it cannot be asked for. (With `FilterPriority` all nodes that pass are drawn before it
+        samples: time then grows with their number.) Most of the empty nodes that pass have no such
+        ancestors, so four times as many as the target or size says may pass. After `HighPass` the
+        nodes of one tree that are left are fitted by least squares to be each other's sums.
     """
 
     inner: Summary
@@ -55,11 +57,15 @@ class Dyadic:
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.inner, "prepare", None)):
-            raise DomainError("inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority")
+            raise DomainError(
+                "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
+            )
         if self.check and not self._filters:
             raise DomainError("check needs a filter: HighPass or FilterPriority")
         if self.attributes is not None:
-            names = (self.attributes,) if isinstance(self.attributes, str) else tuple(self.attributes)
+            names = (
+                (self.attributes,) if isinstance(self.attributes, str) else tuple(self.attributes)
+            )
             object.__setattr__(self, "attributes", names)
 
     def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
@@ -85,7 +91,9 @@ def _widened(inner: HighPass, axes: Sequence[Axis]) -> HighPass:
     """The filter with a target for before the check."""
     if inner.target is None:
         return inner
-    return replace(inner, target=_before_check(inner.target, math.prod(axis.nodes for axis in axes)))
+    return replace(
+        inner, target=_before_check(inner.target, math.prod(axis.nodes for axis in axes))
+    )
 
 
 def _before_check(target: int, nodes: int) -> int:

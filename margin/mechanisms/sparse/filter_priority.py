@@ -1,8 +1,10 @@
-"""`FilterPriority`: a filter that drops what is mostly noise, and then a priority sample of a size that is given."""
+"""`FilterPriority`: a filter that drops what is mostly noise, and then a priority sample of a size
+that is given."""
 
 from dataclasses import dataclass
 
-from ..._numbers import Number, positive_integer
+from ..._checks import positive_integer
+from ..._numbers import Number
 from ...domain.workload import Workload
 from ...noise.laws import DiscreteLaplace
 from ...private import Largest, Private
@@ -14,15 +16,16 @@ __all__ = ["FilterPriority"]
 
 @dataclass(frozen=True, kw_only=True)
 class FilterPriority:
-    """The `size` largest priorities among noisy counts of theta or more in size (Cormode et al., ICDT 2012).
+    """The `size` largest priorities among noisy counts of theta or more in size (Cormode et al.,
+    ICDT 2012).
 
     Parameters
     ----------
     size
         How many cells are kept; fewer if not as many pass the filter, or see `PrioritySample`.
     theta
-        At least one. None takes the least for which no more than `size` empty cells are expected to pass: a public
-        rule.
+        At least one. None takes the least for which no more than `size` empty cells are expected to
+        pass: a public rule.
     """
 
     size: int

@@ -16,10 +16,12 @@ __all__ = ["Haar"]
 
 @dataclass(frozen=True)
 class Haar:
-    """A summary of integer Haar coefficients (Cormode et al., ICDT 2012, section 5; Xiao, Wang and Gehrke 2011).
+    """A summary of integer Haar coefficients (Cormode et al., ICDT 2012, section 5; Xiao, Wang and
+    Gehrke 2011).
 
-    Of each ordered attribute: the sum of all, and of each interval of 2**l codes the first half less the second; of
-    several attributes all products. A row changes one coefficient a level by one, and the sum.
+    Of each ordered attribute: the sum of all, and of each interval of 2**l codes the first half
+    less the second; of several attributes all products. A row changes one coefficient a level by
+    one, and the sum.
 
     Parameters
     ----------
@@ -34,13 +36,19 @@ class Haar:
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.inner, "prepare", None)):
-            raise DomainError("inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority")
+            raise DomainError(
+                "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
+            )
         if isinstance(self.inner, HighPass) and not self.inner.two_sided:
             raise DomainError("differences have both signs: pass HighPass(..., two_sided=True)")
         if self.attributes is not None:
-            names = (self.attributes,) if isinstance(self.attributes, str) else tuple(self.attributes)
+            names = (
+                (self.attributes,) if isinstance(self.attributes, str) else tuple(self.attributes)
+            )
             object.__setattr__(self, "attributes", names)
 
     def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
         """Transform, add noise, summarise. The workload has no say."""
-        return kept(private, self.inner, chosen_axes(private.domain, self.attributes, Halves, Leaves))
+        return kept(
+            private, self.inner, chosen_axes(private.domain, self.attributes, Halves, Leaves)
+        )

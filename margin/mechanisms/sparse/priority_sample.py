@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ..._numbers import Number, positive_integer
+from ..._checks import positive_integer
+from ..._numbers import Number
 from ...domain.workload import Workload
 from ...noise.laws import DiscreteLaplace
 from ...private import Largest, Private
@@ -14,16 +15,19 @@ __all__ = ["PrioritySample"]
 
 @dataclass(frozen=True, kw_only=True)
 class PrioritySample:
-    """The noisy counts v of the largest priorities |v| / U, U uniform (Cormode et al., ICDT 2012, section 4).
+    """The noisy counts v of the largest priorities |v| / U, U uniform (Cormode et al., ICDT 2012,
+    section 4).
 
-    Priorities are rounded down to a public grid of 20 significant binary digits. The cut t is the least point of the
-    grid that at most `size` priorities reach. Weighted by max(|v|, t), sums over any set of cells are unbiased.
+    Priorities are rounded down to a public grid of 20 significant binary digits. The cut t is the
+    least point of the grid that at most `size` priorities reach. Weighted by max(|v|, t), sums over
+    any set of cells are unbiased.
 
     Parameters
     ----------
     size
-        How many cells are kept. Fewer are if there are not as many with a noisy count other than zero, and a few fewer
-        (on average less than size / 2**19) where priorities around the cut are equal on the grid.
+        How many cells are kept. Fewer are if there are not as many with a noisy count other than
+        zero, and a few fewer (on average less than size / 2**19) where priorities around the cut
+        are equal on the grid.
     """
 
     size: int

@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from ..._numbers import Number, exact, positive_integer
+from ..._checks import positive_integer
+from ..._numbers import Number, exact
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...noise.laws import DiscreteLaplace
@@ -27,8 +28,9 @@ class ThresholdSample:
     tau
         At least one; chosen without looking at the data.
     target
-        In place of tau: how many cells should be kept, on average: tau = (|M|_1 + 2 m a / (1 - a**2)) / target, m the
-        number of cells and |M|_1 the number of rows (times the nodes that a row is in), which is private.
+        In place of tau: how many cells should be kept, on average: tau = (|M|_1 + 2 m a / (1 -
+        a**2)) / target, m the number of cells and |M|_1 the number of rows (times the nodes that a
+        row is in), which is private.
     rows
         With a target: a number of rows that is public, or a guess; nothing is then spent on it.
     share
@@ -43,7 +45,9 @@ class ThresholdSample:
     def __post_init__(self) -> None:
         if (self.tau is None) == (self.target is None):
             raise DomainError("give either tau or target")
-        positive_integer("target" if self.tau is None else "tau", self.target if self.tau is None else self.tau)
+        positive_integer(
+            "target" if self.tau is None else "tau", self.target if self.tau is None else self.tau
+        )
         if self.rows is not None:
             positive_integer("rows", self.rows)
         if not 0 < exact("share", self.share) < 1:

@@ -28,16 +28,18 @@ _INSTEAD = "PriView, Direct, Fourier or MatrixMechanism(), which do not search t
 class DataCubes:
     """Release a few cuboids that contain the marginals of the workload (Ding et al., SIGMOD 2011).
 
-    A marginal is read from a measured cuboid that contains it, and each cell then is a sum of m of the cuboid's cells.
-    For every limit on m, greedy set cover finds few cuboids that hold all marginals within the limit; of these choices
-    that of the least noise in the worst marginal is taken (the paper's BMAX: within a logarithmic factor of the best).
-    The cuboids share the budget evenly and are made consistent. What none covers is reconstructed.
+    A marginal is read from a measured cuboid that contains it, and each cell then is a sum of m of
+    the cuboid's cells. For every limit on m, greedy set cover finds few cuboids that hold all
+    marginals within the limit; of these choices that of the least noise in the worst marginal is
+    taken (the paper's BMAX: within a logarithmic factor of the best). The cuboids share the budget
+    evenly and are made consistent. What none covers is reconstructed.
 
     Parameters
     ----------
     consistency
-        `ResidualConsistency()` is the least-squares method of the paper in closed form; `AbsoluteConsistency()` and
-        `MaximumConsistency()` of `margin.solvers` are those in the L1 and the max norm, for small domains.
+        `ResidualConsistency()` is the least-squares method of the paper in closed form;
+        `AbsoluteConsistency()` and `MaximumConsistency()` of `margin.solvers` are those in the L1
+        and the max norm, for small domains.
     nonnegativity
         Removes negative counts; None, the default, leaves them.
     reconstruction
@@ -67,13 +69,15 @@ class DataCubes:
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> list[View]:
         """The cuboids that would be measured."""
-        return _Lattice(domain, asked(domain, workload)).choice(2 if isinstance(budget, PureDP) else 1)
+        return _Lattice(domain, asked(domain, workload)).choice(
+            2 if isinstance(budget, PureDP) else 1
+        )
 
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights, with
-        least-squares consistency and before negative counts are removed.
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights, with least-squares consistency and before negative counts are removed.
 
         Raises
         ------
@@ -81,7 +85,9 @@ class DataCubes:
             With another consistency, for which no closed form is known.
         """
         if not isinstance(self.consistency, ResidualConsistency):
-            raise DomainError("the error of DataCubes has a closed form with ResidualConsistency() only")
+            raise DomainError(
+                "the error of DataCubes has a closed form with ResidualConsistency() only"
+            )
         views = asked(domain, workload)
         chosen = [tuple(sorted(domain.axes(view))) for view in self.cuboids(domain, views, budget)]
         tables = Tables(
@@ -97,17 +103,25 @@ class DataCubes:
 
 
 class _Lattice:
-    """Which sets of attributes hold which marginals, and how many cells a cell of the marginal then is the sum of."""
+    """Which sets of attributes hold which marginals, and how many cells a cell of the marginal then
+    is the sum of."""
 
     def __init__(self, domain: Domain, workload: Workload) -> None:
         check_reach(
-            "DataCubes", len(workload) << len(domain), _MOST_PAIRS, what="pairs of the lattice", instead=_INSTEAD
+            "DataCubes",
+            len(workload) << len(domain),
+            _MOST_PAIRS,
+            what="pairs of the lattice",
+            instead=_INSTEAD,
         )
         self.domain = domain
-        masks = np.array([sum(1 << axis for axis in domain.axes(view)) for view in workload], np.int32)
+        masks = np.array(
+            [sum(1 << axis for axis in domain.axes(view)) for view in workload], np.int32
+        )
         sets = np.arange(1, 1 << len(domain), dtype=np.int32)
         holds = (masks & ~sets[:, None]) == 0
-        # A set that is not the union of marginals it holds has more cells than that union, and holds no more.
+        # A set that is not the union of marginals it holds has more cells than that union, and
+        # holds no more.
         union = np.bitwise_or.reduce(np.where(holds, masks, np.int32(0)), axis=1)
         self._sets: NDArray[np.int32] = sets[union == sets]
         self._holds: NDArray[np.bool_] = holds[union == sets]
@@ -115,18 +129,22 @@ class _Lattice:
         self._sums = self._cells[:, None] / _cells(domain, masks)
 
     def choice(self, power: int) -> list[View]:
-        """The cuboids of least noise in the worst marginal, when the noise grows as the number of cuboids ** power."""
+        """The cuboids of least noise in the worst marginal, when the noise grows as the number of
+        cuboids ** power."""
         levels = np.unique(self._sums[self._holds])
         if len(levels) > _MOST_LEVELS:
             levels = levels[np.linspace(0, len(levels) - 1, _MOST_LEVELS).astype(int)]
         found = [(level, self._cover(level)) for level in levels.tolist()]
         _, best = min(found, key=lambda item: item[0] * len(item[1]) ** power)
         names = self.domain.attributes
-        return [tuple(name for axis, name in enumerate(names) if self._sets[row] >> axis & 1) for row in best]
+        return [
+            tuple(name for axis, name in enumerate(names) if self._sets[row] >> axis & 1)
+            for row in best
+        ]
 
     def _cover(self, level: float) -> list[int]:
-        """Few sets that hold every marginal at the price of at most `level` cells a cell: greedily, the one that holds
-        most of the rest, and of these the smallest."""
+        """Few sets that hold every marginal at the price of at most `level` cells a cell: greedily,
+        the one that holds most of the rest, and of these the smallest."""
         holds = self._holds & (self._sums <= level)
         gain, left = holds.sum(axis=1), np.ones(holds.shape[1], np.bool_)
         chosen: list[int] = []

@@ -1,4 +1,5 @@
-"""A strategy that is one matrix over all cells: made of integers, measured, and inverted by least squares."""
+"""A strategy that is one matrix over all cells: made of integers, measured, and inverted by least
+squares."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ..._types import Floats
 from ...domain.domain import Domain
-from ...domain.marginal import Floats, Marginal
+from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget
@@ -31,10 +33,13 @@ class Coordinates:
     basis
         One contrast a row, array (r, cells).
     costs
-        What variance one in each contrast adds to the error of the workload, array (r,): the eigenvalues of W'W.
+        What variance one in each contrast adds to the error of the workload, array (r,): the
+        eigenvalues of W'W.
     """
 
-    def __init__(self, name: str, domain: Domain, workload: Workload, *, most: int, everything: bool = False) -> None:
+    def __init__(
+        self, name: str, domain: Domain, workload: Workload, *, most: int, everything: bool = False
+    ) -> None:
         cells = math.prod(domain.sizes)
         check_reach(name, cells, most, instead=_INSTEAD)
         basis = transform(domain.sizes)
@@ -52,8 +57,8 @@ class Coordinates:
 class Dense:
     """Queries on the full table that have been chosen for a workload.
 
-    They are integer combinations of an integer basis of the contrasts, so that rounding to whole numbers leaves no
-    bias: what the workload does not need is not in them.
+    They are integer combinations of an integer basis of the contrasts, so that rounding to whole
+    numbers leaves no bias: what the workload does not need is not in them.
 
     Attributes
     ----------
@@ -85,7 +90,9 @@ class Dense:
         exact = self.queries @ np.linalg.pinv(self._basis)
         room = _GRID - float(np.abs(self._basis).sum(axis=0).max())
         if room < _GRID / 2:
-            raise DomainError("this strategy needs numbers above 2**20 here: use OptimisedMarginals()")
+            raise DomainError(
+                "this strategy needs numbers above 2**20 here: use OptimisedMarginals()"
+            )
         return np.asarray(np.rint(exact * (room / np.abs(self.queries).max())))
 
     @cached_property
@@ -102,16 +109,26 @@ class Dense:
         shapes = [self.domain.shape(view) for view in self.workload]
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         return [
-            Marginal(self.domain.restrict(view, checked=True), part.reshape(shape), variance.reshape(shape))
+            Marginal(
+                self.domain.restrict(view, checked=True),
+                part.reshape(shape),
+                variance.reshape(shape),
+            )
             for view, shape, part, variance in zip(
-                self.workload, shapes, np.split(counts, ends), np.split(variances, ends), strict=True
+                self.workload,
+                shapes,
+                np.split(counts, ends),
+                np.split(variances, ends),
+                strict=True,
             )
         ]
 
     def expected_error(self, budget: Budget) -> float:
         """See `Prepared`: trace(W (A'A)^+ W') times the variance of the noise."""
         (event,) = linear_events(budget, [self.strategy], units=budget.units, together=True)
-        weights = np.repeat(self.workload.weights, [self.domain.cells(view) for view in self.workload])
+        weights = np.repeat(
+            self.workload.weights, [self.domain.cells(view) for view in self.workload]
+        )
         return float(weights @ self._variances) * variance_of(event)
 
     @cached_property

@@ -15,11 +15,13 @@ __all__ = ["EigenDesign"]
 
 @dataclass(frozen=True, kw_only=True)
 class EigenDesign:
-    """Measure the eigenvectors of W'W, weighted so that the error is least (Li and Miklau, VLDB 2012, program 2).
+    """Measure the eigenvectors of W'W, weighted so that the error is least (Li and Miklau, VLDB
+    2012, program 2).
 
-    The weights solve a convex problem for Gaussian noise; Laplace noise is added to the same queries. Of marginals the
-    eigenvectors are contrasts: where attributes are not binary several bases are possible, and Helmert contrasts are
-    taken. Queries of single cells that fill up short columns at no cost are added where they help (the paper's step 4).
+    The weights solve a convex problem for Gaussian noise; Laplace noise is added to the same
+    queries. Of marginals the eigenvectors are contrasts: where attributes are not binary several
+    bases are possible, and Helmert contrasts are taken. Queries of single cells that fill up short
+    columns at no cost are added where they help (the paper's step 4).
 
     Parameters
     ----------
@@ -38,6 +40,10 @@ class EigenDesign:
         slack = np.maximum(1 - squares @ weights, 0.0)
         if slack.max() < 1e-6:
             return plain
-        everything = Coordinates("EigenDesign", domain, workload, most=self.max_cells, everything=True)
-        filled = Dense(domain, workload, everything, np.concatenate([plain.queries, np.diag(np.sqrt(slack))]))
+        everything = Coordinates(
+            "EigenDesign", domain, workload, most=self.max_cells, everything=True
+        )
+        filled = Dense(
+            domain, workload, everything, np.concatenate([plain.queries, np.diag(np.sqrt(slack))])
+        )
         return min(plain, filled, key=lambda dense: dense.expected_error(budget))

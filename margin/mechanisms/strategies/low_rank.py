@@ -17,11 +17,13 @@ __all__ = ["LowRank"]
 
 @dataclass(frozen=True, kw_only=True)
 class LowRank:
-    """The low-rank mechanism (Yuan et al., VLDB 2012): W = B L with short columns of L, noise on L, and B small.
+    """The low-rank mechanism (Yuan et al., VLDB 2012): W = B L with short columns of L, noise on L,
+    and B small.
 
-    Columns are short in the L1 norm under pure differential privacy, else in the L2 norm. The product is found by
-    alternating steps and is not the best of all; what of L the workload does not depend on is left out, and B is then
-    made anew by least squares, so that answers are unbiased.
+    Columns are short in the L1 norm under pure differential privacy, else in the L2 norm. The
+    product is found by alternating steps and is not the best of all; what of L the workload does
+    not depend on is left out, and B is then made anew by least squares, so that answers are
+    unbiased.
 
     Parameters
     ----------
@@ -42,7 +44,8 @@ class LowRank:
 @lru_cache(maxsize=8)  # it takes long, and does not depend on the data or the size of the budget
 def _factor(design: LowRank, domain: Domain, workload: Workload, order: int) -> Dense:
     coordinates = Coordinates("LowRank", domain, workload, most=design.max_cells)
-    # Any matrix with the Gram matrix of W has the same products: the contrasts, by the roots of their costs.
+    # Any matrix with the Gram matrix of W has the same products: the contrasts, by the roots of
+    # their costs.
     root = np.sqrt(coordinates.costs)[:, None] * coordinates.basis
     _, right = low_rank(root, math.ceil(design.ratio * len(root)), order=order)
     return Dense(domain, workload, coordinates, right @ coordinates.basis.T @ coordinates.basis)

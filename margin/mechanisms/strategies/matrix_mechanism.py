@@ -25,7 +25,8 @@ class Prepared(Protocol):
         """Measure them, and make the workload's marginals of what was measured, without bias."""
 
     def expected_error(self, budget: Budget, /) -> float:
-        """The expected squared error of `answers` over all cells, times the weights of the workload."""
+        """The expected squared error of `answers` over all cells, times the weights of the
+        workload."""
 
 
 class StrategyDesign(Protocol):
@@ -37,19 +38,20 @@ class StrategyDesign(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixMechanism:
-    """Measure a strategy A of linear queries instead of the workload W, and answer by least squares (Li et al., PODS
-    2010).
+    """Measure a strategy A of linear queries instead of the workload W, and answer by least squares
+    (Li et al., PODS 2010).
 
-    The answers are unbiased and agree with each other; their expected squared error is trace(W (A'A)^+ W') times the
-    variance of the noise. A is made of integers, so that its sensitivity and its true answers are exact. Without a
-    workload all pairs of attributes are released.
+    The answers are unbiased and agree with each other; their expected squared error is trace(W
+    (A'A)^+ W') times the variance of the noise. A is made of integers, so that its sensitivity and
+    its true answers are exact. Without a workload all pairs of attributes are released.
 
     Parameters
     ----------
     strategy
-        How A is chosen: `OptimisedMarginals` or `WeightedMarginals`, for any number of attributes; `EigenDesign`,
-        `LowRank` or `Semidefinite`, for small domains. None takes `OptimisedMarginals`, which is the best for Gaussian
-        noise, and under pure differential privacy `WeightedMarginals` where its expected error is less.
+        How A is chosen: `OptimisedMarginals` or `WeightedMarginals`, for any number of attributes;
+        `EigenDesign`, `LowRank` or `Semidefinite`, for small domains. None takes
+        `OptimisedMarginals`, which is the best for Gaussian noise, and under pure differential
+        privacy `WeightedMarginals` where its expected error is less.
     nonnegativity
         Removes negative counts from each marginal; see `Direct`.
     """
@@ -65,8 +67,8 @@ class MatrixMechanism:
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights, before
-        negative counts are removed."""
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights, before negative counts are removed."""
         return self._prepared(domain, asked(domain, workload), budget).expected_error(budget)
 
     def _prepared(self, domain: Domain, workload: Workload, budget: Budget) -> Prepared:

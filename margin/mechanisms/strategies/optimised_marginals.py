@@ -1,4 +1,5 @@
-"""`OptimisedMarginals`: the residual components of a workload's marginals, each with its best share of the budget."""
+"""`OptimisedMarginals`: the residual components of a workload's marginals, each with its best share
+of the budget."""
 
 from dataclasses import dataclass
 
@@ -16,19 +17,22 @@ __all__ = ["OptimisedMarginals", "with_best_shares"]
 
 @dataclass(frozen=True, kw_only=True)
 class OptimisedMarginals:
-    """The best way to measure marginals with Gaussian noise (ResidualPlanner, Xiao et al., NeurIPS 2023).
+    """The best way to measure marginals with Gaussian noise (ResidualPlanner, Xiao et al., NeurIPS
+    2023).
 
-    The components of all subsets of the marginals are measured apart, with the variances that make the weighted sum of
-    the squared errors of all cells as small as possible: no unbiased way to answer the workload from linear queries
-    with Gaussian noise has a smaller one. The cost of a component is c_S / share_S, so that the best shares go with the
-    square roots of c_S. Under pure differential privacy it is c_S / share_S**2, and they go with the cube roots; this
-    is then the best division of the budget, not the best of all strategies. The weights are those of the workload.
+    The components of all subsets of the marginals are measured apart, with the variances that make
+    the weighted sum of the squared errors of all cells as small as possible: no unbiased way to
+    answer the workload from linear queries with Gaussian noise has a smaller one. The cost of a
+    component is c_S / share_S, so that the best shares go with the square roots of c_S. Under pure
+    differential privacy it is c_S / share_S**2, and they go with the cube roots; this is then the
+    best division of the budget, not the best of all strategies. The weights are those of the
+    workload.
 
     Parameters
     ----------
     largest
-        Make the largest weighted variance of a cell small, instead of the sum over all cells: a convex problem, solved
-        to `tolerance`.
+        Make the largest weighted variance of a cell small, instead of the sum over all cells: a
+        convex problem, solved to `tolerance`.
     tolerance
         The relative gap to the optimum that is left.
     """
@@ -61,7 +65,8 @@ def with_best_shares(
 
 
 def _cell_variances(components: Components) -> sparse.csr_array:
-    """The weighted variance of a cell of each marginal, for variance one in the answers of each component."""
+    """The weighted variance of a cell of each marginal, for variance one in the answers of each
+    component."""
     domain, workload = components.domain, components.workload
     place = {view: number for number, view in enumerate(components.sets)}
     entries = [

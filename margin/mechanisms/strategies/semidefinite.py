@@ -19,8 +19,9 @@ __all__ = ["Semidefinite"]
 class Semidefinite:
     """The strategy of the least expected squared error with Gaussian noise (Li et al., PODS 2010).
 
-    A semidefinite programme over the contrasts that the workload depends on (those of marginals are enough: averaging a
-    strategy over all permutations of categories does it no harm). Laplace noise is added to the same queries.
+    A semidefinite programme over the contrasts that the workload depends on (those of marginals are
+    enough: averaging a strategy over all permutations of categories does it no harm). Laplace noise
+    is added to the same queries.
 
     Parameters
     ----------

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._types import Floats
 from ...designs import allocate_budget
 from ...domain.domain import Domain, View
-from ...domain.marginal import Floats, Marginal
+from ...domain.marginal import Marginal
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...privacy.budget import Budget, PureDP
@@ -27,12 +28,13 @@ _NOTHING = 1e-4  # a share below this part of the largest is dropped
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedMarginals:
-    """Measure whole marginals, those of the workload and smaller and larger ones, with shares that minimise the error.
+    """Measure whole marginals, those of the workload and smaller and larger ones, with shares that
+    minimise the error.
 
-    Non-uniform budgets (Cormode et al., ICDE 2012) over the marginals that OPT_M chooses from (McKenna et al., VLDB
-    2018). Each table has sensitivity one, which suits Laplace noise better than components do; for Gaussian noise
-    `OptimisedMarginals` is at least as good. Under pure differential privacy the shares are a stationary point of a
-    problem that is not convex.
+    Non-uniform budgets (Cormode et al., ICDE 2012) over the marginals that OPT_M chooses from
+    (McKenna et al., VLDB 2018). Each table has sensitivity one, which suits Laplace noise better
+    than components do; for Gaussian noise `OptimisedMarginals` is at least as good. Under pure
+    differential privacy the shares are a stationary point of a problem that is not convex.
     """
 
     def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> "Weighted":
@@ -41,12 +43,22 @@ class WeightedMarginals:
         sizes, asked = list(domain.sizes), [domain.axes(view) for view in workload]
         choices = _choices(domain, workload, budget)
         plans = [
-            allocate_budget(sizes, list(map(domain.axes, views)), workload=asked, weights=workload.weights, power=power)
+            allocate_budget(
+                sizes,
+                list(map(domain.axes, views)),
+                workload=asked,
+                weights=workload.weights,
+                power=power,
+            )
             for views in choices
         ]
-        views, best = min(zip(choices, plans, strict=True), key=lambda choice: choice[1].expected_error)
+        views, best = min(
+            zip(choices, plans, strict=True), key=lambda choice: choice[1].expected_error
+        )
         least = _NOTHING * max(best.shares)
-        kept = {view: share for view, share in zip(views, best.shares, strict=True) if share > least}
+        kept = {
+            view: share for view, share in zip(views, best.shares, strict=True) if share > least
+        }
         for view in workload:
             if not any(set(view) <= set(larger) for larger in kept):
                 kept[view] = least
@@ -66,14 +78,18 @@ class Weighted:
         """See `Prepared`: the best linear unbiased estimates from all tables together."""
         measured = private.measure(self.views, shares=self.shares)
         tables = ResidualConsistency()(
-            self._tables([m.counts for m in measured], [float(m.variance.flat[0]) for m in measured])
+            self._tables(
+                [m.counts for m in measured], [float(m.variance.flat[0]) for m in measured]
+            )
         )
         answers = []
         for view in self.workload:
             axes = self.domain.axes(view)
             row = tables.covering(tuple(sorted(axes)))
             assert row is not None
-            counts = tables.project(row, tuple(sorted(axes))).transpose(np.argsort(np.argsort(axes)))
+            counts = tables.project(row, tuple(sorted(axes))).transpose(
+                np.argsort(np.argsort(axes))
+            )
             variance = np.full(counts.shape, tables.variance(tuple(sorted(axes))))
             answers.append(Marginal(self.domain.restrict(view, checked=True), counts, variance))
         return answers
@@ -83,7 +99,9 @@ class Weighted:
         variances = [noise.variance for noise in budget.counts_at_once(self.shares)]
         tables = self._tables([np.zeros(self.domain.shape(view)) for view in self.views], variances)
         return sum(
-            weight * self.domain.cells(view) * tables.variance(tuple(sorted(self.domain.axes(view))))
+            weight
+            * self.domain.cells(view)
+            * tables.variance(tuple(sorted(self.domain.axes(view))))
             for view, weight in zip(self.workload, self.workload.weights, strict=True)
         )
 
@@ -92,8 +110,9 @@ class Weighted:
 
 
 def _choices(domain: Domain, workload: Workload, budget: Budget) -> list[list[View]]:
-    """Sets of marginals to share the budget. Under pure differential privacy few are better than many, and the shares
-    are not driven to zero from afar: the workload's own, and those that `DataCubes` takes, are tried too."""
+    """Sets of marginals to share the budget. Under pure differential privacy few are better than
+    many, and the shares are not driven to zero from afar: the workload's own, and those that
+    `DataCubes` takes, are tried too."""
     choices = [_candidates(domain, workload)]
     if isinstance(budget, PureDP):
         choices.append(list(dict.fromkeys(workload.views)))
@@ -103,17 +122,24 @@ def _choices(domain: Domain, workload: Workload, budget: Budget) -> list[list[Vi
 
 
 def _candidates(domain: Domain, workload: Workload) -> list[View]:
-    """The workload's views, their subsets, and their unions, as long as these are not too many or too large."""
+    """The workload's views, their subsets, and their unions, as long as these are not too many or
+    too large."""
     views = list(dict.fromkeys(workload.views))
     sets = {frozenset(view) for view in views}
-    smaller = [view for view in closure("WeightedMarginals", domain, views) if view and frozenset(view) not in sets]
+    smaller = [
+        view
+        for view in closure("WeightedMarginals", domain, views)
+        if view and frozenset(view) not in sets
+    ]
     if len(views) + len(smaller) <= _MOST_VIEWS:
         views += smaller
     sets = {frozenset(view) for view in views}
     unions = {frozenset(view) for view in workload.views}
     whole = frozenset().union(*unions)
     while len(unions) ** 2 <= _MOST_VIEWS * 16:
-        grown = unions | {a | b for a, b in itertools.combinations(unions, 2) if _fits(domain, a | b)}
+        grown = unions | {
+            a | b for a, b in itertools.combinations(unions, 2) if _fits(domain, a | b)
+        }
         if len(grown) == len(unions) or len(grown) + len(views) > _MOST_VIEWS:
             break
         unions = grown

@@ -16,15 +16,16 @@ __all__ = ["Direct"]
 
 @dataclass(frozen=True, kw_only=True)
 class Direct:
-    """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section 3.2).
+    """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section
+    3.2).
 
     They share the budget evenly. Without a workload all pairs of attributes are released.
 
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from each marginal. `Simplex()` takes the difference evenly from the others, as the
-        comparison of that paper does (section 5.2); None leaves them.
+        Removes negative counts from each marginal. `Simplex()` takes the difference evenly from the
+        others, as the comparison of that paper does (section 5.2); None leaves them.
     """
 
     nonnegativity: NonNegativity | None = Simplex()
@@ -37,8 +38,8 @@ class Direct:
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights, before
-        negative counts are removed: equation (4) for each marginal."""
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights, before negative counts are removed: equation (4) for each marginal."""
         views = asked(domain, workload)
         noises = budget.counts_at_once(len(views))
         return sum(

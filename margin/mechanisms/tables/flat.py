@@ -20,14 +20,15 @@ __all__ = ["Flat"]
 class Flat:
     """Release the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
 
-    Any marginal is a sum of its cells: hard to beat on small domains, and useless on large ones, since the error of
-    every marginal is the number of cells of the full table times the variance of the noise (their equation 3).
+    Any marginal is a sum of its cells: hard to beat on small domains, and useless on large ones,
+    since the error of every marginal is the number of cells of the full table times the variance of
+    the noise (their equation 3).
 
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from the full table. None, the default, leaves them: sums of many cells are then
-        unbiased, as published.
+        Removes negative counts from the full table. None, the default, leaves them: sums of many
+        cells are then unbiased, as published.
     max_cells
         The most cells that are accepted.
     """
@@ -48,8 +49,8 @@ class Flat:
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights, before
-        negative counts are removed: equation (3) for each marginal."""
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights, before negative counts are removed: equation (3) for each marginal."""
         self._check(domain)
         (noise,) = budget.counts_at_once(1)
         return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * noise.variance

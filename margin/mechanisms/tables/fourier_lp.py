@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._types import Floats
 from ...domain.domain import Domain, View
-from ...domain.marginal import Floats
 from ...domain.workload import Workload
 from ...errors import SolverError
 from ...private import Private
@@ -21,20 +21,22 @@ __all__ = ["FourierLP"]
 
 @dataclass(frozen=True, kw_only=True)
 class FourierLP:
-    """`Fourier`, then the non-negative full table whose coefficients differ least from the noisy ones, in the largest
-    of their differences: a linear programme (Barak et al., PODS 2007). Marginals are sums of its cells.
+    """`Fourier`, then the non-negative full table whose coefficients differ least from the noisy
+    ones, in the largest of their differences: a linear programme (Barak et al., PODS 2007).
+    Marginals are sums of its cells.
 
     Parameters
     ----------
     max_cells
-        The most cells of the full table that are accepted; the programme has a dense matrix of as many columns, and a
-        row a coefficient.
+        The most cells of the full table that are accepted; the programme has a dense matrix of as
+        many columns, and a row a coefficient.
     """
 
     max_cells: int = 1 << 12
 
     def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
-        """Measure the coefficients as one vector, and solve the programme; SolverError when that fails."""
+        """Measure the coefficients as one vector, and solve the programme; SolverError when that
+        fails."""
         domain = private.domain
         instead = "Fourier, Direct, PriView or MatrixMechanism(), which do not hold it"
         check_reach("FourierLP", math.prod(domain.sizes), self.max_cells, instead=instead)
@@ -50,7 +52,9 @@ class FourierLP:
         except ValueError as error:
             problem = str(error)
         else:
-            return TableSynopsis(domain=domain, table=cells.reshape(domain.sizes), variance=math.nan, covariances={})
+            return TableSynopsis(
+                domain=domain, table=cells.reshape(domain.sizes), variance=math.nan, covariances={}
+            )
         raise SolverError(problem)
 
 

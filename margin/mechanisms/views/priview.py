@@ -1,4 +1,5 @@
-"""`PriView`: a few overlapping views, made consistent and non-negative, from which any marginal is reconstructed."""
+"""`PriView`: a few overlapping views, made consistent and non-negative, from which any marginal is
+reconstructed."""
 
 import logging
 import math
@@ -34,10 +35,11 @@ log = logging.getLogger("margin")
 
 @dataclass(frozen=True, kw_only=True)
 class PriView:
-    """Release through views (Qardaji, Yang and Li, SIGMOD 2014), with the best known step in each place.
+    """Release through views (Qardaji, Yang and Li, SIGMOD 2014), with the best known step in each
+    place.
 
-    All noise comes from one call of `Private.measure`, which spends the whole budget on the views; everything after it
-    is post-processing.
+    All noise comes from one call of `Private.measure`, which spends the whole budget on the views;
+    everything after it is post-processing.
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ class PriView:
     shares
         What part of the budget each of `views` gets, in proportion; equal parts when None.
     selection
-        Chooses views and shares where none are given, from the sizes of the attributes and the workload alone.
+        Chooses views and shares where none are given, from the sizes of the attributes and the
+        workload alone.
     consistency
         Makes the noisy views agree.
     nonnegativity
@@ -70,7 +73,9 @@ class PriView:
     def __post_init__(self) -> None:
         if self.views is None:
             if self.shares is not None:
-                raise DomainError("shares are given without views: give one for each of the views, or neither")
+                raise DomainError(
+                    "shares are given without views: give one for each of the views, or neither"
+                )
             return
         if not _is_list(self.views) or not all(map(_is_list, self.views)):
             raise DomainError("views must be a list of views, each a list of attribute names")
@@ -82,7 +87,8 @@ class PriView:
 
     @classmethod
     def paper(cls, *, views: Sequence[Iterable[str]] | None = None) -> "PriView":
-        """The method as published: lattice consistency, ripple, and maximum entropy with relaxed constraints."""
+        """The method as published: lattice consistency, ripple, and maximum entropy with relaxed
+        constraints."""
         return cls(
             views=views,
             selection=PairCover(),
@@ -106,7 +112,8 @@ class PriView:
     def expected_error(
         self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their weights.
+        """The expected squared error over all cells of all marginals of the workload, times their
+        weights.
 
         That of the least-squares estimate from the noisy views, which consistency gives: see
         `designs.least_squares_error`. Non-negativity is not accounted for.
@@ -114,8 +121,8 @@ class PriView:
         Raises
         ------
         DomainError
-            When the views do not hold every view of the workload: what they do not hold is estimated without a closed
-            form of the error.
+            When the views do not hold every view of the workload: what they do not hold is
+            estimated without a closed form of the error.
         """
         asked_for = asked(domain, workload)
         views, shares = self._chosen(domain, None if workload is None else asked_for, budget)
@@ -129,10 +136,14 @@ class PriView:
             weights=asked_for.weights,
         )
         if math.isinf(error):
-            raise DomainError("the views do not hold every view of the workload: their error has no closed form")
+            raise DomainError(
+                "the views do not hold every view of the workload: their error has no closed form"
+            )
         return error
 
-    def planned(self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget) -> "PriView":
+    def planned(
+        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+    ) -> "PriView":
         """This mechanism with the views and shares that it would choose, written out."""
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
@@ -145,7 +156,9 @@ class PriView:
         if self.views is not None:
             return [domain.view(view) for view in self.views], self.shares
         log.info("choosing views")
-        return self.selection.plan(domain, None if workload is None else Workload.of(domain, workload), budget)
+        return self.selection.plan(
+            domain, None if workload is None else Workload.of(domain, workload), budget
+        )
 
 
 def _is_list(value: object) -> bool:
@@ -157,17 +170,23 @@ def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
     if len(given) != count:
         raise DomainError(f"{len(given)} shares are given for {count} views; give one for each")
     for share in given:
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < math.inf:
-            raise DomainError(f"each share ({share!r}) must be a finite number > 0; leave out a view that gets nothing")
+        if (
+            isinstance(share, bool)
+            or not isinstance(share, int | float)
+            or not 0 < share < math.inf
+        ):
+            raise DomainError(
+                f"each share ({share!r}) must be a finite number > 0; leave out a view that gets nothing"
+            )
     return given
 
 
 def noise_error(*, attributes: int, block: int, views: int, rows: float, epsilon: float) -> float:
     """The published estimate of the noise error of a pair, as a share of the rows.
 
-    Equation (5) of Qardaji, Yang and Li, SIGMOD 2014, for binary attributes under pure differential privacy, with
-    `views` views of `block` attributes each; they advise to cover pairs, triples or quadruples so that it lies between
-    0.001 and 0.003, with a rough idea of the number of rows.
+    Equation (5) of Qardaji, Yang and Li, SIGMOD 2014, for binary attributes under pure differential
+    privacy, with `views` views of `block` attributes each; they advise to cover pairs, triples or
+    quadruples so that it lies between 0.001 and 0.003, with a rough idea of the number of rows.
 
     Examples
     --------

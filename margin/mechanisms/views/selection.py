@@ -17,9 +17,12 @@ _LEAST_SHARE = 1e-6  # below that a view is of no use, and its noise would be la
 
 
 class Selection(Protocol):
-    """A way to choose views and their shares of the budget; it sees neither the data nor the amount of the budget."""
+    """A way to choose views and their shares of the budget; it sees neither the data nor the amount
+    of the budget."""
 
-    def plan(self, domain: Domain, workload: Workload | None, budget: Budget) -> tuple[list[View], list[float]]:
+    def plan(
+        self, domain: Domain, workload: Workload | None, budget: Budget
+    ) -> tuple[list[View], list[float]]:
         """Views, and a share for each, in proportion."""
 
 
@@ -27,15 +30,15 @@ class Selection(Protocol):
 class BestViews:
     """The views and shares of least expected error for the workload.
 
-    Without a workload the views cover all pairs of attributes by tables of 256 cells or more, even where smaller ones
-    would answer pairs better: larger views also tell about more attributes at a time, which later questions may be
-    about. Their shares are then the best for pairs.
+    Without a workload the views cover all pairs of attributes by tables of 256 cells or more, even
+    where smaller ones would answer pairs better: larger views also tell about more attributes at a
+    time, which later questions may be about. Their shares are then the best for pairs.
 
     Parameters
     ----------
     max_cells
-        The most cells that a view may have, when there is a workload; 4096, or those of the largest view of the
-        workload, when None.
+        The most cells that a view may have, when there is a workload; 4096, or those of the largest
+        view of the workload, when None.
     effort
         How long is searched, counted in work: 1 is about half a second.
     """
@@ -43,7 +46,9 @@ class BestViews:
     max_cells: int | None = None
     effort: int = 1
 
-    def plan(self, domain: Domain, workload: Workload | None, budget: Budget) -> tuple[list[View], list[float]]:
+    def plan(
+        self, domain: Domain, workload: Workload | None, budget: Budget
+    ) -> tuple[list[View], list[float]]:
         """See `Selection`."""
         power = _power(budget)
         try:
@@ -67,10 +72,12 @@ class BestViews:
 
 @dataclass(frozen=True, kw_only=True)
 class PairCover:
-    """Views that cover all pairs of attributes, or all pairs within a view of the workload, in equal shares: as
-    published."""
+    """Views that cover all pairs of attributes, or all pairs within a view of the workload, in
+    equal shares: as published."""
 
-    def plan(self, domain: Domain, workload: Workload | None, budget: Budget) -> tuple[list[View], list[float]]:
+    def plan(
+        self, domain: Domain, workload: Workload | None, budget: Budget
+    ) -> tuple[list[View], list[float]]:
         """See `Selection`."""
         sets = None if workload is None else _pairs(domain, workload)
         try:
@@ -83,7 +90,8 @@ class PairCover:
 
 
 def _power(budget: Budget) -> int:
-    """A cell's noise variance falls with the square of a share of epsilon, but in proportion to a share of rho."""
+    """A cell's noise variance falls with the square of a share of epsilon, but in proportion to a
+    share of rho."""
     return 2 if isinstance(budget, PureDP) else 1
 
 
@@ -94,9 +102,13 @@ def _for_pairs(domain: Domain, power: int) -> ViewPlan:
 
 
 def _pairs(domain: Domain, workload: Workload) -> list[tuple[int, ...]]:
-    parts = (itertools.combinations(sorted(domain.axes(view)), min(2, len(view))) for view in workload)
+    parts = (
+        itertools.combinations(sorted(domain.axes(view)), min(2, len(view))) for view in workload
+    )
     return sorted({pair for some in parts for pair in some})
 
 
 def _names(domain: Domain, views: Sequence[Sequence[object]]) -> list[View]:
-    return [tuple(domain.attributes[axis] for axis in view if isinstance(axis, int)) for view in views]
+    return [
+        tuple(domain.attributes[axis] for axis in view if isinstance(axis, int)) for view in views
+    ]

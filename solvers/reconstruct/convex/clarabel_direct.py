@@ -19,14 +19,15 @@ from ..problem import Problem, Solution
 class ClarabelDirect(Penalised, OneByOne):
     """The programme of `Newton` as Clarabel's own input.
 
-    Variables are the n cells p that need not be zero, n bounds h and m scaled misses r. Minimise -sum(h) + |r| ** 2 / 2
-    subject to sum(p) = 1, r = (F p - target) / sqrt(ridge), and (h, p, 1) in the exponential cone, p exp(h / p) <= 1,
-    which bounds h by the entropy -p log p.
+    Variables are the n cells p that need not be zero, n bounds h and m scaled misses r. Minimise
+    -sum(h) + |r| ** 2 / 2 subject to sum(p) = 1, r = (F p - target) / sqrt(ridge), and (h, p, 1) in
+    the exponential cone, p exp(h / p) <= 1, which bounds h by the entropy -p log p.
 
     Parameters
     ----------
     strength
-        As for `Newton`; `tolerance` is that of the gap and `iterations` that of interior-point steps.
+        As for `Newton`; `tolerance` is that of the gap and `iterations` that of interior-point
+        steps.
     time_limit
         Seconds, or None.
     """
@@ -48,19 +49,28 @@ class ClarabelDirect(Penalised, OneByOne):
             relaxation=self.strength_on(problem.shape),
         )
 
-    def _solve(self, problem: Problem) -> tuple[Status, int, np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
+    def _solve(
+        self, problem: Problem
+    ) -> tuple[Status, int, np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
         clarabel: Any = importlib.import_module("clarabel")  # without types
         cells, known = len(problem.possible), len(problem.index)
         scale = 1 / np.sqrt(self.ridge(problem))
         functions = problem.functions(np.eye(known))[:, problem.possible] * scale[:, None]
-        quadratic = sparse.diags_array(np.concatenate([np.zeros(2 * cells), np.ones(known)])).tocsc()
+        quadratic = sparse.diags_array(
+            np.concatenate([np.zeros(2 * cells), np.ones(known)])
+        ).tocsc()
         linear = np.concatenate([np.zeros(cells), -np.ones(cells), np.zeros(known)])
         sum_row = np.append(np.ones(cells), np.zeros(cells + known))[None, :]
         misses = np.concatenate([functions, np.zeros((known, cells)), -np.eye(known)], axis=1)
         equal = sparse.csc_array(np.concatenate([sum_row, misses]))
         place = np.arange(cells)
-        rows, columns = np.concatenate([3 * place, 3 * place + 1]), np.concatenate([cells + place, place])
-        cone = sparse.csc_array((-np.ones(2 * cells), (rows, columns)), shape=(3 * cells, 2 * cells + known))
+        rows, columns = (
+            np.concatenate([3 * place, 3 * place + 1]),
+            np.concatenate([cells + place, place]),
+        )
+        cone = sparse.csc_array(
+            (-np.ones(2 * cells), (rows, columns)), shape=(3 * cells, 2 * cells + known)
+        )
         right = np.concatenate([[1.0], problem.target * scale, np.tile([0.0, 0.0, 1.0], cells)])
         settings = clarabel.DefaultSettings()
         settings.verbose, settings.max_iter = False, self.iterations
@@ -69,10 +79,16 @@ class ClarabelDirect(Penalised, OneByOne):
             settings.time_limit = self.time_limit
         cones = [clarabel.ZeroConeT(1 + known), *[clarabel.ExponentialConeT()] * cells]
         constraints = sparse.vstack([equal, cone]).tocsc()
-        found = clarabel.DefaultSolver(quadratic, linear, constraints, right, cones, settings).solve()
+        found = clarabel.DefaultSolver(
+            quadratic, linear, constraints, right, cones, settings
+        ).solve()
         status = _STATUS.get(str(found.status), Status.FAILED)
         answered = status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-        return status, int(found.iterations), problem.spread(np.array(found.x[:cells])) if answered else None
+        return (
+            status,
+            int(found.iterations),
+            problem.spread(np.array(found.x[:cells])) if answered else None,
+        )
 
 
 _STATUS = {

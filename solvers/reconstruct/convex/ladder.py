@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ...backends import run
-from ...basis import Floats
 from ...projection import projection
 from ...status import Status
+from ...types import Floats
 from ..batch import OneByOne
 from ..dual import divergence
 from ..problem import Problem, Solution
@@ -20,9 +20,10 @@ from ..problem import Problem, Solution
 class Ladder(OneByOne):
     """Maximum entropy under exact marginals, relaxed by rising tolerances until an answer exists.
 
-    Qardaji, Yang and Li, SIGMOD 2014, section 4.3: maximise the entropy of T >= 0 such that each known marginal equals
-    that of T; when the solver finds no such table, replace each equality by a pair of inequalities with an increasing
-    tolerance, up to that at which the uniform table is the answer.
+    Qardaji, Yang and Li, SIGMOD 2014, section 4.3: maximise the entropy of T >= 0 such that each
+    known marginal equals that of T; when the solver finds no such table, replace each equality by a
+    pair of inequalities with an increasing tolerance, up to that at which the uniform table is the
+    answer.
 
     `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises;
     `Solution.relaxation` the tolerance that was needed.
@@ -92,6 +93,8 @@ class Ladder(OneByOne):
         status, iterations = run(programme, self.solver, None, accurate=False)
         return (
             status,
-            problem.spread(table.value) if status is Status.OPTIMAL and table.value is not None else None,
+            problem.spread(table.value)
+            if status is Status.OPTIMAL and table.value is not None
+            else None,
             iterations,
         )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...backends import run
-from ...basis import Floats
 from ...status import Status
+from ...types import Floats
 from ..batch import OneByOne
 from ..dual import Penalised
 from ..problem import Problem, Solution
@@ -22,14 +22,16 @@ _HEAVY = 1e5
 class LeastSquares(Penalised, OneByOne):
     """Like `Newton`, with the squared distance from the uniform table in place of the divergence.
 
-    Minimises over distributions p on the n cells that need not be zero: n |p - 1/n| ** 2 / 2 + sum_S (E_p[f_S] -
-    target_S) ** 2 / (2 ridge_S). As the ridge goes to zero this is the method of least norm that Qardaji, Yang and Li,
-    SIGMOD 2014, compare with maximum entropy; cells far from uniform make it much less accurate.
+    Minimises over distributions p on the n cells that need not be zero: n |p - 1/n| ** 2 / 2 +
+    sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S). As the ridge goes to zero this is the method of
+    least norm that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy; cells far from
+    uniform make it much less accurate.
 
     Parameters
     ----------
     solver
-        A quadratic solver that cvxpy finds installed (OSQP, CLARABEL, PIQP, ...), or SCIPY for `scipy.optimize.nnls`.
+        A quadratic solver that cvxpy finds installed (OSQP, CLARABEL, PIQP, ...), or SCIPY for
+        `scipy.optimize.nnls`.
     strength
         As for `Newton`; the back-end's own tolerances replace the other two.
     time_limit
@@ -50,7 +52,10 @@ class LeastSquares(Penalised, OneByOne):
         scale = 1 / np.sqrt(self.ridge(problem))
         # Unknowns are n p, which are about one; the rows are the terms of the objective.
         count = len(problem.possible)
-        functions = problem.functions(np.eye(len(scale))).reshape(-1, problem.cells)[:, problem.possible] / count
+        functions = (
+            problem.functions(np.eye(len(scale))).reshape(-1, problem.cells)[:, problem.possible]
+            / count
+        )
         rows = np.concatenate([np.eye(count) / np.sqrt(count), functions * scale[:, None]])
         right = np.concatenate([np.full(count, 1 / np.sqrt(count)), problem.target * scale])
         if self.solver.upper() == "SCIPY":
@@ -70,7 +75,9 @@ class LeastSquares(Penalised, OneByOne):
         cvxpy: Any = importlib.import_module("cvxpy")
         cells = cvxpy.Variable(rows.shape[1])
         constraints = [cells >= 0, cvxpy.sum(cells) == rows.shape[1]]
-        programme = cvxpy.Problem(cvxpy.Minimize(0.5 * cvxpy.sum_squares(rows @ cells - right)), constraints)
+        programme = cvxpy.Problem(
+            cvxpy.Minimize(0.5 * cvxpy.sum_squares(rows @ cells - right)), constraints
+        )
         status, iterations = run(programme, self.solver, self.time_limit)
         return status, iterations, cells.value
 
@@ -82,7 +89,9 @@ def _scipy(rows: Floats, right: Floats) -> tuple[Status, int, Floats | None]:
         import scipy.optimize
 
         cells, _ = scipy.optimize.nnls(
-            np.concatenate([rows, np.full((1, count), heavy)]), np.append(right, heavy * count), maxiter=30 * count
+            np.concatenate([rows, np.full((1, count), heavy)]),
+            np.append(right, heavy * count),
+            maxiter=30 * count,
         )
     except RuntimeError:
         return Status.ITERATION_LIMIT, 30 * count, None

@@ -10,27 +10,29 @@ import numpy as np
 from scipy import sparse
 
 from ...backends import available, run
-from ...basis import Floats
 from ...projection import projection
 from ...status import Status
+from ...types import Floats
 from ..batch import OneByOne
 from ..problem import Problem, Solution
 
 
 @dataclass(frozen=True, kw_only=True)
 class MinimaxLP(OneByOne):
-    """Minimises over distributions p the largest absolute difference between a known marginal's cell and that of p.
+    """Minimises over distributions p the largest absolute difference between a known marginal's
+    cell and that of p.
 
-    The methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy: the first on marginals
-    as they were observed (`Problem.observed`), the second on consistent ones (`Problem.of`). There can be many minima,
-    and back-ends return different ones.
+    The methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy: the
+    first on marginals as they were observed (`Problem.observed`), the second on consistent ones
+    (`Problem.of`). There can be many minima, and back-ends return different ones.
 
     `Solution.objective` is that difference, as a share of the total; `Solution.relaxation` is zero.
 
     Parameters
     ----------
     solver
-        HIGHS for the highspy package, SCIPY for `scipy.optimize.linprog`, or the name of a solver in cvxpy.
+        HIGHS for the highspy package, SCIPY for `scipy.optimize.linprog`, or the name of a solver
+        in cvxpy.
     time_limit
         Seconds, or None.
     """
@@ -63,8 +65,12 @@ class MinimaxLP(OneByOne):
         import scipy.optimize
 
         optimize: Any = scipy.optimize  # its types do not know sparse matrices
-        found = optimize.linprog(cost, A_ub=matrix, b_ub=bound, A_eq=total, b_eq=[1.0], method="highs", options=options)
-        status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(found.status, Status.FAILED)
+        found = optimize.linprog(
+            cost, A_ub=matrix, b_ub=bound, A_eq=total, b_eq=[1.0], method="highs", options=options
+        )
+        status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(
+            found.status, Status.FAILED
+        )
         return status, int(found.nit), None if found.x is None else np.asarray(found.x[:cells])
 
     def _highs(self, rows: Any, right: Floats, cells: int) -> tuple[Status, int, Floats | None]:
@@ -80,7 +86,11 @@ class MinimaxLP(OneByOne):
         model.row_lower_ = np.append(np.full(len(bound), -math.inf), 1.0)
         model.row_upper_ = np.append(bound, 1.0)
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = whole.indptr, whole.indices, whole.data
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
+            whole.indptr,
+            whole.indices,
+            whole.data,
+        )
         solver = highspy.Highs()
         solver.setOptionValue("output_flag", False)
         if self.time_limit is not None:
@@ -95,7 +105,11 @@ class MinimaxLP(OneByOne):
             kinds.kInfeasible: Status.INFEASIBLE,
         }.get(ended, Status.FAILED)
         iterations = int(solver.getInfo().simplex_iteration_count)
-        return status, iterations, np.array(solver.getSolution().col_value[:cells]) if status.ok else None
+        return (
+            status,
+            iterations,
+            np.array(solver.getSolution().col_value[:cells]) if status.ok else None,
+        )
 
     def _cvxpy(self, rows: Any, right: Floats, cells: int) -> tuple[Status, int, Floats | None]:
         cvxpy: Any = importlib.import_module("cvxpy")
@@ -103,12 +117,15 @@ class MinimaxLP(OneByOne):
         constraints = [cvxpy.sum(table) == 1, worst >= 0]
         if len(right):
             constraints += [rows @ table - right <= worst, right - rows @ table <= worst]
-        status, iterations = run(cvxpy.Problem(cvxpy.Minimize(worst), constraints), self.solver, self.time_limit)
+        status, iterations = run(
+            cvxpy.Problem(cvxpy.Minimize(worst), constraints), self.solver, self.time_limit
+        )
         return status, iterations, table.value
 
 
 def _constraints(problem: Problem) -> tuple[Any, Floats]:
-    """The matrix from cells to the cells of all known marginals, one marginal after the other, and these."""
+    """The matrix from cells to the cells of all known marginals, one marginal after the other, and
+    these."""
     margins = problem.margins()
     if not margins:
         return sparse.csr_array((0, problem.cells)), np.empty(0)
@@ -117,7 +134,8 @@ def _constraints(problem: Problem) -> tuple[Any, Floats]:
 
 
 def _programme(rows: Any, right: Floats, cells: int) -> tuple[Any, Floats, Floats, Any]:
-    """Minimise cost . (p, worst) with matrix (p, worst) <= bound, total (p, worst) = 1 and both >= 0."""
+    """Minimise cost . (p, worst) with matrix (p, worst) <= bound, total (p, worst) = 1 and both >=
+    0."""
     column = sparse.csr_array(-np.ones((len(right), 1)))
     matrix = sparse.block_array([[rows, column], [-rows, column]]).tocsr()
     total = sparse.csr_array(np.append(np.ones(cells), 0.0)[None, :])

@@ -65,14 +65,20 @@ def test_spare_slots_of_classes_are_used():
 
 
 def test_lines_of_classes_are_read_as_they_were_written():
-    classes = Classes(group=Group(v=5, order=2), width=3, base=(((0, 1, 2), (3, 4)), ((0, 3), (1, 2, 4))))
+    classes = Classes(
+        group=Group(v=5, order=2), width=3, base=(((0, 1, 2), (3, 4)), ((0, 3), (1, 2, 4)))
+    )
     assert read_classes(classes.line()) == classes
     assert classes.count == 4
 
 
 @pytest.mark.parametrize("t", [2, 3])
 def test_joins_class_by_class_cover(t):
-    cells = [cell for cell, recipe in table().recipes.items() if "class by class" in recipe[0] and cell[2] == t]
+    cells = [
+        cell
+        for cell, recipe in table().recipes.items()
+        if "class by class" in recipe[0] and cell[2] == t
+    ]
     assert len(cells) > 50
     for v, k, _ in cells[:: len(cells) // 12]:
         blocks = table().build(v, k, t)

@@ -64,7 +64,9 @@ def test_other_sizes_are_near_the_best_known(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "size"), [((1000, 8, 2), 18100), ((999, 12, 2), 7900), ((99, 5, 3), 26000)])
+@pytest.mark.parametrize(
+    ("case", "size"), [((1000, 8, 2), 18100), ((999, 12, 2), 7900), ((99, 5, 3), 26000)]
+)
 def test_large_designs(case, size):
     design = covering_design(*case)
     assert design.size <= size
@@ -106,7 +108,15 @@ def test_the_provenance_says_where_a_design_is_from():
 
 @pytest.mark.parametrize(
     ("v", "k", "t", "bound"),
-    [(9, 6, 2, 3), (32, 8, 2, 20), (32, 8, 3, 92), (32, 8, 4, 532), (1000, 8, 2, 17875), (7, 7, 3, 1), (9, 2, 1, 5)],
+    [
+        (9, 6, 2, 3),
+        (32, 8, 2, 20),
+        (32, 8, 3, 92),
+        (32, 8, 4, 532),
+        (1000, 8, 2, 17875),
+        (7, 7, 3, 1),
+        (9, 2, 1, 5),
+    ],
 )
 def test_schonheim_bound(v, k, t, bound):
     assert schonheim_bound(v, k, t) == bound
@@ -147,7 +157,9 @@ def test_bad_options_name_themselves(options, says):
 
 @pytest.mark.parametrize("case", [(10**4, 8, 2), (3000, 5, 2)])
 def test_designs_of_too_many_blocks_are_refused_with_the_bound(case):
-    with pytest.raises(ValueError, match=rf"{schonheim_bound(*case)} blocks or more, too many to build"):
+    with pytest.raises(
+        ValueError, match=rf"{schonheim_bound(*case)} blocks or more, too many to build"
+    ):
         covering_design(*case)
 
 
@@ -190,7 +202,9 @@ def test_no_size_of_the_table_is_below_a_bound():
     for t in range(2, STRONGEST + 1):
         for k in range(t, WIDEST + 1):
             for v in range(k, MOST_POINTS + 1):
-                assert table().sizes[t, k, v] >= max(schonheim_bound(v, k, t), de_caen_bound(v, k, t)), (v, k, t)
+                assert table().sizes[t, k, v] >= max(
+                    schonheim_bound(v, k, t), de_caen_bound(v, k, t)
+                ), (v, k, t)
 
 
 @pytest.mark.parametrize("t", [2, 3, 4])
@@ -209,7 +223,9 @@ def test_the_table_keeps_its_word(t):
 def test_large_coverings_of_pairs_keep_their_word(v, k):
     found = pairs(v, k)
     blocks = found.build(v)
-    assert schonheim_bound(v, k, 2) <= len(blocks) <= found.sizes[v] <= 1.15 * schonheim_bound(v, k, 2)
+    assert (
+        schonheim_bound(v, k, 2) <= len(blocks) <= found.sizes[v] <= 1.15 * schonheim_bound(v, k, 2)
+    )
     assert is_a_cover(blocks, v, k, 2)
 
 
@@ -222,7 +238,9 @@ def test_large_coverings_of_pairs_keep_their_word(v, k):
     ],
 )
 def test_sizes_against_the_best_known(t, cells, equal, near, median, worst):
-    known = {cell: entry.size for cell, entry in _table().items() if cell[2] == t and 5 <= cell[1] <= 12}
+    known = {
+        cell: entry.size for cell, entry in _table().items() if cell[2] == t and 5 <= cell[1] <= 12
+    }
     ratios = np.array([table().sizes[t, k, v] / size for (v, k, _), size in known.items()])
     assert len(ratios) == cells
     assert (ratios <= 1).mean() >= equal
@@ -232,7 +250,12 @@ def test_sizes_against_the_best_known(t, cells, equal, near, median, worst):
 
 
 def test_some_sizes_are_below_the_best_known():
-    for cell, size in {(92, 12, 2): 72, (89, 11, 3): 788, (95, 12, 3): 812, (64, 8, 3): 856}.items():
+    for cell, size in {
+        (92, 12, 2): 72,
+        (89, 11, 3): 788,
+        (95, 12, 3): 812,
+        (64, 8, 3): 856,
+    }.items():
         design = covering_design(*cell)
         assert design.size <= size < best_known(*cell).size
         assert design.verify()
@@ -252,7 +275,10 @@ def test_best_known_sizes_say_where_they_are_from():
     assert "2026" in best_known(15, 5, 4).source
     assert best_known(5, 8, 2).size == 1
     assert best_known(100, 8, 2) is None
-    assert all(known.size >= max(schonheim_bound(*cell), de_caen_bound(*cell)) for cell, known in _table().items())
+    assert all(
+        known.size >= max(schonheim_bound(*cell), de_caen_bound(*cell))
+        for cell, known in _table().items()
+    )
 
 
 def test_de_caens_bound_is_sometimes_better():

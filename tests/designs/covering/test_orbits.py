@@ -57,8 +57,14 @@ def test_the_mathieu_group_keeps_a_steiner_system():
     residues = {x * x % 23 for x in range(1, 23)}
     group = Permutations(generators=tuple(mathieu_group()))
     words = [{(x + shift) % 23 for x in residues | {0}} for shift in range(23)]
-    octads = [one ^ other for one, other in itertools.combinations(words, 2) if len(one ^ other) == 8]
-    octads += [one for pair in itertools.combinations(words, 3) if len(one := pair[0] ^ pair[1] ^ pair[2]) == 8]
+    octads = [
+        one ^ other for one, other in itertools.combinations(words, 2) if len(one ^ other) == 8
+    ]
+    octads += [
+        one
+        for pair in itertools.combinations(words, 3)
+        if len(one := pair[0] ^ pair[1] ^ pair[2]) == 8
+    ]
     assert len(group.expand([tuple(sorted(octads[0]))])) == 759
 
 
@@ -72,7 +78,8 @@ def test_random_maps_of_a_projective_space_keep_its_flats(m, q, s):
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ["P 2 4 1", "P 3 2 2"])
 def test_annealed_copies_cost_what_is_said(words):
-    """In orbits and in single points; the cost of a block is the square of the points it comes to hold."""
+    """In orbits and in single points; the cost of a block is the square of the points it comes to
+    hold."""
     blocks = projective_geometry(*map(int, words.split()[1:])).blocks
     orbit = _orbits(words, Random(1))
     costs = np.arange(200.0) ** 2
@@ -100,7 +107,12 @@ def test_orbits_of_sets_are_those_of_the_group(data):
     v = data.draw(st.integers(3, 8))
     k = data.draw(st.integers(1, v))
     generators = data.draw(st.lists(st.permutations(range(v)), min_size=1, max_size=2))
-    binomials = np.array([[len(list(itertools.combinations(range(n), r))) for r in range(v + 1)] for n in range(v + 1)])
+    binomials = np.array(
+        [
+            [len(list(itertools.combinations(range(n), r))) for r in range(v + 1)]
+            for n in range(v + 1)
+        ]
+    )
     numbers, leaders, sizes = set_orbits(np.array(generators), k, binomials, 10**6)
     group = Permutations(generators=tuple(map(tuple, generators)))
     assert numbers.min() == 0 and sizes.sum() == len(numbers) == binomials[v, k]
@@ -129,12 +141,18 @@ def test_light_covers_are_about_as_light_as_can_be(seed):
         if len(set().union(*(sets[i] for i in chosen))) == rows
     ]
     assert min(covers) <= cost <= 1.25 * min(covers) if covers else cost == -1
-    assert not covers or (costs[found].sum() == cost and len(set().union(*(sets[i] for i in found))) == rows)
+    assert not covers or (
+        costs[found].sum() == cost and len(set().union(*(sets[i] for i in found))) == rows
+    )
 
 
 @pytest.mark.parametrize(
     ("generators", "k", "t", "size"),
-    [(projective_line(11, 2), 6, 5, 132), (affine_line(23, 2), 5, 4, 1771), (projective_line(7, 2), 4, 3, 14)],
+    [
+        (projective_line(11, 2), 6, 5, 132),
+        (affine_line(23, 2), 5, 4, 1771),
+        (projective_line(7, 2), 4, 3, 14),
+    ],
 )
 def test_steiner_systems_are_made_of_orbits(generators, k, t, size):
     group = Permutations(generators=tuple(generators))
@@ -147,7 +165,12 @@ def test_steiner_systems_are_made_of_orbits(generators, k, t, size):
 def test_what_no_orbits_cover_is_not_found():
     group = Permutations(generators=tuple(projective_line(7, 1)))
     assert orbit_cover(group, 4, 3, below=14, steps=100, seed=0) is None
-    assert orbit_cover(Permutations(generators=(tuple(range(70)),)), 4, 3, below=10**6, steps=1, seed=0) is None
+    assert (
+        orbit_cover(
+            Permutations(generators=(tuple(range(70)),)), 4, 3, below=10**6, steps=1, seed=0
+        )
+        is None
+    )
 
 
 @pytest.mark.slow

@@ -27,7 +27,9 @@ def missed(blocks, v, t):
 
 def greedy(v, k, t, *, seed=0):
     rng = np.random.default_rng(seed)
-    return greedy_cover(wanted_subsets(v, t), lambda block: np.full(v, len(block) < k), np.ones(v), rng)
+    return greedy_cover(
+        wanted_subsets(v, t), lambda block: np.full(v, len(block) < k), np.ones(v), rng
+    )
 
 
 @given(n=st.integers(1, 12), t=st.integers(1, 5))
@@ -45,7 +47,9 @@ def test_coverage_counts_blocks_of_any_length():
         assert counts[number] == sum(set(one) <= set(block) for block in blocks)
 
 
-@pytest.mark.parametrize(("v", "k", "t"), [(9, 3, 1), (12, 5, 2), (30, 8, 2), (12, 6, 3), (11, 6, 4), (9, 6, 5)])
+@pytest.mark.parametrize(
+    ("v", "k", "t"), [(9, 3, 1), (12, 5, 2), (30, 8, 2), (12, 6, 3), (11, 6, 4), (9, 6, 5)]
+)
 def test_greedy_covers(v, k, t):
     blocks = greedy(v, k, t)
     assert missed(blocks, v, t) == []
@@ -56,7 +60,9 @@ def test_greedy_covers(v, k, t):
 def test_greedy_covers_sets_of_several_lengths():
     sets = [(0,), (1, 2), (0, 3, 5), (2, 4), (1, 2, 3, 4)]
     rng = np.random.default_rng(0)
-    blocks = greedy_cover(wanted_sets(sets, 6), lambda block: np.full(6, len(block) < 4), np.ones(6), rng)
+    blocks = greedy_cover(
+        wanted_sets(sets, 6), lambda block: np.full(6, len(block) < 4), np.ones(6), rng
+    )
     assert all(any(set(one) <= set(block) for block in blocks) for one in sets)
 
 
@@ -70,7 +76,9 @@ def test_filled_blocks_still_cover(v, k, t):
     blocks = [block[: k - 1] for block in greedy(v, k, t)]
     blocks += missed(blocks, v, t)
     filled = fill(blocks, v, k, t)
-    assert all(set(block) <= set(new) and len(new) <= k for block, new in zip(blocks, filled, strict=True))
+    assert all(
+        set(block) <= set(new) and len(new) <= k for block, new in zip(blocks, filled, strict=True)
+    )
     smaller = drop_redundant(filled, v, t)
     assert missed(smaller, v, t) == []
     assert len(smaller) < len(blocks)
@@ -99,7 +107,9 @@ def test_orbits_are_those_of_the_group(v, t, order, multiplier):
     for one in itertools.combinations(range(v), t):
         orbit = group.expand([one])
         assert sizes[table[one]] == len(orbit)
-        assert {int(table[image]) for other in orbit for image in itertools.permutations(other)} == {table[one]}
+        assert {
+            int(table[image]) for other in orbit for image in itertools.permutations(other)
+        } == {table[one]}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,9 @@ def test_annealing_finds_known_designs(v, k, t, order, widths):
 
 
 def test_annealing_says_what_it_left_uncovered():
-    uncovered, starters, moves = anneal(Group(v=7, order=1), 3, 2, widths=[1] * 6, moves=500, seed=0)
+    uncovered, starters, moves = anneal(
+        Group(v=7, order=1), 3, 2, widths=[1] * 6, moves=500, seed=0
+    )
     assert moves == 500
     assert uncovered == len(missed(Group(v=7, order=1).expand(starters), 7, 2)) > 0
 
@@ -138,7 +150,9 @@ def test_annealing_gives_up_on_what_cannot_be():
 
 def test_shipped_lines_are_read_as_they_were_written():
     group = Group(v=9, order=4, multiplier=3)
-    design = Shipped(group=group, k=3, t=2, size=14, starters=((0, 1, 8), (2, 5, 7)), loose=((0, 8),))
+    design = Shipped(
+        group=group, k=3, t=2, size=14, starters=((0, 1, 8), (2, 5, 7)), loose=((0, 8),)
+    )
     assert read(design.line()) == design
     for numbers in [(0, 1, 11, *[0] * 10), (1,) * 12 + (0,), (0,) * 12 + (35,)]:
         copies = Copies(v=sum(numbers), k=4, t=2, size=20, words="P 2 3 1", numbers=numbers)
@@ -149,7 +163,9 @@ def test_shipped_lines_are_read_as_they_were_written():
 
 def test_the_long_search_writes_designs_that_cover(tmp_path):
     file = tmp_path / "found.txt"
-    main([str(file), "--t", "3", "--k", "5", "6", "--v", "17", "22", "--moves", "3e6", "--seed", "1"])
+    main(
+        [str(file), "--t", "3", "--k", "5", "6", "--v", "17", "22", "--moves", "3e6", "--seed", "1"]
+    )
     lines = file.read_text().splitlines() if file.exists() else []
     for design in map(read, lines):
         assert missed(design.blocks, design.group.v, 3) == []

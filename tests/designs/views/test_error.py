@@ -14,14 +14,22 @@ def projection(sizes, view):
     """The matrix that sums a full table to the marginal of the view, shape (cells of view, cells)."""
     places = np.indices(sizes).reshape(len(sizes), -1)
     shape = [sizes[j] for j in view]
-    index = np.ravel_multi_index([places[j] for j in view], shape) if view else np.zeros(places.shape[1], int)
+    index = (
+        np.ravel_multi_index([places[j] for j in view], shape)
+        if view
+        else np.zeros(places.shape[1], int)
+    )
     return np.eye(math.prod(shape))[:, index]
 
 
 def least_squares_error(sizes, views, shares, workload, power):
-    rows = np.vstack([projection(sizes, v) * s ** (power / 2) for v, s in zip(views, shares, strict=True)])
+    rows = np.vstack(
+        [projection(sizes, v) * s ** (power / 2) for v, s in zip(views, shares, strict=True)]
+    )
     answers = np.vstack([projection(sizes, marginal) for marginal in workload])
-    return np.trace(answers @ np.linalg.pinv(rows.T @ rows, rcond=1e-12, hermitian=True) @ answers.T)
+    return np.trace(
+        answers @ np.linalg.pinv(rows.T @ rows, rcond=1e-12, hermitian=True) @ answers.T
+    )
 
 
 @settings(max_examples=30)
@@ -33,22 +41,34 @@ def test_it_is_the_variance_of_least_squares(data, power):
     views = data.draw(st.lists(some, min_size=1, max_size=6))
     weights = data.draw(st.lists(st.floats(0.1, 3), min_size=len(views), max_size=len(views)))
     shares = [w / sum(weights) for w in weights]
-    inside = [one for view in views for n in range(len(view) + 1) for one in itertools.combinations(view, n)]
+    inside = [
+        one
+        for view in views
+        for n in range(len(view) + 1)
+        for one in itertools.combinations(view, n)
+    ]
     workload = data.draw(st.lists(st.sampled_from(inside), min_size=1, max_size=5))
     found = expected_error(sizes, views, shares, workload=workload, power=power)
-    assert found == pytest.approx(least_squares_error(sizes, views, shares, workload, power), rel=1e-9)
+    assert found == pytest.approx(
+        least_squares_error(sizes, views, shares, workload, power), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("power", [1, 2])
 def test_only_the_proportions_of_the_shares_count(power):
     views, workload = [(0, 1), (1, 2)], [(0, 1), (1,)]
-    errors = [expected_error([2, 3, 4], views, shares, workload=workload, power=power) for shares in ([1, 3], [25, 75])]
+    errors = [
+        expected_error([2, 3, 4], views, shares, workload=workload, power=power)
+        for shares in ([1, 3], [25, 75])
+    ]
     assert errors[0] == pytest.approx(errors[1], rel=1e-12)
 
 
 def test_one_view_of_everything_has_its_own_error():
     assert expected_error([3, 4], [(0, 1)], [1.0], workload=[(0, 1)], power=2) == pytest.approx(12)
-    assert expected_error([3, 4], [(0, 1)], [1.0], workload=[(0,), (0,)], power=2) == pytest.approx(24)
+    assert expected_error([3, 4], [(0, 1)], [1.0], workload=[(0,), (0,)], power=2) == pytest.approx(
+        24
+    )
 
 
 def test_an_uncovered_marginal_has_infinite_error_unless_it_has_a_single_value_there():
@@ -69,7 +89,10 @@ def test_all_pairs_of_a_hundred_attributes_are_quick():
     start = time.process_time()
     assert math.isfinite(expected_error(sizes, views, [1.0] * len(views), workload=pairs, power=2))
     assert time.process_time() - start < 2  # a tenth of that when nothing else runs
-    assert expected_error(sizes, views[1:], [1.0] * (len(views) - 1), workload=pairs, power=2) == math.inf
+    assert (
+        expected_error(sizes, views[1:], [1.0] * (len(views) - 1), workload=pairs, power=2)
+        == math.inf
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,8 +111,19 @@ def test_all_pairs_of_a_hundred_attributes_are_quick():
     ],
 )
 def test_bad_arguments_name_themselves(changes, says):
-    given = {"sizes": [2, 3], "views": [(0, 1)], "shares": [1.0], "workload": [(0,)], "power": 2, **changes}
+    given = {
+        "sizes": [2, 3],
+        "views": [(0, 1)],
+        "shares": [1.0],
+        "workload": [(0,)],
+        "power": 2,
+        **changes,
+    }
     with pytest.raises(ValueError, match=says):
         expected_error(
-            given["sizes"], given["views"], given["shares"], workload=given["workload"], power=given["power"]
+            given["sizes"],
+            given["views"],
+            given["shares"],
+            workload=given["workload"],
+            power=given["power"],
         )

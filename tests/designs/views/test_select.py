@@ -26,7 +26,9 @@ def pairs(d):
 
 
 def error(sizes, plan, workload, power, weights=None):
-    return expected_error(sizes, plan.views, plan.shares, workload=workload, weights=weights, power=power)
+    return expected_error(
+        sizes, plan.views, plan.shares, workload=workload, weights=weights, power=power
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -40,9 +42,13 @@ def test_views_hold_the_workload_and_the_error_is_as_said(data, power):
     plan = select_views(sizes, workload, weights=weights, power=power, effort=1)
     assert all(any(set(marginal) <= set(view) for view in plan.views) for marginal in workload)
     assert sum(plan.shares) == pytest.approx(1) and min(plan.shares) > 0
-    assert plan.expected_error == pytest.approx(error(sizes, plan, workload, power, weights), rel=1e-6)
+    assert plan.expected_error == pytest.approx(
+        error(sizes, plan, workload, power, weights), rel=1e-6
+    )
     assert plan.bound <= plan.expected_error * (1 + 1e-9)
-    equal = expected_error(sizes, workload, [1] * len(workload), workload=workload, weights=weights, power=power)
+    equal = expected_error(
+        sizes, workload, [1] * len(workload), workload=workload, weights=weights, power=power
+    )
     assert plan.expected_error <= equal * (1 + 1e-6)
 
 
@@ -54,26 +60,37 @@ def test_no_random_shares_are_better(seed, power):
     views = [*pairs(5), (0, 1, 2), (2, 3, 4)]
     weights = rng.uniform(0.1, 5, 10).tolist()
     plan = allocate_budget(sizes, views, workload=pairs(5), weights=weights, power=power)
-    assert plan.expected_error == pytest.approx(error(sizes, plan, pairs(5), power, weights), rel=1e-9)
+    assert plan.expected_error == pytest.approx(
+        error(sizes, plan, pairs(5), power, weights), rel=1e-9
+    )
     if power == 1:
         assert plan.expected_error <= plan.bound * (1 + 1.01e-4)
     for _ in range(200):
-        shares = np.array(plan.shares) * np.exp(rng.normal(0, rng.choice([0.01, 0.1, 1]), len(views)))
-        other = expected_error(sizes, views, shares.tolist(), workload=pairs(5), weights=weights, power=power)
+        shares = np.array(plan.shares) * np.exp(
+            rng.normal(0, rng.choice([0.01, 0.1, 1]), len(views))
+        )
+        other = expected_error(
+            sizes, views, shares.tolist(), workload=pairs(5), weights=weights, power=power
+        )
         assert other >= plan.bound * (1 - 1e-9)
     for _ in range(100):
         shares = np.array(plan.shares) * np.exp(rng.normal(0, 0.01, len(views)))
-        other = expected_error(sizes, views, shares.tolist(), workload=pairs(5), weights=weights, power=power)
+        other = expected_error(
+            sizes, views, shares.tolist(), workload=pairs(5), weights=weights, power=power
+        )
         assert other >= plan.expected_error * (1 - 2e-4)
 
 
 @pytest.mark.parametrize("power", [1, 2])
 def test_shares_of_marginals_that_have_nothing_in_common(power):
-    """Section 5 of the closed form: shares ~ (a c) ** (1 / (power + 1)), when the total is left out of account."""
+    """Section 5 of the closed form: shares ~ (a c) ** (1 / (power + 1)), when the total is left out
+    of account."""
     sizes = [5, 50, 500]
     views = [(0,), (1,), (2,)]
     plan = allocate_budget(sizes, views, workload=views, weights=[10.0, 1.0, 0.1], power=power)
-    rough = np.array([w * c for w, c in zip([10.0, 1.0, 0.1], sizes, strict=True)]) ** (1 / (power + 1))
+    rough = np.array([w * c for w, c in zip([10.0, 1.0, 0.1], sizes, strict=True)]) ** (
+        1 / (power + 1)
+    )
     assert plan.shares == pytest.approx(rough / rough.sum(), rel=0.35)
 
 
@@ -91,18 +108,25 @@ def test_views_for_adult_are_better_than_any_uniform_cover(sizes, effort, gain):
     """
     workload = pairs(len(sizes))
     covers = [covering_views(sizes, max_cells=2**power) for power in range(6, 14)]
-    uniform = min(expected_error(sizes, views, [1] * len(views), workload=workload, power=2) for views in covers)
+    uniform = min(
+        expected_error(sizes, views, [1] * len(views), workload=workload, power=2)
+        for views in covers
+    )
     plan = select_views(sizes, workload, power=2, effort=effort)
     assert plan.expected_error <= (1 - gain) * uniform
 
 
-@pytest.mark.parametrize("sizes", [ADULT, RAW_ADULT, [2] * 20], ids=["13 columns", "15 raw columns", "binary"])
+@pytest.mark.parametrize(
+    "sizes", [ADULT, RAW_ADULT, [2] * 20], ids=["13 columns", "15 raw columns", "binary"]
+)
 def test_views_for_gaussian_noise_are_near_a_certified_optimum(sizes):
     plan = select_views(sizes, pairs(len(sizes)), power=1)
     assert plan.gap <= 1e-3
     assert (
         plan.expected_error
-        <= allocate_budget(sizes, pairs(len(sizes)), workload=pairs(len(sizes)), power=1).expected_error
+        <= allocate_budget(
+            sizes, pairs(len(sizes)), workload=pairs(len(sizes)), power=1
+        ).expected_error
     )
 
 
@@ -111,7 +135,10 @@ def test_the_bound_holds_for_other_plans(power):
     """Of the same views; and of smaller ones, since neighbours have been priced."""
     plan = select_views([3, 4, 5, 2], pairs(4), power=power)
     for views in (pairs(4), [(0, 1, 2, 3)], [(0, 1, 2), (0, 3), (1, 3), (2, 3)]):
-        assert allocate_budget([3, 4, 5, 2], views, workload=pairs(4), power=power).expected_error >= plan.bound
+        assert (
+            allocate_budget([3, 4, 5, 2], views, workload=pairs(4), power=power).expected_error
+            >= plan.bound
+        )
 
 
 def test_names_are_answered_with_names():
@@ -158,14 +185,23 @@ def test_hundreds_of_attributes_are_planned():
         (lambda: select_views([2, 2], [(0, 2)], power=2), r"workload\[0\]"),
         (lambda: select_views([2, 2], [(0, 1)], power=3), "power"),
         (lambda: select_views([2, 2], [(0, 1)], power=2, effort=0), r"effort \(0\)"),
-        (lambda: select_views([2, 2], [(0, 1)], power=2, max_cells=3), r"max_cells \(3\) is less than"),
+        (
+            lambda: select_views([2, 2], [(0, 1)], power=2, max_cells=3),
+            r"max_cells \(3\) is less than",
+        ),
         (lambda: select_views([2, 2], [(0, 1)], power=2, max_cells=2.5), "max_cells"),
         (lambda: select_views([2, 2], [(0, 1)], weights=[0], power=2), r"weights\[0\] \(0\)"),
-        (lambda: select_views([2, 2], [(0, 1)], weights=[math.nan], power=2), r"weights\[0\] \(nan\)"),
+        (
+            lambda: select_views([2, 2], [(0, 1)], weights=[math.nan], power=2),
+            r"weights\[0\] \(nan\)",
+        ),
         (lambda: select_views([2, 2], [(0, 1)], weights=[1, 2], power=2), "weights has length 2"),
         (lambda: select_views(Domain({"a": 2}), [("b",)], power=2), "'b'"),
         (lambda: allocate_budget([2, 2], [], workload=[(0,)], power=2), "views is empty"),
-        (lambda: allocate_budget([2, 2], [(0,)], workload=[(0,)], weights=[-1], power=1), r"weights\[0\] \(-1\)"),
+        (
+            lambda: allocate_budget([2, 2], [(0,)], workload=[(0,)], weights=[-1], power=1),
+            r"weights\[0\] \(-1\)",
+        ),
     ],
 )
 def test_bad_arguments_name_themselves(call, says):

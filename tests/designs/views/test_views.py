@@ -65,10 +65,14 @@ def test_the_chosen_views_have_the_least_error_of_the_grid(power):
     pairs = list(itertools.combinations(range(13), 2))
     errors = [
         expected_error(sizes, views, [1.0] * len(views), workload=pairs, power=power)
-        for views in (covering_views(sizes, max_cells=limit) for limit in (256, 512, 1024, 2048, 4096))
+        for views in (
+            covering_views(sizes, max_cells=limit) for limit in (256, 512, 1024, 2048, 4096)
+        )
     ]
     chosen = choose_views(sizes, power=power)
-    assert expected_error(sizes, chosen, [1.0] * len(chosen), workload=pairs, power=power) == min(errors)
+    assert expected_error(sizes, chosen, [1.0] * len(chosen), workload=pairs, power=power) == min(
+        errors
+    )
 
 
 def test_attributes_of_one_value_join_every_view_within_the_limit():
@@ -133,7 +137,9 @@ def test_too_many_sets_are_refused():
 
 def test_views_are_the_same_for_the_same_arguments():
     sizes = [3, 7, 2, 9, 4, 6, 2, 5, 11]
-    assert covering_views(sizes, max_cells=100, seed=3) == covering_views(sizes, max_cells=100, seed=3)
+    assert covering_views(sizes, max_cells=100, seed=3) == covering_views(
+        sizes, max_cells=100, seed=3
+    )
 
 
 def brute_error(sizes, views, shares, workload, power):
@@ -145,7 +151,9 @@ def brute_error(sizes, views, shares, workload, power):
         return np.eye(math.prod(shape))[np.ravel_multi_index([cells[a] for a in view], shape)].T
 
     shares = np.asarray(shares) / sum(shares)
-    rows = np.concatenate([projection(view) * share ** (power / 2) for view, share in zip(views, shares, strict=True)])
+    rows = np.concatenate(
+        [projection(view) * share ** (power / 2) for view, share in zip(views, shares, strict=True)]
+    )
     covariance = np.linalg.pinv(rows.T @ rows)
     return sum(np.trace(projection(b) @ covariance @ projection(b).T) for b in workload)
 
@@ -155,8 +163,15 @@ def brute_error(sizes, views, shares, workload, power):
 def test_expected_error_is_that_of_least_squares(seed, power):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, 4).tolist()
-    views = [tuple(sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist())) for _ in range(6)]
-    workload = [one for size in (1, 2, 3) for one in itertools.combinations(range(4), size) if held(views, one)]
+    views = [
+        tuple(sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist())) for _ in range(6)
+    ]
+    workload = [
+        one
+        for size in (1, 2, 3)
+        for one in itertools.combinations(range(4), size)
+        if held(views, one)
+    ]
     shares = rng.uniform(0.2, 3.0, len(views)).tolist()
     found = expected_error(sizes, views, shares, workload=workload, power=power)
     assert found == pytest.approx(brute_error(sizes, views, shares, workload, power), rel=1e-9)

@@ -34,20 +34,32 @@ def test_our_mechanisms_pass(mechanism):
     check_mechanism(mechanism)
 
 
-BUDGETS = [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6"), PureDP(1, neighbours=Neighbours.REPLACE_ROW)]
-rows = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 1), st.integers(0, 3)), max_size=30)
+BUDGETS = [
+    PureDP(1),
+    ZCDP("0.1"),
+    ApproxDP(1, "1e-6"),
+    PureDP(1, neighbours=Neighbours.REPLACE_ROW),
+]
+rows = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 2), st.integers(0, 1), st.integers(0, 3)),
+    max_size=30,
+)
 
 
 @settings(max_examples=40)
 @given(rows, rows.filter(bool), st.booleans(), st.sampled_from(BUDGETS))
 def test_our_mechanism_passes_on_any_pair(shared, news, swapped, budget):
     other = [news[-1]] if budget.neighbours is Neighbours.REPLACE_ROW else []
-    pair = tuple(np.array(table, int).reshape(-1, 4) for table in (shared + other, [*shared, news[0]]))
+    pair = tuple(
+        np.array(table, int).reshape(-1, 4) for table in (shared + other, [*shared, news[0]])
+    )
     pair = pair[::-1] if swapped else pair
     assert audit(PriView(views=VIEWS), domain=DOMAIN, budget=budget, pairs=[pair]).findings == ()
 
 
-@pytest.mark.parametrize("budget", [PureDP(10**4), PureDP("1e-6"), ZCDP(10**4), ZCDP("1e-9")], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [PureDP(10**4), PureDP("1e-6"), ZCDP(10**4), ZCDP("1e-9")], ids=repr
+)
 def test_extreme_budgets_raise_no_alarm(budget):
     assert audit(Plain(), domain=DOMAIN, budget=budget, pairs=20).findings == ()
 
@@ -69,7 +81,9 @@ def test_the_black_box_passes_what_is_private(budget):
 
 
 def test_the_black_box_looks_at_the_tables_of_a_synopsis():
-    assert audit(PriView(views=VIEWS, nonnegativity=None), domain=DOMAIN, budget=PureDP(1), pairs=1, runs=40).ok
+    assert audit(
+        PriView(views=VIEWS, nonnegativity=None), domain=DOMAIN, budget=PureDP(1), pairs=1, runs=40
+    ).ok
 
 
 def test_what_was_found_is_said():
@@ -108,10 +122,12 @@ def laplace(scale, shift, count, seed, cells=6):
 
 
 def test_the_false_alarms_are_as_rare_as_stated():
-    """At a risk of 0.05 a correct mechanism is accused in at most 12 of 60 audits but with probability 1e-4."""
+    """At a risk of 0.05 a correct mechanism is accused in at most 12 of 60 audits but with
+    probability 1e-4."""
     claim = claim_of(PureDP(1))
     alarms = [
-        too_different(laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05) != ""
+        too_different(laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05)
+        != ""
         for seed in range(60)
     ]
     assert sum(alarms) <= 12
@@ -119,19 +135,23 @@ def test_the_false_alarms_are_as_rare_as_stated():
 
 @pytest.mark.parametrize("scale", [F(1, 2), F(1, 10)])
 def test_too_little_noise_is_found(scale):
-    found = too_different(laplace(scale, 0, 20_000, 1), laplace(scale, 1, 20_000, 2), claim_of(PureDP(1)), 1e-6)
+    found = too_different(
+        laplace(scale, 0, 20_000, 1), laplace(scale, 1, 20_000, 2), claim_of(PureDP(1)), 1e-6
+    )
     assert "on its neighbour" in found
 
 
 def test_too_little_gaussian_noise_is_found():
     first, second = (
-        DiscreteGaussian(F(1, 8)).sample(20_000, SeededEntropy(seed)).reshape(-1, 1) + float(seed) for seed in (0, 1)
+        DiscreteGaussian(F(1, 8)).sample(20_000, SeededEntropy(seed)).reshape(-1, 1) + float(seed)
+        for seed in (0, 1)
     )
     assert too_different(first, second, claim_of(ZCDP("0.5")), 1e-6)
 
 
 def test_float_noise_is_found_by_its_last_bits():
-    """Noise on a grid of 2**-53 that does not hold for counts of one: the fractions differ (Mironov 2012)."""
+    """Noise on a grid of 2**-53 that does not hold for counts of one: the fractions differ (Mironov
+    2012)."""
     rng = np.random.default_rng(1)
     noise = rng.laplace(size=(2, 4000, 1))
     first, second = noise[0], noise[1] + 1
@@ -144,4 +164,6 @@ def test_the_claims():
     assert pure(0.1) == pytest.approx(np.e * 0.1) and pure(1.0) == 1.0
     assert pure(0.9) == pytest.approx(1 - 0.1 / np.e)
     concentrated = claim_of(ZCDP("0.5"))
-    assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[0] <= 1e-10
+    assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[
+        0
+    ] <= 1e-10

@@ -1,4 +1,5 @@
-"""Every argument of the gate's methods that enters a sensitivity, away from its default, audited under many budgets.
+"""Every argument of the gate's methods that enters a sensitivity, away from its default, audited
+under many budgets.
 
 Which neighbours show the most is sought: rows of all items, of no item, of the extreme categories.
 """
@@ -32,8 +33,15 @@ TABLES = [
     Ask("select", views, zeros, weights=[0, 0, 1 << 20, 7], penalties=[5, -3, 1 << 30, 0], count=3),
     Ask("select", views[::-1], zeros[::-1], weights=[2, 9, 4, 3], count=4, spend="1/3"),
     Ask("measure_linear", [Strategy(("c",), [[[-3, 2, 0, 1], [0, -5, 1, 1]]])]),
-    Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])], shares=[3]),
-    Ask("measure_linear", [Strategy(("a", "b"), [np.arange(-9, 9).reshape(3, 6)]), Strategy.total(DOMAIN)]),
+    Ask(
+        "measure_linear",
+        [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])],
+        shares=[3],
+    ),
+    Ask(
+        "measure_linear",
+        [Strategy(("a", "b"), [np.arange(-9, 9).reshape(3, 6)]), Strategy.total(DOMAIN)],
+    ),
     Ask("measure_linear", [Strategy(("b",), [np.full((2, 3), -(1 << 20))])]),
     Ask("query_errors", MOSTLY, np.arange(7), records=3, size=2),
     Ask("query_errors", CELLS, np.zeros(len(CELLS), int), records=3, size=2),
@@ -63,13 +71,25 @@ BASKETS = [
     Ask("select_most", None, [4, 1, 6, 3], penalties=[0, 0, 1 << 20, 7], spend="1/3"),
     Ask("select_most", list("abc"), [3, 1, 2], penalties=[0, 0, 0]),
     Ask("select_scaled", None, [2, 1], scales=[1, 4], penalties=[[0, 9], [1, 1]], grain=12),
-    Ask("select_scaled", None, [3, 1, 2], scales=["3/2", "11/4"], penalties=np.zeros((3, 2)), longest=6, grain=60),
+    Ask(
+        "select_scaled",
+        None,
+        [3, 1, 2],
+        scales=["3/2", "11/4"],
+        penalties=np.zeros((3, 2)),
+        longest=6,
+        grain=60,
+    ),
     Ask("select_scaled", None, [6, 1], scales=[7, 1, "5/3"], penalties=np.zeros((2, 3)), grain=5),
     Ask("select_items", count=6),
     Ask("select_items", list("fedcb"), count=3, spend="1/2"),
     Ask("select_sets", None, [[0, 1], [2], [5, 4, 3], [1]], count=3),
     Ask("basis_tables", None, [[0, 3], [5], [1, 2, 4]]),
-    Ask("pattern_counts", None, [(((0, 1),), ()), (((0,), (2,)), ((4, 5),)), ((), ((1,),)), (((1, 2, 3),), ())]),
+    Ask(
+        "pattern_counts",
+        None,
+        [(((0, 1),), ()), (((0,), (2,)), ((4, 5),)), ((), ((1,),)), (((1, 2, 3),), ())],
+    ),
 ]
 
 
@@ -78,10 +98,14 @@ def extremes(budget):
     others = [[0, 1] * 3, [1, 1, 1, 0, 0, 0], [1] * 6, [0] * 6, [1] + [0] * 5]
     m = budget.rows_per_person
     replaced = budget.neighbours is Neighbours.REPLACE_ROW
-    for number, new in enumerate([[1] * 6, [0] * 6, [1] * 5 + [0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]]):
+    for number, new in enumerate(
+        [[1] * 6, [0] * 6, [1] * 5 + [0], [0, 0, 1, 1, 1, 1], [1, 0, 0, 0, 0, 0]]
+    ):
         shared = others * number
         old = [[number % 2] * 6] * (m - number % m) if replaced else []
-        pair = [np.array(table, np.int64).reshape(-1, 6) for table in (shared + old, shared + [new] * m)]
+        pair = [
+            np.array(table, np.int64).reshape(-1, 6) for table in (shared + old, shared + [new] * m)
+        ]
         yield tuple(pair)
         yield tuple(pair[::-1])
 
@@ -122,5 +146,9 @@ def test_of_all_under_more_budgets(budget):
 
 def test_all_methods_are_audited_so():
     asked = {ask.method for ask in TABLES + BASKETS}
-    methods = {name for name in dir(Private) if not name.startswith("_") and callable(getattr(Private, name))}
+    methods = {
+        name
+        for name in dir(Private)
+        if not name.startswith("_") and callable(getattr(Private, name))
+    }
     assert methods - asked == {"affords"}, "which looks at no row"

@@ -1,5 +1,5 @@
-"""Audits of what only large tables reach: cells of several words, blocks, compiled loops, spilling; and of the command
-line, from a file to a file."""
+"""Audits of what only large tables reach: cells of several words, blocks, compiled loops, spilling;
+and of the command line, from a file to a file."""
 
 import importlib
 import importlib.util
@@ -29,7 +29,9 @@ SMALL = Domain({"a": 2, "b": 3, "c": 4})
 
 def truth(codes, domain, ask):
     """The true answers of one question, as the gate hid them."""
-    recorder = Recorder(CodesSource(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1))
+    recorder = Recorder(
+        CodesSource(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1)
+    )
     ask.run(recorder, None)
     return recorder.tape[0].true
 
@@ -59,7 +61,9 @@ def test_cells_are_those_of_the_rows_in_memory_and_spilled(domain, monkeypatch):
         ((words, counts),) = truth(codes, domain, ask)
         assert sorted(counts.tolist()) == sorted(expected.values()) and len(words) == len(expected)
         assert len(np.unique(words, axis=0)) == len(words)
-    private = Recorder(CodesSource(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1))
+    private = Recorder(
+        CodesSource(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1)
+    )
     kept = ask.run(private, None)
     assert {cell for cell, n in expected.items() if n > 300} <= set(map(tuple, kept.codes.tolist()))
 
@@ -76,11 +80,14 @@ def test_tables_are_those_of_the_rows_over_batches_and_blocks(rows, loops, monke
     places = {name: place for place, name in enumerate(SMALL)}
     for view, table in zip(VIEWS, truth(codes, SMALL, Ask("measure", VIEWS)), strict=True):
         chosen = codes[:, [places[name] for name in view]]
-        assert {cell: n for cell, n in np.ndenumerate(table) if n} == Counter(map(tuple, chosen.tolist()))
+        assert {cell: n for cell, n in np.ndenumerate(table) if n} == Counter(
+            map(tuple, chosen.tolist())
+        )
 
 
 def released(monkeypatch, arguments, tape=None):
-    """What the command lets out, and the gate that it used: one that records, or one that plays a tape."""
+    """What the command lets out, and the gate that it used: one that records, or one that plays a
+    tape."""
     gates = []
 
     def made(source, **options):
@@ -92,7 +99,9 @@ def released(monkeypatch, arguments, tape=None):
     return left(lambda: main(arguments)), gates[0]
 
 
-@pytest.mark.parametrize("more", [[], ["--unit", "id", "--max-rows", "1"], ["--mechanism", "Direct()"]], ids=str)
+@pytest.mark.parametrize(
+    "more", [[], ["--unit", "id", "--max-rows", "1"], ["--mechanism", "Direct()"]], ids=str
+)
 def test_a_release_of_the_command_line_tells_the_same_of_neighbours(more, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "domain.json").write_text(SMALL.to_json())
@@ -100,7 +109,17 @@ def test_a_release_of_the_command_line_tells_the_same_of_neighbours(more, tmp_pa
     outcomes, gate = [], None
     for table in (rows, [*rows[:7], "new,1,0,3", *rows[7:]]):
         (tmp_path / "rows.csv").write_text("\n".join(["id,a,b,c", *table]) + "\n")
-        options = ["release", "rows.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "out.margin", "--force"]
+        options = [
+            "release",
+            "rows.csv",
+            "--domain",
+            "domain.json",
+            "--epsilon",
+            "1",
+            "-o",
+            "out.margin",
+            "--force",
+        ]
         seen, gate = released(monkeypatch, [*options, *more], gate and gate.tape)
         outcomes.append(seen)
         if isinstance(gate, Recorder):

@@ -1,4 +1,5 @@
-"""Exact laws, by enumeration and by definition: choices one after another, costs, certificates, priority samples."""
+"""Exact laws, by enumeration and by definition: choices one after another, costs, certificates,
+priority samples."""
 
 from fractions import Fraction as F
 
@@ -29,7 +30,13 @@ CHOICES = [
     Ask("select_sets", None, [[0], [0, 1], [2], [5]], count=3),
     Ask("select_most", None, [2, 1, 3], penalties=[1, 0, -1]),
     Ask("select_scaled", None, [1, 2], scales=[1, 2], penalties=[[0, 1], [2, 0]], grain=1),
-    Ask("select", [["a"], ["b"], ["c"], ["d"]], [[4, 0], [2, 2], [1, 1], [0, 9]], weights=[1, 2, 1, 3], count=3),
+    Ask(
+        "select",
+        [["a"], ["b"], ["c"], ["d"]],
+        [[4, 0], [2, 2], [1, 1], [0, 9]],
+        weights=[1, 2, 1, 3],
+        count=3,
+    ),
 ]
 
 
@@ -74,7 +81,10 @@ def test_distances_are_of_numbers_of_any_size():
     assert apart(np.array([0, 1], np.uint64), np.array([2**64 - 1, 0], np.uint64)).spread == 2**64
     assert apart(np.array([4, 4]), np.array([7, 7])).spread == 0
     assert apart(np.array([4, 4]), np.array([7, 4])).spread == 3
-    assert sparse_apart((np.array([[1, 2]]), np.array([3])), (np.array([[1, 3]]), np.array([3]))).l1 == 6
+    assert (
+        sparse_apart((np.array([[1, 2]]), np.array([3])), (np.array([[1, 3]]), np.array([3]))).l1
+        == 6
+    )
 
 
 @pytest.mark.parametrize("other", [np.zeros(3, int), np.zeros(2, np.int32), np.zeros(2)])
@@ -114,7 +124,9 @@ DEPENDENT = {
     "antithetic": lambda d: np.concatenate([d[: d.size // 2], -d[: d.size // 2]]),
     "reversed": lambda d: np.concatenate([d[: d.size // 2], d[: d.size // 2][::-1]]),
     "signs only": lambda d: np.abs(d) * np.sign(d[0] or 1),
-    "sizes only": lambda d: np.concatenate([d[: d.size // 2], np.abs(d[: d.size // 2]) * np.sign(d[d.size // 2 :])]),
+    "sizes only": lambda d: np.concatenate(
+        [d[: d.size // 2], np.abs(d[: d.size // 2]) * np.sign(d[d.size // 2 :])]
+    ),
     "one for all": lambda d: np.full_like(d, d[0]),
     "balanced": lambda d: d - np.rint(d.mean()).astype(np.int64),
 }

@@ -85,13 +85,49 @@ TEXTS = [
     "64.9",
     "18",
 ]
-JSON = [7, 7.0, "7", 0.5, "0.50", 1, True, False, None, "", " ", "unknown", -1, 1e30, "1.5", 1.5, 64.9]
-IDS = [5, 5.0, "5", " 5", "5.0", 5e10, 50_000_000_000, "50000000000", True, "True", 1, 0.0, -0.0, 0, "A-17", "a-17"]
+JSON = [
+    7,
+    7.0,
+    "7",
+    0.5,
+    "0.50",
+    1,
+    True,
+    False,
+    None,
+    "",
+    " ",
+    "unknown",
+    -1,
+    1e30,
+    "1.5",
+    1.5,
+    64.9,
+]
+IDS = [
+    5,
+    5.0,
+    "5",
+    " 5",
+    "5.0",
+    5e10,
+    50_000_000_000,
+    "50000000000",
+    True,
+    "True",
+    1,
+    0.0,
+    -0.0,
+    0,
+    "A-17",
+    "a-17",
+]
 TEXT_IDS = ["5", " 5", "5.0", "50000000000", "5e10", "-0.0", "A-17", "a-17", "e\u0301"]
 
 
 def made(values, ids=("a", "b", "c")):
-    """Rows in which every attribute takes all values, and the id all ids, side by side in several ways."""
+    """Rows in which every attribute takes all values, and the id all ids, side by side in several
+    ways."""
     size = len(values)
     return [
         {
@@ -127,27 +163,43 @@ class Sources:
         return {name: objects(column(rows, name)) for name in COLUMNS}
 
     def pandas_objects(self, rows):
-        return pd.DataFrame({name: pd.Series(objects(column(rows, name)), dtype=object) for name in COLUMNS})
+        return pd.DataFrame(
+            {name: pd.Series(objects(column(rows, name)), dtype=object) for name in COLUMNS}
+        )
 
     def pandas_texts(self, rows):
-        return pd.DataFrame({name: pd.Series(column(rows, name), dtype="string") for name in COLUMNS})
+        return pd.DataFrame(
+            {name: pd.Series(column(rows, name), dtype="string") for name in COLUMNS}
+        )
 
     def pandas_categories(self, rows):
-        return pd.DataFrame({name: pd.Series(pd.Categorical(column(rows, name))) for name in COLUMNS})
+        return pd.DataFrame(
+            {name: pd.Series(pd.Categorical(column(rows, name))) for name in COLUMNS}
+        )
 
     def polars(self, rows):
-        return pl.DataFrame({name: pl.Series(column(rows, name), dtype=pl.String) for name in COLUMNS})
+        return pl.DataFrame(
+            {name: pl.Series(column(rows, name), dtype=pl.String) for name in COLUMNS}
+        )
 
     def arrow(self, rows):
         return pa.table({name: pa.array(column(rows, name), pa.string()) for name in COLUMNS})
 
     def arrow_dictionaries(self, rows):
-        return pa.table({name: pa.array(column(rows, name), pa.string()).dictionary_encode() for name in COLUMNS})
+        return pa.table(
+            {
+                name: pa.array(column(rows, name), pa.string()).dictionary_encode()
+                for name in COLUMNS
+            }
+        )
 
     def csv(self, rows):
         path = self.folder / "rows.csv"
         path.write_text(
-            "\n".join([",".join(COLUMNS), *(",".join(f'"{row[c]}"' for c in COLUMNS) for row in rows)]) + "\n"
+            "\n".join(
+                [",".join(COLUMNS), *(",".join(f'"{row[c]}"' for c in COLUMNS) for row in rows)]
+            )
+            + "\n"
         )
         return str(path)
 
@@ -209,7 +261,9 @@ KINDS = [
     ("json_array", JSON, [i for i in IDS if type(i) in (int, float, str, bool)]),
     ("duckdb", TEXTS, TEXT_IDS),
 ]
-each_kind = pytest.mark.parametrize(("kind", "values", "ids"), KINDS, ids=[kind[0] for kind in KINDS])
+each_kind = pytest.mark.parametrize(
+    ("kind", "values", "ids"), KINDS, ids=[kind[0] for kind in KINDS]
+)
 
 
 @each_kind
@@ -224,7 +278,9 @@ def test_each_unit_is_told_by_itself(kind, values, ids, sources):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "ids"), [KINDS[0], KINDS[2], KINDS[6], KINDS[12]], ids=["dict", "pandas", "arrow", "json"]
+    ("kind", "values", "ids"),
+    [KINDS[0], KINDS[2], KINDS[6], KINDS[12]],
+    ids=["dict", "pandas", "arrow", "json"],
 )
 @pytest.mark.parametrize("unit", [None, "id"])
 def test_beyond_a_batch(kind, values, ids, unit, sources):
@@ -276,13 +332,18 @@ FOLDER = [
 
 @pytest.mark.parametrize(("values", "types"), FOLDER, ids=["float", "text", "bool", "decimal"])
 @pytest.mark.parametrize("unit", [None, "id"])
-def test_files_of_a_folder_that_disagree_on_types_mean_the_same_or_are_refused(values, types, unit, tmp_path):
-    """Whether they are refused is public: it follows from the types of the files, not from their rows."""
+def test_files_of_a_folder_that_disagree_on_types_mean_the_same_or_are_refused(
+    values, types, unit, tmp_path
+):
+    """Whether they are refused is public: it follows from the types of the files, not from their
+    rows."""
 
     def table(rows, kind):
         texts = pa.types.is_string(kind)
         cells = {c: [str(row[c]) if texts else row[c] for row in rows] for c in COLUMNS}
-        return pa.table({c: pa.array(cells[c]).cast(kind) if not texts else pa.array(cells[c]) for c in COLUMNS})
+        return pa.table(
+            {c: pa.array(cells[c]).cast(kind) if not texts else pa.array(cells[c]) for c in COLUMNS}
+        )
 
     def make(rows):
         rows = list(rows)
@@ -311,14 +372,20 @@ def checked(make, rows, unit):
 
 
 def test_postgres(tmp_path):
-    if importlib.util.find_spec("adbc_driver_postgresql") is None or "MARGIN_POSTGRES" not in os.environ:
+    if (
+        importlib.util.find_spec("adbc_driver_postgresql") is None
+        or "MARGIN_POSTGRES" not in os.environ
+    ):
         pytest.skip("no PostgreSQL server: set MARGIN_POSTGRES to a connection string")
     connection = os.environ["MARGIN_POSTGRES"]
 
     def make(rows):
         import adbc_driver_postgresql.dbapi
 
-        with adbc_driver_postgresql.dbapi.connect(connection) as session, session.cursor() as cursor:
+        with (
+            adbc_driver_postgresql.dbapi.connect(connection) as session,
+            session.cursor() as cursor,
+        ):
             cursor.execute("DROP TABLE IF EXISTS margin_audit")
             cursor.adbc_ingest("margin_audit", Sources(tmp_path).arrow(rows), mode="create")
             session.commit()
@@ -335,7 +402,9 @@ def test_spark(tmp_path):
         pytest.skip("Java is not installed")
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session = (
+        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    )
     sources = Sources(tmp_path)
     rows = made(TEXTS, TEXT_IDS)
 

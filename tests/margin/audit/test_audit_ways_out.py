@@ -1,4 +1,5 @@
-"""Whatever lets out a true count is seen, by whatever way it leaves; what cannot be seen into is refused."""
+"""Whatever lets out a true count is seen, by whatever way it leaves; what cannot be seen into is
+refused."""
 
 import collections
 import contextlib
@@ -241,7 +242,9 @@ HOLDERS = {
     "file of code": lambda n: renamed(__code__=renamed().__code__.replace(co_filename=str(n))),
     "line of code": lambda n: renamed(__code__=renamed().__code__.replace(co_firstlineno=n)),
     "frame of an error": lambda n: traced(n),
-    "payload of a complex": lambda n: np.array([0x7FF8 << 48 | n, 0], np.uint64).view(complex).tolist()[0],
+    "payload of a complex": lambda n: (
+        np.array([0x7FF8 << 48 | n, 0], np.uint64).view(complex).tolist()[0]
+    ),
     "behind strides": lambda n: np.lib.stride_tricks.as_strided(np.arange(n), (1,)),
     "strides": lambda n: np.lib.stride_tricks.as_strided(np.zeros(99), (1,), (8 * n,)),
     "order of axes": lambda n: np.zeros((2, 3), order="F" if n % 2 else "C"),
@@ -382,7 +385,9 @@ WAYS = {
     "descriptor": lambda n: os.write(2, b"%d" % n) and None,
     "original stream": lambda n: sys.__stderr__.write(f"{n}\n") and sys.__stderr__.flush(),
     "warning": lambda n: warnings.warn(str(n), stacklevel=1),
-    "kind of warning": lambda n: warnings.warn("same", UserWarning if n % 2 else FutureWarning, stacklevel=1),
+    "kind of warning": lambda n: warnings.warn(
+        "same", UserWarning if n % 2 else FutureWarning, stacklevel=1
+    ),
     "log": lambda n: logging.getLogger("margin").info("rows %d", n),
     "low log": lambda n: logging.getLogger("margin.some").log(1, "%s", n),
     "level": lambda n: logging.getLogger("x").log(n, "the same"),
@@ -397,7 +402,9 @@ WAYS = {
     "environment": asks,
     "context": raises_with_context,
     "exit": exits,
-    "question to a server of names": lambda n: sys.audit("socket.getaddrinfo", f"{n}.example", 80, 0, 0, 0),
+    "question to a server of names": lambda n: sys.audit(
+        "socket.getaddrinfo", f"{n}.example", 80, 0, 0, 0
+    ),
     "attribute of a file": lambda n: sys.audit("os.setxattr", ".", "user.n", str(n), 0),
     "signal": lambda n: sys.audit("os.kill", 1, n),
     "name of a thread": lambda n: setattr(threading.current_thread(), "name", f"thread {n}"),
@@ -461,7 +468,15 @@ class Remembers:
 
 
 @pytest.mark.parametrize(
-    "way", [HOLDERS["slots"], HOLDERS["closure"], HOLDERS["generator"], WAYS["log"], WAYS["stderr"], writes]
+    "way",
+    [
+        HOLDERS["slots"],
+        HOLDERS["closure"],
+        HOLDERS["generator"],
+        WAYS["log"],
+        WAYS["stderr"],
+        writes,
+    ],
 )
 def test_the_audit_finds_a_cheat(way, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -485,7 +500,9 @@ class Leaves:
         self._way(sum(len(batch["a"]) for batch in private._source.batches(private.domain)))
 
 
-@pytest.mark.parametrize("way", [lambda n: setattr(Leaves, "kept", n), lambda n: _variable.update(n=n)])
+@pytest.mark.parametrize(
+    "way", [lambda n: setattr(Leaves, "kept", n), lambda n: _variable.update(n=n)]
+)
 def test_the_audit_finds_what_a_class_or_a_module_remembers(way):
     assert audit(Leaves(way), domain=DOMAIN, budget=PureDP(1), pairs=6).findings
 
@@ -501,6 +518,7 @@ def test_the_audit_refuses_the_gate_itself():
 def test_an_honest_release_is_the_same_twice():
     table = {"a": [0, 1, 1]}
     first, second = (
-        left(lambda: margin.simulate(table, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis) for _ in range(2)
+        left(lambda: margin.simulate(table, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis)
+        for _ in range(2)
     )
     assert first == second

@@ -1,8 +1,8 @@
 """Seeded bugs: each is a mistake that someone has made or could make, and each must be caught.
 
-`MECHANISMS` are mechanisms that do wrong with a sound gate; `GATES` are mistakes in the library itself, under
-mechanisms that do nothing wrong; `CHECKED` are mistakes that a test of a law or of a source catches. The list in
-docs/guarantees.md is compared with this one.
+`MECHANISMS` are mechanisms that do wrong with a sound gate; `GATES` are mistakes in the library
+itself, under mechanisms that do nothing wrong; `CHECKED` are mistakes that a test of a law or of a
+source catches. The list in docs/guarantees.md is compared with this one.
 """
 
 import inspect
@@ -134,7 +134,9 @@ class LinearQueries:
             Strategy.total(gate.domain),
         ]
         first = gate.measure_linear(strategies, spend="1/2")
-        return [answers.values for answers in (*first, *gate.measure_linear(strategies, shares=[1, 2]))]
+        return [
+            answers.values for answers in (*first, *gate.measure_linear(strategies, shares=[1, 2]))
+        ]
 
 
 class Sparse:
@@ -154,31 +156,53 @@ class Trees:
 
 
 class Baskets:
-    """Nothing wrong: how many items to keep with which factor, counts of few items a row, the most frequent items."""
+    """Nothing wrong: how many items to keep with which factor, counts of few items a row, the most
+    frequent items."""
 
     def run(self, gate, workload):
         names = list(gate.domain)
-        scaled = gate.select_scaled(names, [1, 2], scales=[1, 2], penalties=[[0, 0], [1, 1]], spend="1/5", grain=12)
+        scaled = gate.select_scaled(
+            names, [1, 2], scales=[1, 2], penalties=[[0, 0], [1, 1]], spend="1/5", grain=12
+        )
         few = gate.sampled_counts(names, most=2, spend="1/5").counts
         chosen = gate.select_items(names, count=2, spend="1/5")
         waves = gate.walsh_counts(names, first=3, most=2, grain=4, spend="1/5")
         return scaled, few, chosen, waves, gate.chosen_counts(names, chosen=[0, 3]).counts
 
 
-SOUND = [Standard(), Twice(), LinearQueries(), Chooser(), Sampler(), Counter(), Items(), Sparse(), Trees(), Baskets()]
+SOUND = [
+    Standard(),
+    Twice(),
+    LinearQueries(),
+    Chooser(),
+    Sampler(),
+    Counter(),
+    Items(),
+    Sparse(),
+    Trees(),
+    Baskets(),
+]
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
 ITEM_METHODS = {name for part in (items.Items, sets.Sets) for name in vars(part)}
 
 
 def audited(mechanism, budget=PureDP(1), pairs=40, runs=0):
-    items = isinstance(mechanism, Items | Baskets) or getattr(mechanism, "method", "") in ITEM_METHODS
+    items = (
+        isinstance(mechanism, Items | Baskets) or getattr(mechanism, "method", "") in ITEM_METHODS
+    )
     domain = ITEMS if items else DOMAIN
-    flat = lambda out: np.concatenate([np.ravel(part) for part in (out if isinstance(out, list) else [out])])  # noqa: E731
+
+    def flat(out):
+        parts = out if isinstance(out, list) else [out]
+        return np.concatenate([np.ravel(part) for part in parts])
+
     return audit(mechanism, domain=domain, budget=budget, pairs=pairs, runs=runs, output=flat)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.5"), PureDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [PureDP(1), ZCDP("0.5"), PureDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr
+)
 @pytest.mark.parametrize("mechanism", SOUND, ids=lambda mechanism: type(mechanism).__name__)
 def test_sound_mechanisms_pass(mechanism, budget):
     assert audited(mechanism, budget, pairs=16).findings == ()
@@ -285,7 +309,9 @@ def sensitive_public_answer(gate):
 def rows_learnt(gate):
     cells = Conjunctions.cells(gate.domain, VIEWS)
     size = 1 + gate._number_of_rows()
-    return gate.sample_queries(cells, Rounds(step=1, samples=(1,), size=size)).draw(np.zeros(18, int))
+    return gate.sample_queries(cells, Rounds(step=1, samples=(1,), size=size)).draw(
+        np.zeros(18, int)
+    )
 
 
 def truth_as_answers(gate):
@@ -358,7 +384,9 @@ def gaussian_for_pure(patch):
 
 def each_view_gets_all(patch):
     patch.setattr(
-        measure, "split_units", lambda total, shares: (total,) * (shares if isinstance(shares, int) else len(shares))
+        measure,
+        "split_units",
+        lambda total, shares: (total,) * (shares if isinstance(shares, int) else len(shares)),
     )
     patch.setattr(Account, "charge", lambda self, units: None)
 
@@ -382,7 +410,9 @@ def one_factor_for_all(patch):
 
 def signs_as_counts(patch):
     patch.setattr(
-        Strategy, "sensitivity", lambda self, budget: budget.sensitivity(l1=self.l1, l2_squared=self.l2_squared)
+        Strategy,
+        "sensitivity",
+        lambda self, budget: budget.sensitivity(l1=self.l1, l2_squared=self.l2_squared),
     )
 
 
@@ -404,17 +434,29 @@ def one_row_a_person(patch):
 
 
 def m_instead_of_m_squared(patch):
-    patch.setattr(Budget, "sensitivity", lambda self, *, l1=1, l2_squared=1: (self.rows * l1, self.rows * l2_squared))
+    patch.setattr(
+        Budget,
+        "sensitivity",
+        lambda self, *, l1=1, l2_squared=1: (self.rows * l1, self.rows * l2_squared),
+    )
 
 
 def half_the_spread(patch):
     choices = gate.Gate._choices
-    patch.setattr(gate.Gate, "_choices", lambda self, m, a, c, spread: choices(self, m, a, c, max(1, spread // 2)))
+    patch.setattr(
+        gate.Gate,
+        "_choices",
+        lambda self, m, a, c, spread: choices(self, m, a, c, max(1, spread // 2)),
+    )
 
 
 def twice_the_rate(patch):
     selection = Budget.selection
-    patch.setattr(Budget, "selection", lambda self, charge, *, spread: selection(self, 4 * charge, spread=spread))
+    patch.setattr(
+        Budget,
+        "selection",
+        lambda self, charge, *, spread: selection(self, 4 * charge, spread=spread),
+    )
 
 
 def gap_squared(patch):
@@ -422,12 +464,18 @@ def gap_squared(patch):
 
 
 def no_truncation(patch):
-    patch.setattr(items, "truncated", lambda sets, size, most, grain: grain * np.bincount(sets.items, minlength=size))
+    patch.setattr(
+        items,
+        "truncated",
+        lambda sets, size, most, grain: grain * np.bincount(sets.items, minlength=size),
+    )
 
 
 def truncation_one_too_late(patch):
     right = item_counts.truncated
-    patch.setattr(items, "truncated", lambda sets, size, most, grain: right(sets, size, most + 1, grain))
+    patch.setattr(
+        items, "truncated", lambda sets, size, most, grain: right(sets, size, most + 1, grain)
+    )
 
 
 def truncation_rounded_up(patch):
@@ -440,27 +488,44 @@ def truncation_rounded_up(patch):
 
 def adding(patch, change):
     add = gate.Gate._add_noise
-    patch.setattr(gate.Gate, "_add_noise", lambda self, events, tables: change(add(self, events, tables), tables))
+    patch.setattr(
+        gate.Gate,
+        "_add_noise",
+        lambda self, events, tables: change(add(self, events, tables), tables),
+    )
 
 
 def noise_halved_afterwards(patch):
-    adding(patch, lambda noisy, tables: [t + (n - t) // 2 for n, t in zip(noisy, tables, strict=True)])
+    adding(
+        patch, lambda noisy, tables: [t + (n - t) // 2 for n, t in zip(noisy, tables, strict=True)]
+    )
 
 
 def no_noise_on_empty_cells(patch):
-    adding(patch, lambda noisy, tables: [np.where(t == 0, 0, n) for n, t in zip(noisy, tables, strict=True)])
+    adding(
+        patch,
+        lambda noisy, tables: [np.where(t == 0, 0, n) for n, t in zip(noisy, tables, strict=True)],
+    )
 
 
 def no_noise_on_full_cells(patch):
-    adding(patch, lambda noisy, tables: [np.where(t > 0, t, n) for n, t in zip(noisy, tables, strict=True)])
+    adding(
+        patch,
+        lambda noisy, tables: [np.where(t > 0, t, n) for n, t in zip(noisy, tables, strict=True)],
+    )
 
 
 def noise_of_one_sign(patch):
-    adding(patch, lambda noisy, tables: [t + np.abs(n - t) for n, t in zip(noisy, tables, strict=True)])
+    adding(
+        patch, lambda noisy, tables: [t + np.abs(n - t) for n, t in zip(noisy, tables, strict=True)]
+    )
 
 
 def negative_results_clipped_in_the_gate(patch):
-    adding(patch, lambda noisy, tables: [np.where(n < 0, t, n) for n, t in zip(noisy, tables, strict=True)])
+    adding(
+        patch,
+        lambda noisy, tables: [np.where(n < 0, t, n) for n, t in zip(noisy, tables, strict=True)],
+    )
 
 
 def float_noise(patch):
@@ -477,11 +542,16 @@ def one_noise_for_all_views(patch):
 
 
 def one_noise_for_all_cells(patch):
-    adding(patch, lambda noisy, tables: [t + (n - t).flat[0] for n, t in zip(noisy, tables, strict=True)])
+    adding(
+        patch,
+        lambda noisy, tables: [t + (n - t).flat[0] for n, t in zip(noisy, tables, strict=True)],
+    )
 
 
 def always_the_best(patch):
-    patch.setattr(choose, "peel", lambda mechanisms, scores, entropy: np.argsort(-scores)[: len(mechanisms)])
+    patch.setattr(
+        choose, "peel", lambda mechanisms, scores, entropy: np.argsort(-scores)[: len(mechanisms)]
+    )
 
 
 def draws_with_thrice_the_rate(patch):
@@ -489,14 +559,18 @@ def draws_with_thrice_the_rate(patch):
     patch.setattr(
         ExponentialMechanism,
         "draw",
-        lambda self, scores, count, entropy: draw(ExponentialMechanism(3 * self.rate), scores, count, entropy),
+        lambda self, scores, count, entropy: draw(
+            ExponentialMechanism(3 * self.rate), scores, count, entropy
+        ),
     )
 
 
 def tables_without_empty_rows(patch):
     tables = gate.Gate._tables
     change = lambda table: table[table.reshape(len(table), -1).any(axis=1)]  # noqa: E731
-    patch.setattr(gate.Gate, "_tables", lambda self, views: [change(table) for table in tables(self, views)])
+    patch.setattr(
+        gate.Gate, "_tables", lambda self, views: [change(table) for table in tables(self, views)]
+    )
 
 
 def rows_counted_twice(patch):
@@ -506,7 +580,9 @@ def rows_counted_twice(patch):
 
 def batches_counted_twice(patch):
     accumulate = CountPlan.accumulate
-    patch.setattr(CountPlan, "accumulate", lambda self, batch: [accumulate(self, batch) for _ in range(2)])
+    patch.setattr(
+        CountPlan, "accumulate", lambda self, batch: [accumulate(self, batch) for _ in range(2)]
+    )
 
 
 def entropy_that_repeats(patch):
@@ -525,7 +601,9 @@ def sparse_without_empty_cells(patch):
 
 def half_as_many_empty_cells(patch):
     draw = sparse_noise.binomial
-    patch.setattr(sparse_noise, "binomial", lambda trials, p, entropy: draw(trials, p, entropy) // 2)
+    patch.setattr(
+        sparse_noise, "binomial", lambda trials, p, entropy: draw(trials, p, entropy) // 2
+    )
 
 
 def trees_count_as_cells(patch):
@@ -539,7 +617,9 @@ def trees_count_as_cells(patch):
 
 
 def rows_keep_all_their_items(patch):
-    patch.setattr(items, "few_counts", lambda sets, size, most: np.bincount(sets.items, minlength=size))
+    patch.setattr(
+        items, "few_counts", lambda sets, size, most: np.bincount(sets.items, minlength=size)
+    )
 
 
 def scores_against_whole_rows(patch):
@@ -547,7 +627,9 @@ def scores_against_whole_rows(patch):
     patch.setattr(
         items,
         "scaled_gaps",
-        lambda sets, size, grid, scales, longest, grain: right(sets, size, grid, scales, size, grain),
+        lambda sets, size, grid, scales, longest, grain: right(
+            sets, size, grid, scales, size, grain
+        ),
     )
 
 
@@ -591,7 +673,11 @@ def negations_by_the_other_sign(patch):
 
 def a_draw_too_many(patch):
     draw = ExponentialMechanism.draw
-    patch.setattr(ExponentialMechanism, "draw", lambda self, s, count, entropy: draw(self, s, count + 1, entropy))
+    patch.setattr(
+        ExponentialMechanism,
+        "draw",
+        lambda self, s, count, entropy: draw(self, s, count + 1, entropy),
+    )
 
 
 def all_of_the_budget_at_every_call(patch):
@@ -601,12 +687,18 @@ def all_of_the_budget_at_every_call(patch):
 def a_whole_budget_buys_too_much(patch):
     bought = ApproxDP.at_once
     patch.setattr(
-        ApproxDP, "at_once", lambda *args: tuple(DiscreteGaussian(noise.sigma2 * F(24, 25)) for noise in bought(*args))
+        ApproxDP,
+        "at_once",
+        lambda *args: tuple(DiscreteGaussian(noise.sigma2 * F(24, 25)) for noise in bought(*args)),
     )
 
 
 def epsilon_and_rho_both(patch):
-    patch.setattr(ApproxDP, "laplace_at_once", lambda self, l1=1: DiscreteLaplace(l1 / (self.epsilon * F(26, 25))))
+    patch.setattr(
+        ApproxDP,
+        "laplace_at_once",
+        lambda self, l1=1: DiscreteLaplace(l1 / (self.epsilon * F(26, 25))),
+    )
 
 
 def rewritten(patch, owner, name, old, new):
@@ -620,11 +712,19 @@ def rewritten(patch, owner, name, old, new):
 
 
 def spread_of_the_first_weight(patch):
-    rewritten(patch, choose.Choices, "select", r"(spread = .*)weight\.max\(\)", r"\1weight[0].clip(1)")
+    rewritten(
+        patch, choose.Choices, "select", r"(spread = .*)weight\.max\(\)", r"\1weight[0].clip(1)"
+    )
 
 
 def spread_of_the_ends_of_a_grid(patch):
-    rewritten(patch, items.Items, "select_most", r"choices\.max\(\) - choices\.min\(\)", "choices[-1] - choices[0]")
+    rewritten(
+        patch,
+        items.Items,
+        "select_most",
+        r"choices\.max\(\) - choices\.min\(\)",
+        "choices[-1] - choices[0]",
+    )
 
 
 def bound_without_the_factor(patch):
@@ -648,7 +748,9 @@ def more_cells_by_the_law_of_all(patch):
 
 def least_product_of_least_products(patch):
     patch.setattr(
-        Strategy, "least_product", property(lambda self: int(np.prod([f.least_product for f in self.factors])))
+        Strategy,
+        "least_product",
+        property(lambda self: int(np.prod([f.least_product for f in self.factors]))),
     )
 
 
@@ -712,7 +814,11 @@ def rule_of_the_number_of_empty_cells(patch):
 
     def wrong(self, keep, grid, noise):
         held = len(
-            {tuple(row) for batch in self._source.batches(self.domain) for row in zip(*batch.values(), strict=True)}
+            {
+                tuple(row)
+                for batch in self._source.batches(self.domain)
+                for row in zip(*batch.values(), strict=True)
+            }
         )
         return rule(self, keep(grid.cells - held, noise) if callable(keep) else keep, grid, noise)
 
@@ -720,7 +826,13 @@ def rule_of_the_number_of_empty_cells(patch):
 
 
 def cells_of_one_row_dropped_when_spilled(patch):
-    rewritten(patch, cell_counts, "_by_engine", r"GROUP BY \{keys\}", "GROUP BY {keys} HAVING count(*) > 1")
+    rewritten(
+        patch,
+        cell_counts,
+        "_by_engine",
+        r"GROUP BY \{keys\}",
+        "GROUP BY {keys} HAVING count(*) > 1",
+    )
     patch.setattr(cell_counts, "_IN_MEMORY", 0)
 
 
@@ -739,18 +851,28 @@ def certified_beside_what_was_done(patch):
 
 
 def items_peeled_at_the_rate_of_all(patch):
-    rewritten(patch, items.Items, "select_items", r"event\.units, spread", "sum(e.units for e in events), spread")
+    rewritten(
+        patch,
+        items.Items,
+        "select_items",
+        r"event\.units, spread",
+        "sum(e.units for e in events), spread",
+    )
 
 
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
 APPROX = ApproxDP("0.2", "1e-3")
-WEIGHTS = Ask("select", [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.zeros(4)], weights=[1, 3, 5])
+WEIGHTS = Ask(
+    "select", [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.zeros(4)], weights=[1, 3, 5]
+)
 SCALES = Ask("select_scaled", None, [1, 2], scales=[1, 4], penalties=[[0, 0], [1, 1]], grain=12)
 SIGNS = Ask("measure_linear", [Strategy(("a", "c"), [[[1, -2]], [[1, -1, 3, -4], [2, 0, -6, 1]]])])
 PATTERNS = Ask("pattern_counts", None, [(((0, 1),), ()), (((1, 2, 3),), ()), ((), ((4,),))])
-RULE = Ask("sparse_cells", ["a", "b", "c"], keep=lambda cells, noise: Keep(1 + cells // 12, 4, True))
+RULE = Ask(
+    "sparse_cells", ["a", "b", "c"], keep=lambda cells, noise: Keep(1 + cells // 12, 4, True)
+)
 CERTIFIED = Draw(before="9/100", times=10, step="1/62", samples=(50,) * 4, size=1)
 GATES = [
     (half_the_scale, Standard(), PureDP(1), 0),
@@ -803,12 +925,27 @@ GATES = [
     (sparse_without_empty_cells, Sparse(), PureDP(1), 1200),
     (sparse_threshold_on_the_truth, Sparse(), PureDP(1), 1200),
     (spread_of_the_first_weight, WEIGHTS, PureDP(1), 0),
-    (spread_of_the_ends_of_a_grid, Ask("select_most", None, [1, 4, 2], penalties=[0, 0, 0]), PureDP(1), 0),
+    (
+        spread_of_the_ends_of_a_grid,
+        Ask("select_most", None, [1, 4, 2], penalties=[0, 0, 0]),
+        PureDP(1),
+        0,
+    ),
     (bound_without_the_factor, SCALES, PureDP(1), 0),
     (as_many_empty_cells_as_cells, Sparse(), PureDP(1), 0),
     (least_product_of_least_products, SIGNS, ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW), 0),
-    (as_many_waves_as_items, Ask("walsh_counts", list("abcde"), first=8, most=5, grain=3), ZCDP("0.5"), 0),
-    (errors_of_half_the_queries, Ask("query_errors", MOSTLY, np.zeros(7, int), records=3, size=1), PureDP(1), 0),
+    (
+        as_many_waves_as_items,
+        Ask("walsh_counts", list("abcde"), first=8, most=5, grain=3),
+        ZCDP("0.5"),
+        0,
+    ),
+    (
+        errors_of_half_the_queries,
+        Ask("query_errors", MOSTLY, np.zeros(7, int), records=3, size=1),
+        PureDP(1),
+        0,
+    ),
     (items_kept_by_the_place_of_the_row, Ask("sampled_counts", most=2), PureDP(1), 0),
     (antithetic_noise, Standard(), PureDP(1), 0),
     (antithetic_noise, Standard(), ZCDP("0.5"), 0),
@@ -816,7 +953,12 @@ GATES = [
     (rows_count_for_all_patterns, PATTERNS, PureDP(1), 0),
     (rule_of_the_number_of_empty_cells, RULE, PureDP(1), 0),
     (cells_of_one_row_dropped_when_spilled, Sparse(), PureDP(1), 0),
-    (norm_in_32_bits, Ask("measure_linear", [Strategy(("b",), [np.full((2, 3), 1 << 20)])]), ZCDP("0.5"), 0),
+    (
+        norm_in_32_bits,
+        Ask("measure_linear", [Strategy(("b",), [np.full((2, 3), 1 << 20)])]),
+        ZCDP("0.5"),
+        0,
+    ),
     (certified_beside_what_was_done, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (rho_for_epsilon, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (items_peeled_at_the_rate_of_all, Ask("select_items", count=4), PureDP(1), 0),
@@ -829,7 +971,9 @@ def long_if_many_runs(gate):
     return pytest.param(*gate, id=name, marks=[pytest.mark.slow] if gate[3] >= 2000 else [])
 
 
-@pytest.mark.parametrize(("mistake", "mechanism", "budget", "runs"), [long_if_many_runs(gate) for gate in GATES])
+@pytest.mark.parametrize(
+    ("mistake", "mechanism", "budget", "runs"), [long_if_many_runs(gate) for gate in GATES]
+)
 def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, monkeypatch):
     mistake(monkeypatch)
     assert audited(mechanism, budget, pairs=40, runs=runs).findings
@@ -851,7 +995,9 @@ def check_units():
     check_source(columns, domain=Domain({"a": 2}), rows=rows, unit="id", max_rows=2, tables=10)
 
 
-@pytest.mark.parametrize(("mistake", "check"), CHECKED, ids=[mistake.__name__ for mistake, _ in CHECKED])
+@pytest.mark.parametrize(
+    ("mistake", "check"), CHECKED, ids=[mistake.__name__ for mistake, _ in CHECKED]
+)
 def test_a_mistake_is_caught_by_a_check(mistake, check, monkeypatch):
     mistake(monkeypatch)
     with pytest.raises(AssertionError):
@@ -864,12 +1010,18 @@ def test_units_are_bounded():
 
 def a_row_too_many_of_a_person(patch):
     made = units.BoundedSource.__init__
-    patch.setattr(units.BoundedSource, "__init__", lambda self, rows, unit, m, key: made(self, rows, unit, m + 1, key))
+    patch.setattr(
+        units.BoundedSource,
+        "__init__",
+        lambda self, rows, unit, m, key: made(self, rows, unit, m + 1, key),
+    )
 
 
 def one_bound_for_all_people(patch):
     identities = units.identities
-    patch.setattr(units, "identities", lambda name, column: identities(name, pa.array([0] * len(column))))
+    patch.setattr(
+        units, "identities", lambda name, column: identities(name, pa.array([0] * len(column)))
+    )
 
 
 def rows_of_a_person_kept_by_the_place_in_the_table(patch):
@@ -882,11 +1034,16 @@ def rows_of_a_person_kept_by_the_place_in_the_table(patch):
     patch.setattr(units, "order", order)
 
 
-UNITS = [a_row_too_many_of_a_person, one_bound_for_all_people, rows_of_a_person_kept_by_the_place_in_the_table]
+UNITS = [
+    a_row_too_many_of_a_person,
+    one_bound_for_all_people,
+    rows_of_a_person_kept_by_the_place_in_the_table,
+]
 
 
 def bounded():
-    """The outcomes of a release of at most two rows a person, and of its replay without one person who has 300."""
+    """The outcomes of a release of at most two rows a person, and of its replay without one person
+    who has 300."""
     rng = np.random.default_rng(1)
     people = np.concatenate([np.full(300, 99), np.repeat(np.arange(40), 6)])
     codes = rng.integers(0, DOMAIN.sizes, (people.size, 3))
@@ -895,7 +1052,11 @@ def bounded():
     tables = [columns, {name: column[300:] for name, column in columns.items()}]
     key = bytes([1] * 16)  # with which the rows of that person come first
     sources = [units.bound(open_source(table), "person", 2, key) for table in tables]
-    settings = {"domain": DOMAIN, "budget": PureDP(1, rows_per_person=2), "entropy": SeededEntropy(1)}
+    settings = {
+        "domain": DOMAIN,
+        "budget": PureDP(1, rows_per_person=2),
+        "entropy": SeededEntropy(1),
+    }
     recorder, player = Recorder(sources[0], **settings), Player(sources[1], **settings)
     recorder.tape = []
     before = outcome(Standard(), recorder, None)
@@ -920,6 +1081,10 @@ def test_all_are_listed():
     names |= {mistake[0].__name__ for mistake in [*GATES, *CHECKED]}
     assert len(names) >= 50
     text = GUARANTEES.read_text()
-    rows = re.findall(r"^\| `(\w+)` \| .* \| ((?:grey|law|black|check|, )+) \|$", text, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| .* \| ((?:grey|law|black|check|, )+) \|$", text, re.MULTILINE
+    )
     assert names == {name for name, _ in rows} and len(rows) == len(names)
-    assert {gate[0].__name__ for gate in GATES if gate[3]} == {name for name, layer in rows if "black" in layer}
+    assert {gate[0].__name__ for gate in GATES if gate[3]} == {
+        name for name, layer in rows if "black" in layer
+    }

@@ -40,7 +40,9 @@ def run(capsys, *arguments):
     ],
 )
 def test_release_then_marginal(files, capsys, data, budget, kind):
-    code, out, err = run(capsys, "release", data, "--domain", "domain.json", *budget, "-o", "out.margin")
+    code, out, err = run(
+        capsys, "release", data, "--domain", "domain.json", *budget, "-o", "out.margin"
+    )
     assert (code, err) == (0, "") and "out.margin" in out and kind.describe() in out
     assert margin.load("out.margin").spent == kind
     code, out, err = run(capsys, "marginal", "out.margin", "sex", "income", "--format", "json")
@@ -51,7 +53,17 @@ def test_release_then_marginal(files, capsys, data, budget, kind):
 
 
 def test_formats_agree(files, capsys):
-    run(capsys, "release", "people.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "out.margin")
+    run(
+        capsys,
+        "release",
+        "people.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "out.margin",
+    )
     answer = margin.load("out.margin").marginal(["sex", "age"])
     _, table, _ = run(capsys, "marginal", "out.margin", "sex", "age")
     lines = table.splitlines()
@@ -65,12 +77,28 @@ def test_formats_agree(files, capsys):
 @pytest.mark.parametrize("views", [["age,sex", "region,children,income"], ["views.json"]])
 def test_views_are_given_by_names_or_in_a_file(files, capsys, views):
     (files / "views.json").write_text('[["age", "sex"], ["region", "children", "income"]]')
-    arguments = ["release", "people.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "o.margin"]
+    arguments = [
+        "release",
+        "people.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "o.margin",
+    ]
     assert run(capsys, *arguments, "--views", *views)[0] == 0
     assert margin.load("o.margin").names == (("age", "sex"), ("region", "children", "income"))
     code, out, _ = run(capsys, "info", "o.margin")
     assert code == 0
-    for said in ("epsilon = 1", "add or remove one row", "PriView", "age, sex", "region, children, income", "54 cells"):
+    for said in (
+        "epsilon = 1",
+        "add or remove one row",
+        "PriView",
+        "age, sex",
+        "region, children, income",
+        "54 cells",
+    ):
         assert said in out
 
 
@@ -181,7 +209,9 @@ def test_progress_is_silent_for_a_quick_command(capsys):
 
 
 def test_the_command_is_installed():
-    done = subprocess.run([sys.executable, "-m", "margin", "--version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "margin", "--version"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == f"margin {margin.__version__}"
 
 
@@ -190,7 +220,9 @@ PLAIN = ["a=1", "x-1", "'=1", "8"]
 
 
 @pytest.mark.parametrize("option", [[], ["--spreadsheet"]])
-def test_labels_that_a_spreadsheet_would_run_are_made_safe_on_request(option, tmp_path, monkeypatch, capsys):
+def test_labels_that_a_spreadsheet_would_run_are_made_safe_on_request(
+    option, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     labels = [*FORMULAE, *PLAIN]
     sign = "'" if option else ""

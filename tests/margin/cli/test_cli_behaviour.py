@@ -1,4 +1,5 @@
-"""Every command behaves as people expect of commands: what is tested is the product of commands and behaviours."""
+"""Every command behaves as people expect of commands: what is tested is the product of commands and
+behaviours."""
 
 import argparse
 import importlib.util
@@ -25,7 +26,9 @@ from margin.cli.progress import shown
 
 def leaves(parser, name=""):
     """Every command with its parser, by its whole name."""
-    actions = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    actions = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
     if not actions:
         yield name, parser
     for action in actions:
@@ -38,7 +41,9 @@ EXAMPLES = {name: parser.epilog.splitlines()[1:] for name, parser in COMMANDS.it
 SHELLS = ["bash", "zsh", "fish"]
 HAS_KEYS = importlib.util.find_spec("cryptography") is not None
 WITH_KEYS = ("keygen", "sign", "verify")
-RUN = {line.strip(): name for name, lines in EXAMPLES.items() if name != "completion" for line in lines}
+RUN = {
+    line.strip(): name for name, lines in EXAMPLES.items() if name != "completion" for line in lines
+}
 RUN |= {f"margin completion {shell}": "completion" for shell in SHELLS}
 LAST = {name: line for line, name in RUN.items()}
 
@@ -63,11 +68,12 @@ def made(table, domain, tmp_path_factory):
 
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
-    """A folder of one's own with these files; a browser that does not open, a server that is interrupted."""
+    """A folder of one's own with these files; a browser that does not open, a server that is
+    interrupted."""
     for path in made.iterdir():
-        (tmp_path / path.name).symlink_to(path) if path.is_dir() else (tmp_path / path.name).write_bytes(
-            path.read_bytes()
-        )
+        (tmp_path / path.name).symlink_to(path) if path.is_dir() else (
+            tmp_path / path.name
+        ).write_bytes(path.read_bytes())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webbrowser.open", lambda _: True)
 
@@ -79,7 +85,8 @@ def folder(made, tmp_path, monkeypatch):
 
 
 def words(line):
-    """The arguments of an example; files that it writes have names that are free, `people` is not in the ledger yet."""
+    """The arguments of an example; files that it writes have names that are free, `people` is not
+    in the ledger yet."""
     command, *arguments = shlex.split(line.split(" > ")[0].split("  #")[0])
     assert command == "margin"
     if arguments[0] in WITH_KEYS and not HAS_KEYS:
@@ -139,10 +146,29 @@ def test_json_agrees_with_python(folder, capsys):
 
 WRITERS = {
     "demo": ["demo", "-o", "x.margin"],
-    "release": ["release", "people.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "x.margin"],
+    "release": [
+        "release",
+        "people.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "x.margin",
+    ],
     "report": ["report", "people.margin", "-o", "x.html"],
     "records": ["records", "people.margin", "-n", "5", "-o", "x.csv"],
-    "plan": ["plan", "--domain", "domain.json", "--epsilon", "1", "--workload", "1way", "--picture", "x.png"],
+    "plan": [
+        "plan",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "--workload",
+        "1way",
+        "--picture",
+        "x.png",
+    ],
     "compare": shlex.split(
         "compare public.csv --domain domain.json --epsilon 1 --runs 1 --mechanisms direct --picture x.png"
     ),
@@ -150,7 +176,9 @@ WRITERS = {
 
 
 def test_the_commands_that_write_files_are_these():
-    assert {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()} == set(WRITERS)
+    assert {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()} == set(
+        WRITERS
+    )
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -158,16 +186,26 @@ def test_no_file_is_replaced_unless_told(name, folder, capsys):
     (path,) = (folder / word for word in WRITERS[name] if word.startswith("x."))
     path.write_text("mine")
     code, out, err = run(capsys, WRITERS[name])
-    assert code == 2 and out == "" and path.name in err and "--force" in err and path.read_text() == "mine"
+    assert (
+        code == 2
+        and out == ""
+        and path.name in err
+        and "--force" in err
+        and path.read_text() == "mine"
+    )
     code, _, err = run(capsys, [*WRITERS[name], "--force"])
     assert code == 0 and path.read_bytes() != b"mine", err
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_no_other_file_is_touched(name, folder, capsys):
-    """Files beside the one that is written, such as OUT.margin.trial and rows.csv.part, are a user's."""
+    """Files beside the one that is written, such as OUT.margin.trial and rows.csv.part, are a
+    user's."""
     (path,) = (folder / word for word in WRITERS[name] if word.startswith("x."))
-    mine = [path.with_name(f"{path.name}.{ending}") for ending in ("trial", "part", "tmp", f"{os.getpid()}.part")]
+    mine = [
+        path.with_name(f"{path.name}.{ending}")
+        for ending in ("trial", "part", "tmp", f"{os.getpid()}.part")
+    ]
     for other in mine:
         other.write_text("mine")
     before = set(os.listdir(folder))
@@ -183,14 +221,32 @@ def test_the_demonstration_finds_a_free_name(folder, capsys):
 
 
 def test_a_refused_name_spends_nothing(folder, capsys):
-    arguments = ["--domain", "domain.json", "--epsilon", "1", "--ledger", "agency.db", "--dataset", "people"]
+    arguments = [
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "agency.db",
+        "--dataset",
+        "people",
+    ]
     assert run(capsys, ["release", "people.csv", *arguments, "-o", "people.margin"])[0] == 2
     assert margin.Ledger("agency.db").spent("people") == 0
 
 
 MISTAKES = {
     "demo": ["demo", "--epsilon", "0"],
-    "release": ["release", "none.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "x.margin"],
+    "release": [
+        "release",
+        "none.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "x.margin",
+    ],
     "domain suggest": ["domain", "suggest", "none.csv"],
     "marginal": ["marginal", "people.margin", "shoes"],
     "info": ["info", "none.margin"],
@@ -199,7 +255,16 @@ MISTAKES = {
     "records": ["records", "people.margin", "-n", "0", "-o", "x.csv"],
     "plan": ["plan", "--domain", "none.json", "--epsilon", "1"],
     "design": ["design", "4", "3", "5"],
-    "compare": ["compare", "none.csv", "--domain", "domain.json", "--epsilon", "1", "--mechanisms", "nobody"],
+    "compare": [
+        "compare",
+        "none.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "--mechanisms",
+        "nobody",
+    ],
     "keygen": ["keygen", "none/agency.key"],
     "sign": ["sign", "people.margin", "--key", "people.csv"],
     "verify": ["verify", "people.margin", "--key", "none.pub"],
@@ -234,7 +299,16 @@ def test_an_interrupt_is_a_line_and_130(folder):
         "margin.release = slow\n"
         "sys.exit(margin.cli.main.main())"
     )
-    arguments = ["release", "people.csv", "--domain", "domain.json", "--epsilon", "1", "-o", "x.margin"]
+    arguments = [
+        "release",
+        "people.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "x.margin",
+    ]
     # A terminal's Ctrl-C is not ignored, as it would be in a job in the background.
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
@@ -251,9 +325,7 @@ def test_an_interrupt_is_a_line_and_130(folder):
 
 
 def test_a_reader_that_leaves_is_no_error(folder):
-    line = (
-        f"{sys.executable} -m margin marginal people.margin age sex region children | head -1; exit ${{PIPESTATUS[0]}}"
-    )
+    line = f"{sys.executable} -m margin marginal people.margin age sex region children | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 1
 
@@ -287,7 +359,9 @@ def test_colours_are_for_terminals_that_want_them(terminal, environment, coloure
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert painted("margin:", "bad", Terminal(terminal)) == ("\x1b[1;31mmargin:\x1b[0m" if coloured else "margin:")
+    assert painted("margin:", "bad", Terminal(terminal)) == (
+        "\x1b[1;31mmargin:\x1b[0m" if coloured else "margin:"
+    )
 
 
 def test_a_strangers_file_cannot_steer_the_terminal(tmp_path, capsys):
@@ -345,7 +419,9 @@ def completed(line, tmp_path):
         "COMP_LINE": line,
         "COMP_POINT": str(len(line)),
     }
-    subprocess.run([sys.executable, "-m", "margin"], env=environment, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "margin"], env=environment, capture_output=True, check=True
+    )
     return {word.strip() for word in (tmp_path / "offered").read_text().splitlines()}
 
 

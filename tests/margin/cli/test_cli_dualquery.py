@@ -31,12 +31,17 @@ def test_release_and_records(files, capsys, domain):
     code, out, err = run(capsys, *RELEASE, "--queries", "3way:200", "-o", "out.margin")
     assert code == 0 and " records; " in out, err
     assert isinstance(load("out.margin"), RecordSynopsis)
-    for name, read in (("rows.csv", pyarrow.csv.read_csv), ("rows.parquet", pyarrow.parquet.read_table)):
+    for name, read in (
+        ("rows.csv", pyarrow.csv.read_csv),
+        ("rows.parquet", pyarrow.parquet.read_table),
+    ):
         assert run(capsys, "records", "out.margin", "-n", "50", "-o", name)[0] == 0
         rows = read(name)
         assert rows.num_rows == 50 and rows.column_names == list(domain)
         for column, form in domain.items():
-            assert {form.code(value) for value in rows[column].to_pylist()} <= set(range(form.size)) or form.bins
+            assert {form.code(value) for value in rows[column].to_pylist()} <= set(
+                range(form.size)
+            ) or form.bins
     assert run(capsys, "info", "out.margin")[0] == 0
     assert run(capsys, "marginal", "out.margin", "age", "sex")[0] == 0
 
@@ -70,7 +75,19 @@ def test_mistakes_are_explained(files, capsys, arguments, text):
 
 
 def test_views_have_records_too(files, capsys):
-    assert run(capsys, "release", "people.csv", "--domain", "domain.json", *BUDGET, "-o", "views.margin")[0] == 0
+    assert (
+        run(
+            capsys,
+            "release",
+            "people.csv",
+            "--domain",
+            "domain.json",
+            *BUDGET,
+            "-o",
+            "views.margin",
+        )[0]
+        == 0
+    )
     assert run(capsys, "records", "views.margin", "-n", "5", "-o", "rows.csv")[0] == 0
     assert len((files / "rows.csv").read_text().splitlines()) == 6
 

@@ -8,7 +8,14 @@ import pytest
 import margin
 from margin.cli.main import main
 from margin.cli.written import written
-from margin.mechanisms import CountSketch, Dyadic, FilterPriority, HighPass, PriView, ThresholdSample
+from margin.mechanisms import (
+    CountSketch,
+    Dyadic,
+    FilterPriority,
+    HighPass,
+    PriView,
+    ThresholdSample,
+)
 
 RELEASE = ["release", "trips.csv", "--domain", "domain.json", "--epsilon", "5", "-o", "out.margin"]
 
@@ -27,7 +34,10 @@ def trips(tmp_path, monkeypatch):
         ("HighPass(theta=5)", HighPass(theta=5)),
         (" HighPass(target = 9, two_sided=True) ", HighPass(target=9, two_sided=True)),
         ("ThresholdSample(target=100, share='0.1')", ThresholdSample(target=100, share="0.1")),
-        ("Dyadic(FilterPriority(size=20), attributes=['a'])", Dyadic(FilterPriority(size=20), ["a"])),
+        (
+            "Dyadic(FilterPriority(size=20), attributes=['a'])",
+            Dyadic(FilterPriority(size=20), ["a"]),
+        ),
         ("CountSketch(width=64)", CountSketch(width=64)),
         ("PriView(views=[['a', 'b']])", PriView(views=[["a", "b"]])),
     ],
@@ -39,8 +49,22 @@ def test_what_is_written_is_what_python_makes(text, mechanism):
 def test_a_release(trips, capsys):
     assert main([*RELEASE, "--mechanism", "HighPass(theta=8)"]) == 0
     found = margin.load("out.margin")
-    assert isinstance(found, margin.CellSynopsis) and found.theta == 8 and 20 <= len(found.values) <= 26
-    assert main([*RELEASE, "--force", "--mechanism", "Dyadic(FilterPriority(size=50), attributes='home')"]) == 0
+    assert (
+        isinstance(found, margin.CellSynopsis)
+        and found.theta == 8
+        and 20 <= len(found.values) <= 26
+    )
+    assert (
+        main(
+            [
+                *RELEASE,
+                "--force",
+                "--mechanism",
+                "Dyadic(FilterPriority(size=50), attributes='home')",
+            ]
+        )
+        == 0
+    )
     assert main(["info", "out.margin"]) == 0 and "at least" in capsys.readouterr().out
 
 

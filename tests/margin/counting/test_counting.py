@@ -39,16 +39,22 @@ def problems(draw):
 
 @st.composite
 def long_tables(draw):
-    """Views of every kind that the compiled loops tell apart, and rows enough for several words and blocks."""
+    """Views of every kind that the compiled loops tell apart, and rows enough for several words and
+    blocks."""
     sizes = draw(st.lists(st.sampled_from([1, 2, 2, 2, 2, 3, 300]), min_size=1, max_size=14))
     domain = Domain({f"x{place}": size for place, size in enumerate(sizes)})
     view = st.lists(st.sampled_from(domain.attributes), min_size=1, max_size=11, unique=True)
-    views = draw(st.lists(view.filter(lambda names: domain.cells(names) < 200_000), min_size=1, max_size=12))
+    views = draw(
+        st.lists(view.filter(lambda names: domain.cells(names) < 200_000), min_size=1, max_size=12)
+    )
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     rows = draw(st.sampled_from([1, 63, 64, 65, 5_000, 70_000]))
     few = draw(st.sampled_from([1, 40, rows]))
     pick = rng.integers(0, few, rows)
-    codes = {name: rng.integers(0, size, few)[pick].astype(np.uint16) for name, size in zip(domain, sizes, strict=True)}
+    codes = {
+        name: rng.integers(0, size, few)[pick].astype(np.uint16)
+        for name, size in zip(domain, sizes, strict=True)
+    }
     return domain, views, codes
 
 
@@ -71,7 +77,12 @@ def whole(domain, views, codes):
 
 @pytest.mark.usefixtures("eagerly")
 @settings(max_examples=25)
-@given(long_tables(), st.sampled_from([1, 2, 3]), st.booleans(), st.lists(st.integers(1, 70_000), max_size=3))
+@given(
+    long_tables(),
+    st.sampled_from([1, 2, 3]),
+    st.booleans(),
+    st.lists(st.integers(1, 70_000), max_size=3),
+)
 def test_compiled_loops_give_the_integers_of_numpy(problem, threads, repeating, cuts):
     domain, views, codes = problem
     rows = len(codes["x0"])
@@ -90,7 +101,8 @@ def test_compiled_loops_give_the_integers_of_numpy(problem, threads, repeating, 
 
 @pytest.mark.usefixtures("eagerly")
 @pytest.mark.parametrize(
-    ("kind", "stays"), [("few", True), ("many", False), ("other ones later", True), ("many later", False)]
+    ("kind", "stays"),
+    [("few", True), ("many", False), ("other ones later", True), ("many later", False)],
 )
 def test_distinct_rows_are_collected_for_as_long_as_rows_repeat(kind, stays):
     domain = Domain({f"x{place}": 2 for place in range(20)})
@@ -167,11 +179,14 @@ def test_neither_batches_nor_blocks_nor_workers_matter(problem, cuts, block):
 
 
 @pytest.mark.parametrize(
-    "sizes", [(1,), (1, 256), (256, 1), (1, 1), (16, 16), (2,) * 8, (65_536, 1), (256, 256), (2, 129)]
+    "sizes",
+    [(1,), (1, 256), (256, 1), (1, 1), (16, 16), (2,) * 8, (65_536, 1), (256, 256), (2, 129)],
 )
 def test_sizes_at_the_borders_of_the_index_types(sizes):
     domain = Domain({f"x{place}": size for place, size in enumerate(sizes)})
-    last = {name: np.array([attribute.size - 1, 0], np.uint32) for name, attribute in domain.items()}
+    last = {
+        name: np.array([attribute.size - 1, 0], np.uint32) for name, attribute in domain.items()
+    }
     counting = CountPlan(domain, [domain.attributes])
     counting.accumulate(last)
     assert np.array_equal(counting.tables[0], naive(domain, last, domain.attributes))
@@ -225,7 +240,9 @@ def test_tables_cannot_be_written_to():
 
 
 @pytest.mark.parametrize(
-    "views", [[["x0", "x1"]], [[f"x{place}" for place in range(9)]], [["x0"], ["x8", "x1", "x0"]]], ids=["2", "9", "3"]
+    "views",
+    [[["x0", "x1"]], [[f"x{place}" for place in range(9)]], [["x0"], ["x8", "x1", "x0"]]],
+    ids=["2", "9", "3"],
 )
 def test_too_large_a_view_is_refused_by_the_schema(views):
     domain = Domain({f"x{place}": 2**14 if place < 8 else 1 for place in range(9)})

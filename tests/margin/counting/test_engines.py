@@ -1,4 +1,5 @@
-"""Every engine gives the same integers, whatever the columns; a bound on contributions keeps the same rows in each."""
+"""Every engine gives the same integers, whatever the columns; a bound on contributions keeps the
+same rows in each."""
 
 import json
 import os
@@ -52,7 +53,10 @@ def parts(table, folder):
         part = folder / "parts" / f"part={place}"
         part.mkdir(parents=True)
         pq.write_table(
-            table.slice(place * table.num_rows // 3, (place + 1) * table.num_rows // 3 - place * table.num_rows // 3),
+            table.slice(
+                place * table.num_rows // 3,
+                (place + 1) * table.num_rows // 3 - place * table.num_rows // 3,
+            ),
             part / "t.parquet",
         )
     return folder / "parts"
@@ -71,7 +75,9 @@ ENGINES = {
     "CSV": csv,
     "JSON": jsonl,
     "folder": parts,
-    "SQL": lambda table, folder: Sql(f"SELECT * FROM '{parquet(table, folder)}'", memory_limit="200MB"),
+    "SQL": lambda table, folder: Sql(
+        f"SELECT * FROM '{parquet(table, folder)}'", memory_limit="200MB"
+    ),
     "database": database,
     "Arrow": lambda table, folder: table,
     "polars": lambda table, folder: pl.from_arrow(table),
@@ -87,7 +93,11 @@ def folder(tmp_path_factory):
 
 
 @settings(max_examples=5)
-@given(seed=st.integers(0, 2**32), attributes=st.sampled_from([1, 2, 5, 12, 40]), rows=st.sampled_from([1, 3, 200]))
+@given(
+    seed=st.integers(0, 2**32),
+    attributes=st.sampled_from([1, 2, 5, 12, 40]),
+    rows=st.sampled_from([1, 3, 200]),
+)
 def test_every_engine_gives_the_same_integers(folder, seed, attributes, rows):
     domain, table, views = example(seed, attributes, rows)
     expected = by_hand(domain, table, views)
@@ -116,7 +126,9 @@ BAD_TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "message"), BAD_TABLES, ids=[message for _, message in BAD_TABLES])
+@pytest.mark.parametrize(
+    ("columns", "message"), BAD_TABLES, ids=[message for _, message in BAD_TABLES]
+)
 @pytest.mark.parametrize("engine", ["Parquet", "folder", "SQL", "database"])
 def test_what_does_not_fit_is_refused_by_name(engine, folder, columns, message):
     data = ENGINES[engine](pyarrow.table(columns), folder)
@@ -130,7 +142,9 @@ def test_what_does_not_fit_is_refused_by_name(engine, folder, columns, message):
 
 def test_truth_values_mean_the_same_from_every_engine(folder):
     """As numbers, which Parquet's are read as, as words, and as intervals; with and without nulls."""
-    table = pyarrow.table({"a": [True, False, True, None], "b": [True, False, False, True], "who": [True, False] * 2})
+    table = pyarrow.table(
+        {"a": [True, False, True, None], "b": [True, False, False, True], "who": [True, False] * 2}
+    )
     forms = [
         {"size": 2, "missing": 1},
         {"values": [False, True], "missing": "?"},
@@ -162,7 +176,11 @@ MIXED = {"one.parquet": {"a": [1], "b": ["x"]}, "two.parquet": {"a": ["s3cr3t"],
         (MIXED, "*.parquet", "numbers in data file 'one.parquet' but texts in 'two.parquet'"),
         ({}, Sql("SELECT 1 AS a"), "the result of the SQL query has no column named 'b'"),
         ({}, Sql("SELECT 1 AS a, 's3cr3t' AS b"), "column 'b' holds a value"),
-        ({}, Sql("SELECT 1 AS a, 'x' AS b", attach="none.duckdb"), "'none.duckdb' cannot be opened"),
+        (
+            {},
+            Sql("SELECT 1 AS a, 'x' AS b", attach="none.duckdb"),
+            "'none.duckdb' cannot be opened",
+        ),
     ],
 )
 def test_nothing_is_charged_for_what_cannot_be_counted(tmp_path, monkeypatch, files, data, message):
@@ -171,8 +189,12 @@ def test_nothing_is_charged_for_what_cannot_be_counted(tmp_path, monkeypatch, fi
         pq.write_table(pyarrow.table(columns), name)
     margin.Ledger("agency.db").register("people", margin.PureDP(1))
     charge = margin.Ledger("agency.db").dataset("people")
-    refused(lambda: margin.release(data, domain=NARROW, budget=margin.PureDP(1), ledger=charge), message)
-    margin.release({"a": [1], "b": ["x"]}, domain=NARROW, budget=margin.PureDP(1), ledger=charge)  # all is left
+    refused(
+        lambda: margin.release(data, domain=NARROW, budget=margin.PureDP(1), ledger=charge), message
+    )
+    margin.release(
+        {"a": [1], "b": ["x"]}, domain=NARROW, budget=margin.PureDP(1), ledger=charge
+    )  # all is left
 
 
 def test_types_that_differ_from_file_to_file(tmp_path):
@@ -182,8 +204,13 @@ def test_types_that_differ_from_file_to_file(tmp_path):
         pq.write_table(pyarrow.table({"a": values}), part / "t.parquet")
     data = tmp_path / "**" / "*.parquet"
     domain = Domain({"a": 3})
-    refused(lambda: open_source(data).check(domain), r"numbers in data file '.*b=\*/t.parquet' but texts")
-    refused(lambda: count(data, Domain({"c": 3}), ["c"]), r"b=\*/t.parquet' has no column named 'c'")
+    refused(
+        lambda: open_source(data).check(domain),
+        r"numbers in data file '.*b=\*/t.parquet' but texts",
+    )
+    refused(
+        lambda: count(data, Domain({"c": 3}), ["c"]), r"b=\*/t.parquet' has no column named 'c'"
+    )
 
 
 def test_a_pattern_needs_files_of_one_kind(tmp_path):
@@ -258,7 +285,9 @@ def test_a_query_reads_and_never_writes(tmp_path):
     assert str(tmp_path) not in repr(data)
 
 
-def test_a_query_larger_than_its_memory_goes_through_a_folder_that_is_emptied(tmp_path, monkeypatch):
+def test_a_query_larger_than_its_memory_goes_through_a_folder_that_is_emptied(
+    tmp_path, monkeypatch
+):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     source = Sql(
         "SELECT a FROM (SELECT i % 7 AS a, hash(i) AS h, repeat('x', 40) AS t FROM range(1_000_000) AS r(i)) "
@@ -292,11 +321,18 @@ def test_a_source_that_fails_late_says_that_the_budget_is_gone():
     for error in (DataError("the server is gone"), KeyboardInterrupt()):
         source.reads, source.error = 0, error
         with pytest.raises(type(error), match="the budget had been charged"):
-            margin.release(source, domain={"a": 2, "b": 2}, budget=margin.PureDP(1), mechanism=Twice())
-    for error, message in ((DataError("the server is gone"), "gone$"), (KeyboardInterrupt(), "nothing was drawn")):
+            margin.release(
+                source, domain={"a": 2, "b": 2}, budget=margin.PureDP(1), mechanism=Twice()
+            )
+    for error, message in (
+        (DataError("the server is gone"), "gone$"),
+        (KeyboardInterrupt(), "nothing was drawn"),
+    ):
         source.reads, source.error = 1, error
         with pytest.raises(type(error), match=message):
-            margin.release(source, domain={"a": 2, "b": 2}, budget=margin.PureDP(1), mechanism=Twice())
+            margin.release(
+                source, domain={"a": 2, "b": 2}, budget=margin.PureDP(1), mechanism=Twice()
+            )
 
 
 def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
@@ -305,7 +341,12 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     out = str(tmp_path / "out.margin")
     start = ["release", "--domain", str(tmp_path / "domain.json"), "--epsilon", "1", "-o", out]
     query = f"SELECT * FROM '{tmp_path}/t.parquet'"
-    assert main([*start, "--sql", query, "--memory-limit", "100MB", "--unit", "who", "--max-rows", "2"]) == 0
+    assert (
+        main(
+            [*start, "--sql", query, "--memory-limit", "100MB", "--unit", "who", "--max-rows", "2"]
+        )
+        == 0
+    )
     assert margin.load(out).provenance.spent == margin.PureDP(1, rows_per_person=2)
     assert main([*start, f"{tmp_path}/*.parquet", "--unit", "who", "--force"]) == 0
     start.append("--force")
@@ -318,7 +359,9 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
         "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "name its column with unit=": [["--sql", query, "--max-rows", "2"]],
-        "cannot be opened as a DuckDB file": [["--sql", query, "--attach", str(tmp_path / "none.duckdb")]],
+        "cannot be opened as a DuckDB file": [
+            ["--sql", query, "--attach", str(tmp_path / "none.duckdb")]
+        ],
     }
     for message, tries in mistakes.items():
         for more in tries:
@@ -330,12 +373,19 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
 @pytest.fixture(scope="session")
 def server():
     """The address of a PostgreSQL server of its own, on loopback."""
-    pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
-    found = [*sorted(Path("/usr/lib/postgresql").glob("*/bin")), *map(Path, [shutil.which("initdb") or ""])]
+    pytest.importorskip(
+        "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
+    )
+    found = [
+        *sorted(Path("/usr/lib/postgresql").glob("*/bin")),
+        *map(Path, [shutil.which("initdb") or ""]),
+    ]
     programs = next((folder for folder in found if (folder / "initdb").exists()), None)
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="postgres-"))  # pytest's own folders are closed to other users
+    folder = Path(
+        tempfile.mkdtemp(prefix="postgres-")
+    )  # pytest's own folders are closed to other users
     as_user = []
     if os.geteuid() == 0:  # the server refuses to run as root
         shutil.chown(folder, "postgres")
@@ -344,7 +394,20 @@ def server():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     run = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run([*as_user, programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "-N"], **run)
+    subprocess.run(
+        [
+            *as_user,
+            programs / "initdb",
+            "-D",
+            folder / "data",
+            "-A",
+            "trust",
+            "-U",
+            "postgres",
+            "-N",
+        ],
+        **run,
+    )
     options = f"-h 127.0.0.1 -p {port} -k {folder} -F"
     control = [*as_user, programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log"]
     subprocess.run([*control, "-o", options, "start"], **run)
@@ -363,7 +426,11 @@ def ingest(server, table, name="visits"):
 
 @pytest.mark.slow
 @settings(max_examples=6)
-@given(seed=st.integers(0, 2**32), attributes=st.sampled_from([1, 5, 40]), rows=st.sampled_from([1, 3, 200]))
+@given(
+    seed=st.integers(0, 2**32),
+    attributes=st.sampled_from([1, 5, 40]),
+    rows=st.sampled_from([1, 3, 200]),
+)
 def test_postgres_gives_the_same_integers(server, seed, attributes, rows):
     domain, table, views = example(seed, attributes, rows)
     ingest(server, table)
@@ -379,15 +446,21 @@ def test_postgres_gives_the_same_integers(server, seed, attributes, rows):
 def test_postgres_reads_every_row_by_itself(server, kind):
     pool, arrow = KINDS[kind]
     values = [random.Random(kind).choice(pool) for _ in range(150)]
-    ingest(server, pyarrow.table({"v": pyarrow.array(values, arrow, from_pandas=False), "row": range(150)}))
+    ingest(
+        server,
+        pyarrow.table({"v": pyarrow.array(values, arrow, from_pandas=False), "row": range(150)}),
+    )
     data = Sql("SELECT v FROM visits ORDER BY row", attach=server)
     for attribute in DECLARED.values():
         codes = [batch["v"] for batch in data.batches(Domain({"v": attribute}))]
         assert np.concatenate(codes).tolist() == [attribute.code(value) for value in values]
     someone = Sql(
-        "SELECT v FROM visits WHERE v IS NOT NULL AND trim(v::text) NOT IN ('', 'NaN') ORDER BY row", attach=server
+        "SELECT v FROM visits WHERE v IS NOT NULL AND trim(v::text) NOT IN ('', 'NaN') ORDER BY row",
+        attach=server,
     )
-    found = [text for (column,) in someone.columns(["v"]) for text in identities("v", column).to_pylist()]
+    found = [
+        text for (column,) in someone.columns(["v"]) for text in identities("v", column).to_pylist()
+    ]
     assert found == [text for value in values if (text := identity(value)) is not None]
 
 
@@ -398,9 +471,18 @@ def test_postgres_types_of_its_own(server):
         "'x'::char(1) AS c FROM generate_series(1, 3) AS s(i)"
     )
     domain = Domain(
-        {"price": {"bins": [0, 1, 2]}, "day": {"values": ["2020-01-01"], "other": "later"}, "n": 4, "c": ["x"]}
+        {
+            "price": {"bins": [0, 1, 2]},
+            "day": {"values": ["2020-01-01"], "other": "later"},
+            "n": 4,
+            "c": ["x"],
+        }
     )
-    tables = count(Sql(text, attach=server.replace("postgres:", "postgresql:")), domain, ["price", "day", "n", "c"])
+    tables = count(
+        Sql(text, attach=server.replace("postgres:", "postgresql:")),
+        domain,
+        ["price", "day", "n", "c"],
+    )
     assert [table.tolist() for table in tables] == [[1, 2], [1, 2], [0, 1, 1, 1], [3]]
 
 
@@ -421,15 +503,23 @@ def test_postgres_refuses(server, text, message):
     ingest(server, pyarrow.table({"a": [0, 1, 1]}), "kept")
     data = Sql(text, attach=server)
     refused(lambda: count(data, Domain({"a": 2}), ["a"]), message)
-    assert count(Sql("SELECT a FROM kept", attach=server), Domain({"a": 2}), ["a"])[0].tolist() == [1, 2]
+    assert count(Sql("SELECT a FROM kept", attach=server), Domain({"a": 2}), ["a"])[0].tolist() == [
+        1,
+        2,
+    ]
     assert "dbname" not in repr(data)
 
 
 def test_an_unreachable_server():
-    pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
+    pytest.importorskip(
+        "adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed"
+    )
     source = Sql("SELECT 1 AS a", attach="postgres://u:s3cr3t@127.0.0.1:1/db")
     refused(lambda: source.check(Domain({"a": 2})), "cannot be reached")
-    refused(lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1)), "cannot be reached")
+    refused(
+        lambda: margin.release(source, domain={"a": 2}, budget=margin.PureDP(1)),
+        "cannot be reached",
+    )
 
 
 def test_without_its_driver_postgres_says_what_to_install(monkeypatch):

@@ -95,12 +95,18 @@ def csv_folder(rng, values, kind, folder):
 
 
 def json_lines(rng, values, kind, folder):
-    (folder / "table.jsonl").write_text("\n".join(json.dumps({"v": as_json(value)}) for value in values))
+    (folder / "table.jsonl").write_text(
+        "\n".join(json.dumps({"v": as_json(value)}) for value in values)
+    )
     return folder / "table.jsonl"
 
 
 def parquet(rng, values, kind, folder):
-    pq.write_table(arrow_table(rng, values, kind), folder / "t.parquet", row_group_size=rng.choice([7, 50, 1000]))
+    pq.write_table(
+        arrow_table(rng, values, kind),
+        folder / "t.parquet",
+        row_group_size=rng.choice([7, 50, 1000]),
+    )
     return folder / "t.parquet"
 
 
@@ -109,13 +115,17 @@ def parquet_folder(rng, values, kind, folder):
     for at, piece in enumerate(pieces(rng, values)):
         column = typed(piece, kind)
         if pa.types.is_integer(kind):
-            column = rng.choice([lambda c: c, lambda c: c.cast(pa.float64()), lambda c: c.cast(pa.decimal128(25, 2))])(
-                column
-            )
+            column = rng.choice(
+                [
+                    lambda c: c,
+                    lambda c: c.cast(pa.float64()),
+                    lambda c: c.cast(pa.decimal128(25, 2)),
+                ]
+            )(column)
         elif pa.types.is_string(kind):
-            column = rng.choice([lambda c: c, lambda c: c.dictionary_encode(), lambda c: c.cast(pa.large_string())])(
-                column
-            )
+            column = rng.choice(
+                [lambda c: c, lambda c: c.dictionary_encode(), lambda c: c.cast(pa.large_string())]
+            )(column)
         pq.write_table(pa.table({"v": column}), folder / f"{at:03d}.parquet")
     return folder
 
@@ -133,7 +143,9 @@ def queried_text(rng, values, kind, folder):
 
 
 def categorical(rng, values, kind, folder):
-    return pd.DataFrame({"v": pd.Categorical([None if as_text(value) == "" else value for value in values])})
+    return pd.DataFrame(
+        {"v": pd.Categorical([None if as_text(value) == "" else value for value in values])}
+    )
 
 
 def object_array(rng, values, kind, folder):
@@ -142,11 +154,14 @@ def object_array(rng, values, kind, folder):
     return {"v": array}
 
 
-# Each source takes a random generator, the values, their Arrow type and a folder. Those of texts write any value.
+# Each source takes a random generator, the values, their Arrow type and a folder. Those of texts
+# write any value.
 OF_OBJECTS = {
     "dict of lists": lambda rng, values, kind, folder: {"v": list(values)},
     "dict of object arrays": object_array,
-    "pandas, object": lambda rng, values, kind, folder: pd.DataFrame({"v": pd.Series(list(values), dtype=object)}),
+    "pandas, object": lambda rng, values, kind, folder: pd.DataFrame(
+        {"v": pd.Series(list(values), dtype=object)}
+    ),
     "csv": lambda rng, values, kind, folder: write_csv(folder, values),
     "csv folder": csv_folder,
     "csv in a query": queried_text,
@@ -154,7 +169,9 @@ OF_OBJECTS = {
 }
 OF_TYPES = {
     "pyarrow": lambda rng, values, kind, folder: arrow_table(rng, values, kind),
-    "pyarrow, dictionary": lambda rng, values, kind, folder: pa.table({"v": typed(values, kind).dictionary_encode()}),
+    "pyarrow, dictionary": lambda rng, values, kind, folder: pa.table(
+        {"v": typed(values, kind).dictionary_encode()}
+    ),
     "pandas": lambda rng, values, kind, folder: arrow_table(rng, values, kind).to_pandas(),
     "pandas, arrow": lambda rng, values, kind, folder: arrow_table(rng, values, kind).to_pandas(
         types_mapper=pd.ArrowDtype
@@ -163,7 +180,9 @@ OF_TYPES = {
     "parquet": parquet,
     "parquet folder": parquet_folder,
     "duckdb": database,
-    "duckdb relation": lambda rng, values, kind, folder: duckdb.from_arrow(arrow_table(rng, values, kind)),
+    "duckdb relation": lambda rng, values, kind, folder: duckdb.from_arrow(
+        arrow_table(rng, values, kind)
+    ),
 }
 CASES = [
     *((name, kind) for name in OF_OBJECTS for kind in [*KINDS, "mixed"]),
@@ -191,7 +210,9 @@ def read(data, attribute):
 
 def ids(data):
     return [
-        text for (column,) in open_source(data).columns(["v"]) for text in units.identities("v", column).to_pylist()
+        text
+        for (column,) in open_source(data).columns(["v"])
+        for text in units.identities("v", column).to_pylist()
     ]
 
 
@@ -222,7 +243,10 @@ def test_every_row_is_read_by_itself(name, kind, tmp_path):
 @pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if "csv" in name or name == "json" else []) for name in OF_OBJECTS],
+    [
+        pytest.param(name, marks=pytest.mark.slow if "csv" in name or name == "json" else [])
+        for name in OF_OBJECTS
+    ],
 )
 def test_a_row_of_another_kind_moves_no_other_row(name, tmp_path):
     """One more row, of any kind, at any place: all others keep their codes and their identities."""
@@ -246,7 +270,11 @@ def test_nobody_counts_twice_whatever_form_an_id_has(name, tmp_path):
     that person's rows alone."""
     rng = random.Random(name)
     typed_ids = name in OF_TYPES
-    forms = [7] if typed_ids else [7, 7.0, "7", " 7", "07", "7.0", Decimal("7.00"), np.float32(7), np.int8(7), "+7"]
+    forms = (
+        [7]
+        if typed_ids
+        else [7, 7.0, "7", " 7", "07", "7.0", Decimal("7.00"), np.float32(7), np.int8(7), "+7"]
+    )
     others = [number for number in range(100, 140) for _ in range(3)]
     rows = [*others, *(rng.choice(forms) for _ in range(30))]
     rng.shuffle(rows)
@@ -254,7 +282,9 @@ def test_nobody_counts_twice_whatever_form_an_id_has(name, tmp_path):
         (folder := tmp_path / f"{number}").mkdir()
         data = SOURCES[name](rng, rows, pa.int64(), folder)
         kept = count(
-            units.bound(open_source(data), "v", most, KEY), Domain({"v": Attribute(size=200, other=8)}), [["v"]]
+            units.bound(open_source(data), "v", most, KEY),
+            Domain({"v": Attribute(size=200, other=8)}),
+            [["v"]],
         )[0]
         assert kept[7] + kept[8] == most
         assert kept.sum() == 41 * most
@@ -267,7 +297,9 @@ NO_ID = [None, math.nan, np.float32("nan"), Decimal("NaN"), pd.NaT, pd.NA, "", "
 @pytest.mark.parametrize("name", OF_OBJECTS)
 def test_a_row_without_an_id_is_no_person(name, nobody, tmp_path):
     data = SOURCES[name](random.Random(0), ["7", nobody, "8"], None, tmp_path)
-    with pytest.raises(DataError, match=r"'v' holds nulls, NaN or blank cells; every row must say whose it is"):
+    with pytest.raises(
+        DataError, match=r"'v' holds nulls, NaN or blank cells; every row must say whose it is"
+    ):
         ids(data)
 
 
@@ -276,11 +308,15 @@ def test_nan_is_no_person_in_a_typed_column():
         ids(pa.table({"v": [1.0, math.nan]}))
 
 
-@pytest.mark.parametrize("rounded", [pa.array([2.0**53]), pa.array([np.float32(2**24)]), pa.array([math.inf])])
+@pytest.mark.parametrize(
+    "rounded", [pa.array([2.0**53]), pa.array([np.float32(2**24)]), pa.array([math.inf])]
+)
 def test_a_rounded_number_is_no_id(rounded):
     """Two people whose ids are rounded to one float cannot be told from one whose id was not:
     neither is guessed."""
-    with pytest.raises(DataError, match=r"'v' cannot tell units apart: .*may be a rounded one") as caught:
+    with pytest.raises(
+        DataError, match=r"'v' cannot tell units apart: .*may be a rounded one"
+    ) as caught:
         ids(pa.table({"v": rounded}))
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
@@ -289,7 +325,9 @@ def test_files_that_differ_in_the_type_of_an_id_hold_the_same_people(tmp_path):
     """Whole numbers of eleven digits, once as integers and once as floats."""
     people = np.arange(5000) + 50_000_000_000
     for name, ids_of_file in (("1", pa.array(people)), ("2", pa.array(people.astype(float)))):
-        pq.write_table(pa.table({"id": ids_of_file, "a": np.zeros(5000, int)}), tmp_path / f"{name}.parquet")
+        pq.write_table(
+            pa.table({"id": ids_of_file, "a": np.zeros(5000, int)}), tmp_path / f"{name}.parquet"
+        )
     (table,) = count(units.bound(open_source(tmp_path), "id", 1, KEY), Domain({"a": 2}), [["a"]])
     assert table.tolist() == [5000, 0]
 
@@ -306,12 +344,19 @@ GUESSES = [
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_no_type_is_guessed_in_a_query(text, suffix, tmp_path):
     path = tmp_path / f"t.{suffix}"
-    path.write_text("dose,sex\n1.50,F\nunknown,M\n" if suffix == "csv" else '{"dose": 1.5, "sex": "F"}\n')
+    path.write_text(
+        "dose,sex\n1.50,F\nunknown,M\n" if suffix == "csv" else '{"dose": 1.5, "sex": "F"}\n'
+    )
     query = text.replace("read_csv", "read_json") if suffix == "jsonl" else text
     domain = Domain({"dose": {"values": ["1.5"], "other": "other"}})
-    with pytest.raises(DataError, match="types of which DuckDB would guess from its rows; name the file, as in files="):
+    with pytest.raises(
+        DataError,
+        match="types of which DuckDB would guess from its rows; name the file, as in files=",
+    ):
         Sql(query.format(path)).check(domain)
-    with pytest.raises(DataError, match="types of which DuckDB guesses from its rows; pass the path"):
+    with pytest.raises(
+        DataError, match="types of which DuckDB guesses from its rows; pass the path"
+    ):
         open_source(duckdb.sql(query.format(path)))
     assert (
         count(Sql("FROM t", files={"t": path}), domain, [["dose"]])[0].tolist()
@@ -321,7 +366,9 @@ def test_no_type_is_guessed_in_a_query(text, suffix, tmp_path):
 
 def test_nor_of_a_pandas_frame():
     frame = pd.DataFrame({"v": pd.Series([2**53 + 1, 0.5], dtype=object)})
-    with pytest.raises(DataError, match="or a pandas data frame, the types of which DuckDB guesses"):
+    with pytest.raises(
+        DataError, match="or a pandas data frame, the types of which DuckDB guesses"
+    ):
         open_source(duckdb.from_df(frame))
     assert read(frame, Attribute(values=[2**53 + 1], other="other")) == [0, 1]
 
@@ -331,7 +378,9 @@ def test_nor_in_a_view_of_an_attached_file(tmp_path):
     with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
         connection.execute(f"CREATE VIEW doses AS SELECT * FROM '{tmp_path}/t.csv'")
     with pytest.raises(DataError, match="would guess from its rows"):
-        Sql("SELECT * FROM doses", attach=str(tmp_path / "d.duckdb")).check(Domain({"dose": ["1.5"]}))
+        Sql("SELECT * FROM doses", attach=str(tmp_path / "d.duckdb")).check(
+            Domain({"dose": ["1.5"]})
+        )
 
 
 def test_the_two_columns_of_pairs_are_read_by_value():
@@ -343,7 +392,9 @@ def test_the_two_columns_of_pairs_are_read_by_value():
     assert sorted(baskets.sizes.tolist()) == [1, 1, 2]
     assert "HIV" not in repr(sets.Pairs({"user": ["alice"], "item": ["HIV"]}))
     with pytest.raises(DataError, match="must say whose it is"):
-        sets.Pairs(pa.table({"user": [math.nan] * 2, "item": ["p", "q"]})).baskets(Domain({"item": ["p", "q"]}))
+        sets.Pairs(pa.table({"user": [math.nan] * 2, "item": ["p", "q"]})).baskets(
+            Domain({"item": ["p", "q"]})
+        )
 
 
 # What a value means, by itself.
@@ -358,7 +409,10 @@ numbers = st.one_of(
     st.integers(-128, 127).map(np.int8),
 )
 listed = st.lists(
-    st.one_of(st.sampled_from(["7", "07", "1.5", "1.50", "x", "inf", "1e3", "é", ""]), numbers.map(str)), max_size=4
+    st.one_of(
+        st.sampled_from(["7", "07", "1.5", "1.50", "x", "inf", "1e3", "é", ""]), numbers.map(str)
+    ),
+    max_size=4,
 )
 
 
@@ -367,7 +421,10 @@ listed = st.lists(
 @example(Decimal("1.50"), ["1.50"])
 @example(-0.0, ["0"])
 def test_a_number_means_what_its_text_means(value, values):
-    attributes = [Attribute(bins=[-math.inf, -1.5, 0, 0.1, 7, math.inf]), Attribute(size=300, other=299)]
+    attributes = [
+        Attribute(bins=[-math.inf, -1.5, 0, 0.1, 7, math.inf]),
+        Attribute(size=300, other=299),
+    ]
     for declared in ([*values, str(value)], values):
         try:
             attributes.append(Attribute(values=["no", *declared], other="other"))
@@ -380,7 +437,9 @@ def test_a_number_means_what_its_text_means(value, values):
 def test_a_number_declared_is_found_again_in_every_form(value):
     value = value.item() if isinstance(value, np.generic) else value
     attribute = Attribute(values=["x", str(value)])
-    assert attribute.code(value) == attribute.code(written(value)) == attribute.code(f" {value} ") == 1
+    assert (
+        attribute.code(value) == attribute.code(written(value)) == attribute.code(f" {value} ") == 1
+    )
     assert standard(str(value)) == standard(written(value))
 
 
@@ -430,19 +489,32 @@ def test_a_date_is_its_midnight(day):
 
 
 @pytest.mark.parametrize(
-    "value", [b"x", [1], {"a": 1}, object(), 1j, datetime.timedelta(1), pd.Period("2020"), pd.Interval(0, 1)]
+    "value",
+    [
+        b"x",
+        [1],
+        {"a": 1},
+        object(),
+        1j,
+        datetime.timedelta(1),
+        pd.Period("2020"),
+        pd.Interval(0, 1),
+    ],
 )
 def test_what_has_no_text_is_provided_for_by_no_attribute(value):
     with pytest.raises(TypeError, match="no text, number, truth value, date or time"):
         written(value)
     assert Attribute(values=["x"]).code(value) == UNSEEN
     assert Attribute(values=["x"], other="y", missing="z").code(value) == 1
-    with pytest.raises(DataError, match="'v' holds values that cannot be read: each must be a text, a number"):
+    with pytest.raises(
+        DataError, match="'v' holds values that cannot be read: each must be a text, a number"
+    ):
         read({"v": [value, "x"]}, DECLARED["values"])
 
 
 @pytest.mark.parametrize(
-    "text", ["1e999999999", "1e-999999999", "9" * 5000, "1e9999999999", "." * 99, "1e400", "2020-99-99"]
+    "text",
+    ["1e999999999", "1e-999999999", "9" * 5000, "1e9999999999", "." * 99, "1e400", "2020-99-99"],
 )
 def test_a_strange_number_costs_nothing_and_harms_nobody(text):
     for attribute in DECLARED.values():
@@ -525,7 +597,9 @@ def test_parquet_keeps_the_width_of_floats_and_the_digits_of_decimals(tmp_path):
     pq.write_table(table, tmp_path / "v.parquet")
     attribute = Attribute(values=["x", 0.1, 0.2])
     assert read(tmp_path / "v.parquet", attribute) == read(table, attribute) == [1, 2]
-    pq.write_table(pa.table({"v": pa.array([Decimal(10**40)], pa.decimal256(45, 0))}), tmp_path / "w.parquet")
+    pq.write_table(
+        pa.table({"v": pa.array([Decimal(10**40)], pa.decimal256(45, 0))}), tmp_path / "w.parquet"
+    )
     with pytest.raises(DataError, match="decimals of more than 38 digits, which would be rounded"):
         read(tmp_path / "w.parquet", Attribute(values=[1], other="other"))
 
@@ -548,14 +622,18 @@ def test_a_query_over_parquet_in_files_may_calculate(tmp_path):
     assert count(query, Domain({"v": 5}), [["v"]])[0].tolist() == [0, 0, 0, 1, 0]
 
 
-@pytest.mark.parametrize("read_by", ["'{}/*/*.parquet'", "read_parquet(['{}/day=2020-1-1/t.parquet'])"])
+@pytest.mark.parametrize(
+    "read_by", ["'{}/*/*.parquet'", "read_parquet(['{}/day=2020-1-1/t.parquet'])"]
+)
 def test_the_names_of_other_folders_do_not_decide_what_one_means(read_by, tmp_path):
     """DuckDB takes `2020-1-1` for a date unless some folder is called otherwise."""
     (tmp_path / "day=2020-1-1").mkdir()
     pq.write_table(pa.table({"v": [1, 2]}), tmp_path / "day=2020-1-1" / "t.parquet")
     text = f"SELECT * FROM {read_by}".format(tmp_path)
     domain = Domain({"day": {"values": ["2020-1-1"], "other": "other"}})
-    with pytest.raises(DataError, match="DuckDB would guess the type of the values from all folders"):
+    with pytest.raises(
+        DataError, match="DuckDB would guess the type of the values from all folders"
+    ):
         Sql(text).check(domain)
     with pytest.raises(DataError, match="DuckDB guesses the type of the values from all folders"):
         open_source(duckdb.sql(text))

@@ -20,13 +20,20 @@ INF = math.inf
 BIG = 2**53
 
 edges = st.one_of(
-    st.integers(-6, 6), st.floats(-6, 6), st.sampled_from([BIG, BIG + 1, BIG + 2, 2**63, -(2**63), 2**64, 1e19, 0.5])
+    st.integers(-6, 6),
+    st.floats(-6, 6),
+    st.sampled_from([BIG, BIG + 1, BIG + 2, 2**63, -(2**63), 2**64, 1e19, 0.5]),
 )
 attributes = st.one_of(
     st.integers(1, 300).map(lambda size: Attribute(size=size)),
-    st.builds(lambda size, a, b: Attribute(size=size, other=a % size, missing=b % size), *[st.integers(1, 300)] * 3),
     st.builds(
-        lambda inner, low, high, extras: Attribute(bins=[*low, *sorted(set(inner)), *high], **extras),
+        lambda size, a, b: Attribute(size=size, other=a % size, missing=b % size),
+        *[st.integers(1, 300)] * 3,
+    ),
+    st.builds(
+        lambda inner, low, high, extras: Attribute(
+            bins=[*low, *sorted(set(inner)), *high], **extras
+        ),
         st.lists(edges, min_size=2, max_size=6).filter(lambda inner: len(set(inner)) > 1),
         st.sampled_from([[], [-INF]]),
         st.sampled_from([[], [INF]]),
@@ -35,16 +42,47 @@ attributes = st.one_of(
     st.builds(
         lambda values, extras: Attribute(values=values, **extras),
         st.sampled_from(
-            [["a", "b", ""], [1, "a", 2.5], [0, 1], ["0", "1", "x y"], [True, False], [0.5, BIG + 1, "01"]]
+            [
+                ["a", "b", ""],
+                [1, "a", 2.5],
+                [0, 1],
+                ["0", "1", "x y"],
+                [True, False],
+                [0.5, BIG + 1, "01"],
+            ]
         ),
-        st.sampled_from([{}, {"other": "rest"}, {"missing": "?"}, {"other": "rest", "missing": "rest"}]),
+        st.sampled_from(
+            [{}, {"other": "rest"}, {"missing": "?"}, {"other": "rest", "missing": "rest"}]
+        ),
     ),
 )
 words = st.sampled_from(
-    ["a", " b", "", " ", "0", "1", "01", "1.0", "2.5", "true", "x y", "nan", "inf", "-3", "1e3", "?", "é"]
+    [
+        "a",
+        " b",
+        "",
+        " ",
+        "0",
+        "1",
+        "01",
+        "1.0",
+        "2.5",
+        "true",
+        "x y",
+        "nan",
+        "inf",
+        "-3",
+        "1e3",
+        "?",
+        "é",
+    ]
 )
-integers = st.one_of(st.integers(-3, 8), st.sampled_from([255, 256, BIG, BIG + 1, 2**63 - 1, -(2**63)]))
-floats = st.one_of(st.floats(), st.integers(-3, 8).map(float), st.sampled_from([float(BIG), 0.5, 2.0**63]))
+integers = st.one_of(
+    st.integers(-3, 8), st.sampled_from([255, 256, BIG, BIG + 1, 2**63 - 1, -(2**63)])
+)
+floats = st.one_of(
+    st.floats(), st.integers(-3, 8).map(float), st.sampled_from([float(BIG), 0.5, 2.0**63])
+)
 decimals = st.decimals(-9999, 9999, places=2)
 KINDS = [
     (pa.int64(), integers),
@@ -69,7 +107,8 @@ KINDS = [
 
 @st.composite
 def columns(draw):
-    """An Arrow column with nulls, of any type that can be read, perhaps a slice, perhaps by a dictionary."""
+    """An Arrow column with nulls, of any type that can be read, perhaps a slice, perhaps by a
+    dictionary."""
     kind, values = draw(st.sampled_from(KINDS))
     column = pa.array(draw(st.lists(st.one_of(st.none(), values), max_size=12)), kind)
     if draw(st.booleans()):
@@ -82,8 +121,12 @@ def columns(draw):
 def kept(column, mask):
     """Some values of a column; not every type has a filter of its own."""
     if pa.types.is_dictionary(column.type):
-        return pa.DictionaryArray.from_arrays(column.indices.filter(pa.array(mask, pa.bool_())), column.dictionary)
-    return pa.array([value for value, keep in zip(column.to_pylist(), mask, strict=True) if keep], column.type)
+        return pa.DictionaryArray.from_arrays(
+            column.indices.filter(pa.array(mask, pa.bool_())), column.dictionary
+        )
+    return pa.array(
+        [value for value, keep in zip(column.to_pylist(), mask, strict=True) if keep], column.type
+    )
 
 
 def agrees(attribute, column):
@@ -118,14 +161,20 @@ def test_the_order_of_a_dictionary_does_not_matter_nor_what_is_unused_in_it(plac
     attribute = Attribute(values=["a", "b", "c"])
     used = [place for place in places if words[place] != "z"]
     column = pa.DictionaryArray.from_arrays(pa.array(used, pa.int8()), pa.array(words))
-    assert Encoder("col", attribute).encode(column).tolist() == ["abc".index(words[place]) for place in used]
+    assert Encoder("col", attribute).encode(column).tolist() == [
+        "abc".index(words[place]) for place in used
+    ]
 
 
 def test_a_dictionary_that_changes_from_batch_to_batch():
     encoder = Encoder("col", Attribute(values=["a", "b"], missing="?"))
     for words in (["a", "b"], ["b", "a"], ["b", None], ["a"]):
-        column = pa.DictionaryArray.from_arrays(pa.array([0, None, len(words) - 1], pa.int32()), pa.array(words))
-        assert encoder.encode(column).tolist() == [encoder.attribute.code(value) for value in column.to_pylist()]
+        column = pa.DictionaryArray.from_arrays(
+            pa.array([0, None, len(words) - 1], pa.int32()), pa.array(words)
+        )
+        assert encoder.encode(column).tolist() == [
+            encoder.attribute.code(value) for value in column.to_pylist()
+        ]
 
 
 def test_the_memory_of_values_is_bounded(monkeypatch):
@@ -137,7 +186,9 @@ def test_the_memory_of_values_is_bounded(monkeypatch):
         assert len(encoder._known) <= 10
 
 
-@pytest.mark.parametrize(("size", "dtype"), [(1, "u1"), (256, "u1"), (257, "u2"), (65_536, "u2"), (65_537, "u4")])
+@pytest.mark.parametrize(
+    ("size", "dtype"), [(1, "u1"), (256, "u1"), (257, "u2"), (65_536, "u2"), (65_537, "u4")]
+)
 def test_the_smallest_type_that_holds_the_codes(size, dtype):
     attribute = Attribute(size=size)
     assert code_type(attribute) == np.dtype(dtype)
@@ -208,7 +259,9 @@ def test_what_a_library_raises_is_dropped():
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     with pytest.raises(DataError, match="8 characters"):
         quietly(fail, lambda error: f"{len(str(error))} characters")
-    invalid = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff"))
+    invalid = pa.StringArray.from_buffers(
+        1, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")
+    )
     with pytest.raises(DataError, match="'col' holds values that cannot be read") as caught:
         Encoder("col", Attribute(values=["a"], other="b")).encode(invalid)
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
@@ -216,7 +269,9 @@ def test_what_a_library_raises_is_dropped():
 
 def test_batches_follow_the_domain():
     domain = Domain({"a": 2, "b": ["x", "y"]})
-    (batch,) = encode_batches(([pa.array([0, 1]), pa.chunked_array([[word], ["x"]])] for word in "y"), domain)
+    (batch,) = encode_batches(
+        ([pa.array([0, 1]), pa.chunked_array([[word], ["x"]])] for word in "y"), domain
+    )
     assert {name: codes.tolist() for name, codes in batch.items()} == {"a": [0, 1], "b": [1, 0]}
 
 

@@ -105,7 +105,9 @@ def test_sigterm_removes_it_and_does_what_it_did_before(parent, before, code):
 
 
 def test_who_ignores_sigterm_goes_on(parent):
-    process, folder = child(parent, before="signal.signal(signal.SIGTERM, signal.SIG_IGN)", then="print(input())")
+    process, folder = child(
+        parent, before="signal.signal(signal.SIGTERM, signal.SIG_IGN)", then="print(input())"
+    )
     process.send_signal(signal.SIGTERM)
     assert (folder / "rows").exists()
     assert ended(process, None) == 0
@@ -116,7 +118,9 @@ def test_what_is_left_open_is_removed_at_exit(parent):
     process, _ = child(parent, then="sys.exit(0)")
     assert ended(process, None) == 0 and not os.listdir(parent)
     code = "from margin.data.scratch import scratch; open_ = scratch(); print(open_.__enter__(), flush=True)"
-    subprocess.run([sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(parent)}, check=True)
+    subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(parent)}, check=True
+    )
     assert not os.listdir(parent)
 
 
@@ -133,7 +137,11 @@ def test_what_sigkill_leaves_the_next_one_removes(parent, following):
             assert not left.exists()
     else:
         margin.release({"a": [0]}, domain={"a": 2}, budget=margin.PureDP(1))
-    assert not left.exists() and (used / "rows").exists() and (parent / "margin-1-mine" / "letter").exists()
+    assert (
+        not left.exists()
+        and (used / "rows").exists()
+        and (parent / "margin-1-mine" / "letter").exists()
+    )
     ended(living, signal.SIGTERM)
 
 
@@ -166,6 +174,8 @@ def test_a_temporary_folder_with_quotes_in_its_name_does_no_harm(parent):
     assert quoted("it's") == "'it''s'"
     table = {"id": ["x", "y", "y"], "a": [0, 1, 1]}
     for data in (table, margin.Sql("SELECT 'x' AS id, 1 AS a")):
-        synopsis = margin.release(data, domain={"a": 2}, budget=margin.PureDP(1), unit="id", max_rows=1)
+        synopsis = margin.release(
+            data, domain={"a": 2}, budget=margin.PureDP(1), unit="id", max_rows=1
+        )
         assert synopsis.marginal(["a"]).counts.shape == (2,)
     assert not os.listdir(parent)

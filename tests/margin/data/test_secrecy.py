@@ -43,7 +43,11 @@ def test_an_address_is_in_no_message_no_chain_and_no_repr(address):
 @pytest.mark.parametrize("address", ADDRESSES)
 @pytest.mark.parametrize("place", ["--attach", "--debug", "file", "unknown", "suggest"])
 def test_the_command_line_does_not_echo_it(address, place, tmp_path, monkeypatch, capsys):
-    if "://" not in address and "assword" not in address and place in ("file", "unknown", "suggest"):
+    if (
+        "://" not in address
+        and "assword" not in address
+        and place in ("file", "unknown", "suggest")
+    ):
         pytest.skip("a text that could as well be a file's name, where a file's name is asked for")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.json").write_text('{"a": 2}')

@@ -44,7 +44,9 @@ DOMAIN = Domain(
         "member": [True, False],
     }
 )
-towns = st.sampled_from([*DOMAIN["town, or city"].values[:6], "elsewhere", "NULL", "'", "\\N", None])
+towns = st.sampled_from(
+    [*DOMAIN["town, or city"].values[:6], "elsewhere", "NULL", "'", "\\N", None]
+)
 rows_of_values = st.lists(
     st.tuples(
         st.one_of(st.none(), st.integers(0, 120)),
@@ -72,7 +74,9 @@ SCHEMA = pa.schema(
 def arrow(rows):
     """The rows as an Arrow table, with a column more and in an order other than the domain's."""
     columns = (
-        dict(zip(DOMAIN, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in DOMAIN}
+        dict(zip(DOMAIN, map(list, zip(*rows, strict=True)), strict=True))
+        if rows
+        else {name: [] for name in DOMAIN}
     )
     return pa.table({**columns, "ignored": [SECRET.encode()] * len(rows)}, SCHEMA)
 
@@ -81,7 +85,9 @@ def as_text(table, path, delimiter=",", end="\r\n", opener=open):
     with opener(path, "wt", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
         writer.writerow(table.column_names)
-        writer.writerows(["" if cell is None else cell for cell in row.values()] for row in table.to_pylist())
+        writer.writerows(
+            ["" if cell is None else cell for cell in row.values()] for row in table.to_pylist()
+        )
     return path
 
 
@@ -93,9 +99,13 @@ def as_parquet(table, path):
 def as_json(table, path):
     """A record a line, without the keys of nulls, but for the first; or one array."""
     records = table.drop_columns(["ignored"]).to_pylist()
-    sparse = [{key: value for key, value in record.items() if value is not None} for record in records[1:]]
+    sparse = [
+        {key: value for key, value in record.items() if value is not None} for record in records[1:]
+    ]
     whole = path.suffix == ".json"
-    path.write_text(json.dumps(records) if whole else "\n".join(map(json.dumps, records[:1] + sparse)))
+    path.write_text(
+        json.dumps(records) if whole else "\n".join(map(json.dumps, records[:1] + sparse))
+    )
     return path
 
 
@@ -160,14 +170,18 @@ FORMS = {
     "jsonl": lambda table, folder: as_json(table, folder / "table.jsonl"),
     "parts": lambda table, folder: as_parts(table, folder / "parts"),
     "hive": lambda table, folder: as_hive(table, folder / "hive"),
-    "sql": lambda table, folder: Sql(f"SELECT * FROM '{as_parquet(table, folder / 'queried.parquet')}' ORDER BY sex;"),
+    "sql": lambda table, folder: Sql(
+        f"SELECT * FROM '{as_parquet(table, folder / 'queried.parquet')}' ORDER BY sex;"
+    ),
     "database": lambda table, folder: as_database(table, folder / "table.duckdb"),
     "pyarrow": lambda table, folder: table,
     "pyarrow, encoded": lambda table, folder: table.set_column(
         1, "town, or city", table["town, or city"].dictionary_encode()
     ),
     "polars": lambda table, folder: pl.from_arrow(table),
-    "polars, categorical": lambda table, folder: pl.from_arrow(table).with_columns(pl.col("sex").cast(pl.Categorical)),
+    "polars, categorical": lambda table, folder: pl.from_arrow(table).with_columns(
+        pl.col("sex").cast(pl.Categorical)
+    ),
     "polars, enum": lambda table, folder: pl.from_arrow(table).with_columns(
         pl.col("sex").cast(pl.Enum(["x", "M", "F"]))
     ),
@@ -176,7 +190,9 @@ FORMS = {
     "pandas, arrow": lambda table, folder: frame(table),
     "pandas, object": lambda table, folder: table.to_pandas().astype(object),
     "pandas, categorical": lambda table, folder: categorical(table),
-    "pandas, odd index": lambda table, folder: table.to_pandas().set_index(pd.Index([-0.5] * len(table), name="age")),
+    "pandas, odd index": lambda table, folder: table.to_pandas().set_index(
+        pd.Index([-0.5] * len(table), name="age")
+    ),
     "relation": lambda table, folder: relation(table),
     "dict of lists": lambda table, folder: table.to_pydict(),
     "dict of arrays": lambda table, folder: swapped(table),
@@ -185,7 +201,8 @@ FORMS = {
 
 
 def tables(data, domain=DOMAIN):
-    """All counts of a table, in one view, and again in a second pass; types and lengths are checked on the way."""
+    """All counts of a table, in one view, and again in a second pass; types and lengths are checked
+    on the way."""
     source = open_source(data)
     source.check(domain)
     results = []
@@ -203,7 +220,11 @@ def tables(data, domain=DOMAIN):
 def expected(rows, domain=DOMAIN):
     table = np.zeros(domain.sizes, np.int64)
     for row in rows:
-        table[tuple(attribute.code(value) for attribute, value in zip(domain.values(), row, strict=True))] += 1
+        table[
+            tuple(
+                attribute.code(value) for attribute, value in zip(domain.values(), row, strict=True)
+            )
+        ] += 1
     return table
 
 
@@ -254,7 +275,9 @@ def file(folder, name, content):
 
 
 def read(data, **declared):
-    domain = Domain(declared or {"a": ["x", "y", SECRET + "?"], "b": {"values": [0, 1], "other": 2}})
+    domain = Domain(
+        declared or {"a": ["x", "y", SECRET + "?"], "b": {"values": [0, 1], "other": 2}}
+    )
     return tables(data, domain)
 
 
@@ -312,12 +335,16 @@ def test_a_bad_file_is_refused_by_name(tmp_path, name, content, message):
     assert name in text or "column 'a'" in text
 
 
-@pytest.mark.parametrize("name", ["f.txt", "f", "f.xlsx", "f.parquet.gz", "https://example.org/x", ".csvx", "SELECT 1"])
+@pytest.mark.parametrize(
+    "name", ["f.txt", "f", "f.xlsx", "f.parquet.gz", "https://example.org/x", ".csvx", "SELECT 1"]
+)
 def test_a_name_that_says_nothing(name):
     refused(lambda: open_source(name), "does not end in .csv")
 
 
-@pytest.mark.parametrize("name", ["f.csv", "f.csv.gz", "f.parquet", "f.tsv", "https://example.org/x.csv"])
+@pytest.mark.parametrize(
+    "name", ["f.csv", "f.csv.gz", "f.parquet", "f.tsv", "https://example.org/x.csv"]
+)
 def test_a_file_that_does_not_exist(tmp_path, name):
     source = open_source(f"{tmp_path}/{name}")
     refused(lambda: source.check(Domain({"a": 2})), "does not exist")
@@ -336,7 +363,10 @@ def test_the_check_judges_no_row(tmp_path):
 def test_duplicates_that_are_not_declared_do_no_harm(tmp_path):
     path = file(tmp_path, "f.csv", "a,z,z,b,a_1\nx,1,2,0,9\n")
     assert read(path).sum() == 1
-    as_parquet(pa.Table.from_arrays([pa.array(["x"])] + [pa.array([1])] * 3, ["a", "b", "z", "z"]), tmp_path / "f.pq")
+    as_parquet(
+        pa.Table.from_arrays([pa.array(["x"])] + [pa.array([1])] * 3, ["a", "b", "z", "z"]),
+        tmp_path / "f.pq",
+    )
     assert read(tmp_path / "f.pq").sum() == 1
 
 
@@ -363,7 +393,8 @@ def test_a_name_counts_without_white_space_unless_there_is_an_exact_one(tmp_path
 
 
 @pytest.mark.parametrize(
-    "name", ["a[1].csv", "a*.csv", "a?.csv", "it's.csv", "two words.csv", "k=5.csv", "{x}.csv", "é.csv"]
+    "name",
+    ["a[1].csv", "a*.csv", "a?.csv", "it's.csv", "two words.csv", "k=5.csv", "{x}.csv", "é.csv"],
 )
 def test_file_names_are_taken_literally(tmp_path, name):
     for other in ("a1.csv", "ab.csv", "a.csv"):
@@ -373,7 +404,11 @@ def test_file_names_are_taken_literally(tmp_path, name):
     assert read(file(tmp_path, name, "a,b\nx,1\n")).sum() == 1
     assert read(file(folder, name, "a,b\nx,0\n"))[0].tolist() == [1, 0, 0]
     table = pa.table({"a": ["x"], "b": [0]})
-    assert read(as_parquet(table, folder / name.replace(".csv", ".parquet")))[0].tolist() == [1, 0, 0]
+    assert read(as_parquet(table, folder / name.replace(".csv", ".parquet")))[0].tolist() == [
+        1,
+        0,
+        0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -397,7 +432,9 @@ def test_file_names_are_taken_literally(tmp_path, name):
     ],
 )
 def test_the_csv_that_is_accepted(tmp_path, content, count):
-    domain = Domain({"a": {"values": ["x", "y"], "other": "z"}, "b": {"values": ["0", "1"], "other": "z"}})
+    domain = Domain(
+        {"a": {"values": ["x", "y"], "other": "z"}, "b": {"values": ["0", "1"], "other": "z"}}
+    )
     assert tables(file(tmp_path, "f.csv", content), domain).sum() == count
 
 
@@ -435,7 +472,10 @@ BAD_DATA = [
     ({"a": ["x\ud800"], "b": [1]}, "'a' holds values that cannot be read"),
     (pa.table({"a": [["x"]], "b": [1]}), "'a' is of type list"),
     (pl.DataFrame({"a": [SECRET], "b": [1]}), "'a'.*declare other="),
-    (pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object), "b": [1]}), "'a' is of type fixed_size_binary"),
+    (
+        pl.DataFrame({"a": pl.Series([object()], dtype=pl.Object), "b": [1]}),
+        "'a' is of type fixed_size_binary",
+    ),
     (pd.DataFrame({"a": ["x"]}), "no column named 'b'"),
     (pd.DataFrame([["x", "x", 1]], columns=["a", "a", "b"]), "more than one column named 'a'"),
     (pd.DataFrame({"a": [SECRET, 3], "b": [1, 1]}), "'a'.*declare other="),
@@ -489,11 +529,18 @@ def test_a_frame_with_columns_called_check_and_batches_is_a_frame():
     assert tables(data, Domain({"check": 2, "batches": 2})).tolist() == [[0, 0], [1, 0]]
 
 
-@given(st.integers(0, 60), st.sampled_from(["u1", ">i2", "<i8", "u8", "i1"]), st.sampled_from("CFSR"))
+@given(
+    st.integers(0, 60), st.sampled_from(["u1", ">i2", "<i8", "u8", "i1"]), st.sampled_from("CFSR")
+)
 def test_codes(rows, dtype, layout):
     rng = np.random.default_rng(rows)
     codes = np.stack([rng.integers(0, 3, rows), rng.integers(0, 100, rows)], axis=1).astype(dtype)
-    codes = {"C": codes, "F": np.asfortranarray(codes), "S": np.repeat(codes, 2, 0)[::2], "R": codes[::-1]}[layout]
+    codes = {
+        "C": codes,
+        "F": np.asfortranarray(codes),
+        "S": np.repeat(codes, 2, 0)[::2],
+        "R": codes[::-1],
+    }[layout]
     codes.flags.writeable = False
     domain = Domain({"a": 3, "b": 100})
     assert np.array_equal(tables(codes, domain), expected(codes.tolist(), domain))
@@ -501,7 +548,25 @@ def test_codes(rows, dtype, layout):
 
 @given(
     st.lists(
-        st.sampled_from([1, "1", 1.0, True, " 1", "true", 0, False, "0.0", 2.5, "2.5", None, "", Decimal(1), np.nan])
+        st.sampled_from(
+            [
+                1,
+                "1",
+                1.0,
+                True,
+                " 1",
+                "true",
+                0,
+                False,
+                "0.0",
+                2.5,
+                "2.5",
+                None,
+                "",
+                Decimal(1),
+                np.nan,
+            ]
+        )
     )
 )
 def test_values_of_several_types_in_one_column(values):
@@ -515,7 +580,9 @@ def test_values_of_several_types_in_one_column(values):
 
 def test_pandas_nulls_of_every_kind():
     domain = Domain({"a": {"values": ["x"], "missing": "?"}})
-    frame = pd.DataFrame({"a": pd.Series(["x", None, np.nan, pd.NA, pd.NaT, 5.0, ""], dtype=object)})
+    frame = pd.DataFrame(
+        {"a": pd.Series(["x", None, np.nan, pd.NA, pd.NaT, 5.0, ""], dtype=object)}
+    )
     refused(lambda: tables(frame, domain), "'a'.*declare other=")
     assert tables(frame.drop(index=5), domain).tolist() == [1, 5]
 
@@ -546,7 +613,10 @@ class Stream:
         self._reader = table.to_reader()
 
     def __arrow_c_stream__(self, requested_schema=None):
-        table, self._reader = self._reader.read_all(), pa.table({"a": pa.array([], pa.int64())}).to_reader()
+        table, self._reader = (
+            self._reader.read_all(),
+            pa.table({"a": pa.array([], pa.int64())}).to_reader(),
+        )
         return table.__arrow_c_stream__(requested_schema)
 
 
@@ -559,7 +629,9 @@ def test_a_stream_that_dries_up_is_noticed():
 
 def test_a_refused_relation_leaves_its_connection_free():
     with duckdb.connect() as connection:
-        bad = connection.sql(f"SELECT if(i = 0, '{SECRET}', 'x') AS a, 1 AS b FROM range(1_000_000) AS t(i)")
+        bad = connection.sql(
+            f"SELECT if(i = 0, '{SECRET}', 'x') AS a, 1 AS b FROM range(1_000_000) AS t(i)"
+        )
         with pytest.raises(DataError, match="other=") as caught:
             read(bad)
         assert read(connection.sql("SELECT 'x' AS a, 1 AS b")).sum() == 1
@@ -607,7 +679,12 @@ def test_heavy_libraries_are_loaded_when_they_are_used():
     )
     alone = "import sys, types; sys.modules['margin'] = m = types.ModuleType('margin'); m.__path__ = [{!r}]; "
     folder = source_module.__file__.removesuffix("/source.py")
-    assert subprocess.run([sys.executable, "-c", alone.format(folder) + program], check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", alone.format(folder) + program], check=False
+        ).returncode
+        == 0
+    )
 
 
 PASS = """
@@ -629,7 +706,9 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, suffix):
         path = tmp_path / f"{rows}.{suffix}"
         with duckdb.connect() as connection:
             connection.execute(f"COPY (SELECT {columns} FROM range({rows}) AS t(i)) TO '{path}'")
-        output = subprocess.run([sys.executable, "-c", PASS, path], check=True, capture_output=True, text=True).stdout
+        output = subprocess.run(
+            [sys.executable, "-c", PASS, path], check=True, capture_output=True, text=True
+        ).stdout
         read_rows, peak = map(int, output.split())
         assert read_rows == rows
         peaks.append(peak)
@@ -638,7 +717,10 @@ def test_memory_does_not_grow_with_the_rows(tmp_path, suffix):
 
 @pytest.mark.parametrize(
     ("name", "rows", "column", "ones"),
-    [("kosarak32_first100k.parquet", 100_000, None, None), ("msnbc9.parquet", 989_818, "frontpage", 313_181)],
+    [
+        ("kosarak32_first100k.parquet", 100_000, None, None),
+        ("msnbc9.parquet", 989_818, "frontpage", 313_181),
+    ],
 )
 def test_real_binary_tables(real_data, name, rows, column, ones):
     path = real_data / name

@@ -1,4 +1,5 @@
-"""Spark gives the integers of every other engine, loses no row with an executor, and draws no noise."""
+"""Spark gives the integers of every other engine, loses no row with an executor, and draws no
+noise."""
 
 import ast
 import os
@@ -35,8 +36,11 @@ KEY = bytes(range(16))
 
 pytestmark = [
     pytest.mark.slow,
-    # pyspark's own: of pandas 3, which these tests do not use, and of sockets that it leaves to the collector
-    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"),
+    # pyspark's own: of pandas 3, which these tests do not use, and of sockets that it leaves to the
+    # collector
+    pytest.mark.filterwarnings(
+        "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
+    ),
 ]
 
 
@@ -79,7 +83,9 @@ def local():
 @pytest.fixture(scope="module", autouse=True)
 def no_session_is_left():
     yield
-    if "pyspark.sql" in sys.modules and (active := sys.modules["pyspark.sql"].SparkSession.getActiveSession()):
+    if "pyspark.sql" in sys.modules and (
+        active := sys.modules["pyspark.sql"].SparkSession.getActiveSession()
+    ):
         active.stop()
 
 
@@ -96,12 +102,15 @@ def test_spark_gives_the_same_integers(local, seed, attributes):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_is_read_by_itself(local, kind):
-    """The code and the identity of each row are those of its value, in whichever partition and batch it is."""
+    """The code and the identity of each row are those of its value, in whichever partition and
+    batch it is."""
     pool, arrow = KINDS[kind]
     rng = random.Random(kind)
     values = [rng.choice(pool) for _ in range(150)]
     column = pa.array(values, arrow, from_pandas=False)
-    frame = local.createDataFrame(pa.table({**dict.fromkeys(DECLARED, column), "row": np.arange(150)}))
+    frame = local.createDataFrame(
+        pa.table({**dict.fromkeys(DECLARED, column), "row": np.arange(150)})
+    )
     frame = frame.repartition(rng.choice([1, 3]))
     batches = list(SparkSource(frame).batches(Domain({**DECLARED, "row": 150})))
     order = np.concatenate([batch["row"] for batch in batches]).argsort()
@@ -109,7 +118,9 @@ def test_every_row_is_read_by_itself(local, kind):
         codes = np.concatenate([batch[name] for batch in batches])[order]
         assert codes.tolist() == [attribute.code(value) for value in values]
     whose = [identity(value) for value in values]
-    someone = frame.where(frame["row"].isin([row for row, text in enumerate(whose) if text is not None]))
+    someone = frame.where(
+        frame["row"].isin([row for row, text in enumerate(whose) if text is not None])
+    )
     kept = count(bound(SparkSource(someone), "values", 1, KEY), Domain({"row": 150}), [["row"]])[0]
     assert kept.sum() == len(set(whose) - {None})
     if None in whose:
@@ -118,7 +129,8 @@ def test_every_row_is_read_by_itself(local, kind):
 
 
 def test_codes_at_the_ends_of_every_type_are_packed_alike(local):
-    """Negative and huge numbers are what is not provided for, the least long as well; nulls are missing."""
+    """Negative and huge numbers are what is not provided for, the least long as well; nulls are
+    missing."""
     values = {
         pa.int8(): [-128, -1, 0, 2, 3, 127, None],
         pa.int16(): [-(2**15), -1, 0, 2, 3, 2**15 - 1, None],
@@ -127,7 +139,9 @@ def test_codes_at_the_ends_of_every_type_are_packed_alike(local):
         pa.bool_(): [False, True, False, True, True, True, None],
     }
     domain = Domain({f"x{place}": {"size": 4, "other": 1, "missing": 3} for place in range(5)})
-    table = pa.table({f"x{place}": pa.array(column, kind) for place, (kind, column) in enumerate(values.items())})
+    table = pa.table(
+        {f"x{place}": pa.array(column, kind) for place, (kind, column) in enumerate(values.items())}
+    )
     views = [[name] for name in domain]
     assert_equal(count(local.createDataFrame(table), domain, views), by_hand(domain, table, views))
 
@@ -139,7 +153,8 @@ def test_rows_come_to_the_driver_when_a_method_needs_them(local):
         for name, column in batch.items():
             codes[name] += column.tolist()
     expected = {
-        name: [attribute.code(value) for value in table[name].to_pylist()] for name, attribute in domain.items()
+        name: [attribute.code(value) for value in table[name].to_pylist()]
+        for name, attribute in domain.items()
     }
     assert sorted(zip(*codes.values(), strict=True)) == sorted(zip(*expected.values(), strict=True))
 
@@ -167,7 +182,9 @@ def compare(there, here):
         assert len(blocks) > 1
         words, counts = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         order = ordered(words)
-        assert np.array_equal(words[order], here.words) and np.array_equal(counts[order], here.counts)
+        assert np.array_equal(words[order], here.words) and np.array_equal(
+            counts[order], here.counts
+        )
 
 
 def nothing_is_left(local):
@@ -184,7 +201,9 @@ def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
     table = pa.table({"a": rows[:, 0], "b": rows[:, 1]})
     domain = {"a": 40, "b": 10**6}
     one, other = (
-        margin.simulate(data, domain=domain, budget=margin.PureDP(10**4), mechanism=mechanism, seed=1).synopsis
+        margin.simulate(
+            data, domain=domain, budget=margin.PureDP(10**4), mechanism=mechanism, seed=1
+        ).synopsis
         for data in (local.createDataFrame(table).repartition(3), table)
     )
     assert np.array_equal(one.codes, other.codes) and np.array_equal(one.values, other.values)
@@ -193,14 +212,19 @@ def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
 
 def test_a_release_of_a_spark_frame(local):
     frame = local.createDataFrame(pa.table({"a": [0, 1, 1, 1], "person": [7, 7, 7, 8]}))
-    made = margin.simulate(frame, domain={"a": 2}, budget=margin.PureDP(50), unit="person", max_rows=2, seed=1)
+    made = margin.simulate(
+        frame, domain={"a": 2}, budget=margin.PureDP(50), unit="person", max_rows=2, seed=1
+    )
     assert made.truth("a").counts.tolist() == [1, 3]
     assert round(made.marginal("a").counts.sum()) == 3
 
 
 SMALL = Domain({"a": 2, "b": ["x", "y"]})
 BAD_FRAMES = [
-    ({"a": [0, 2], "b": ["x", "y"]}, "column 'a' holds a value that its attribute does not provide for"),
+    (
+        {"a": [0, 2], "b": ["x", "y"]},
+        "column 'a' holds a value that its attribute does not provide for",
+    ),
     ({"a": [0, -1], "b": ["x", "y"]}, "column 'a' holds a value"),
     ({"a": [0, None], "b": ["x", "y"]}, "column 'a' holds nulls"),
     ({"a": [0, 1], "b": ["x", "s3cr3t"]}, "column 'b' holds a value"),
@@ -209,7 +233,9 @@ BAD_FRAMES = [
 ]
 
 
-@pytest.mark.parametrize(("columns", "message"), BAD_FRAMES, ids=[message for _, message in BAD_FRAMES])
+@pytest.mark.parametrize(
+    ("columns", "message"), BAD_FRAMES, ids=[message for _, message in BAD_FRAMES]
+)
 def test_what_does_not_fit_is_refused_by_name(local, columns, message):
     source = SparkSource(local.createDataFrame(pa.table(columns)))
 
@@ -219,12 +245,17 @@ def test_what_does_not_fit_is_refused_by_name(local, columns, message):
 
     refused(action, message)
     mechanism = margin.HighPass(theta=9)
-    refused(lambda: margin.release(source, domain=SMALL, budget=margin.PureDP(1), mechanism=mechanism), message)
+    refused(
+        lambda: margin.release(source, domain=SMALL, budget=margin.PureDP(1), mechanism=mechanism),
+        message,
+    )
     assert nothing_is_left(local)
 
 
 def test_a_unit_must_be_told(local):
-    source = SparkSource(local.createDataFrame(pa.table({"a": [0, 1], "b": ["x", "y"], "person": [1, None]})))
+    source = SparkSource(
+        local.createDataFrame(pa.table({"a": [0, 1], "b": ["x", "y"], "person": [1, None]}))
+    )
     refused(lambda: count(bound(source, "person", 1, KEY), SMALL, [["a"]]), "'person' holds nulls")
     refused(lambda: bound(source, "nobody", 1, KEY).check(SMALL), "no column named 'nobody'")
 
@@ -237,7 +268,10 @@ def test_a_job_that_fails_says_so_without_the_rows(local):
     refused(lambda: count(frame, SMALL, [["a"]]), "its job failed")
     refused(lambda: margin.release(frame, domain=SMALL, budget=margin.PureDP(1)), "its job failed")
     mechanism = margin.HighPass(theta=9)
-    refused(lambda: margin.release(frame, domain=SMALL, budget=margin.PureDP(1), mechanism=mechanism), "its job failed")
+    refused(
+        lambda: margin.release(frame, domain=SMALL, budget=margin.PureDP(1), mechanism=mechanism),
+        "its job failed",
+    )
 
 
 def refused(action, message):
@@ -252,7 +286,9 @@ def test_an_interrupted_count_is_cancelled_on_the_cluster(local):
         time.sleep(30)
         yield from batches
 
-    frame = local.createDataFrame(pa.table({"a": [0, 1], "b": ["x", "y"]})).mapInArrow(slow, "a long, b string")
+    frame = local.createDataFrame(pa.table({"a": [0, 1], "b": ["x", "y"]})).mapInArrow(
+        slow, "a long, b string"
+    )
     stop = threading.Timer(2, lambda: os.kill(os.getpid(), signal.SIGINT))
     stop.start()
     with pytest.raises(KeyboardInterrupt, match="nothing was drawn, so nothing should be charged"):
@@ -271,10 +307,16 @@ def test_what_is_no_frame():
 
 
 def test_nothing_random_is_in_reach_of_a_task():
-    """Tasks are repeated: noise drawn in one would be drawn twice. They may import neither entropy nor noise."""
+    """Tasks are repeated: noise drawn in one would be drawn twice. They may import neither entropy
+    nor noise."""
     for module in (spark, spark_tasks, grid, axes):
         tree = ast.parse(Path(module.__file__).read_text())
-        names = {part.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for part in node.names}
+        names = {
+            part.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for part in node.names
+        }
         modules = {
             part
             for node in ast.walk(tree)
@@ -305,7 +347,15 @@ def cluster(tmp_path_factory):
     }
     deploy = "org.apache.spark.deploy"
     commands = [
-        [f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]
+        [
+            f"{deploy}.master.Master",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            str(free_port()),
+        ]
     ]
     commands += [
         [
@@ -328,7 +378,12 @@ def cluster(tmp_path_factory):
     for place, command in enumerate(commands):
         with (folder / f"{place}.log").open("w") as log:
             started.append(
-                subprocess.Popen([home / "bin" / "spark-class", *command], env=environment, stdout=log, stderr=log)
+                subprocess.Popen(
+                    [home / "bin" / "spark-class", *command],
+                    env=environment,
+                    stdout=log,
+                    stderr=log,
+                )
             )
         _await(lambda: _listens(port))
     yield f"spark://127.0.0.1:{port}"
@@ -356,11 +411,14 @@ def test_an_executor_that_is_killed_loses_no_row(cluster, tmp_path):
     marker = tmp_path / "killed"
 
     def kills_its_executor_once(batches):
-        """The executor's JVM started the Python worker that runs this, perhaps through other processes."""
+        """The executor's JVM started the Python worker that runs this, perhaps through other
+        processes."""
         for batch in batches:
             process = os.getpid() if batch.column(0)[0].as_py() >= 5_000 else 0
             while process > 1 and not marker.exists():
-                process = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+                process = int(
+                    Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1]
+                )
                 if b"ExecutorBackend" in Path(f"/proc/{process}/cmdline").read_bytes():
                     marker.touch()
                     os.kill(process, signal.SIGKILL)

@@ -48,7 +48,13 @@ def in_forms(table, folder):
     pq.write_table(table, path)
     text = folder / "table.csv"
     table.to_pandas().to_csv(text, index=False)
-    return {"parquet": path, "csv": text, "pyarrow": table, "polars": pl.from_arrow(table), "dict": table.to_pydict()}
+    return {
+        "parquet": path,
+        "csv": text,
+        "pyarrow": table,
+        "polars": pl.from_arrow(table),
+        "dict": table.to_pydict(),
+    }
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "pyarrow", "polars", "dict"])
@@ -88,7 +94,24 @@ def test_a_relation_and_pandas():
 cells = st.one_of(
     st.none(),
     st.sampled_from(
-        ["a", " a", "b ", "", "  ", "true", "True", "1", "1.0", "01", "-0", "1e3", "nan", "inf", "other", "missing"]
+        [
+            "a",
+            " a",
+            "b ",
+            "",
+            "  ",
+            "true",
+            "True",
+            "1",
+            "1.0",
+            "01",
+            "-0",
+            "1e3",
+            "nan",
+            "inf",
+            "other",
+            "missing",
+        ]
     ),
     st.text("aAb01.-+_ \t\n\"'\\$é²\u00a0😀", max_size=3),
 )
@@ -101,10 +124,16 @@ cells = st.one_of(
         st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), max_size=8).map(
             lambda values: pa.array(values, pa.int64())
         ),
-        st.lists(st.one_of(st.none(), st.floats()), max_size=8).map(lambda values: pa.array(values, pa.float64())),
-        st.lists(st.decimals(-99, 99, places=1), max_size=8).map(lambda values: pa.array(values, pa.decimal128(5, 1))),
+        st.lists(st.one_of(st.none(), st.floats()), max_size=8).map(
+            lambda values: pa.array(values, pa.float64())
+        ),
+        st.lists(st.decimals(-99, 99, places=1), max_size=8).map(
+            lambda values: pa.array(values, pa.decimal128(5, 1))
+        ),
         st.lists(st.booleans(), max_size=3).map(lambda values: pa.array(values, pa.bool_())),
-        st.lists(st.datetimes(), max_size=3).map(lambda values: pa.array(values, pa.timestamp("us"))),
+        st.lists(st.datetimes(), max_size=3).map(
+            lambda values: pa.array(values, pa.timestamp("us"))
+        ),
     )
 )
 def test_the_draft_takes_the_table_it_was_made_from(column):
@@ -171,7 +200,10 @@ def test_what_is_left_out_is_said(tmp_path):
     [
         (np.zeros((3, 2), int), "file, a data frame or a dict"),
         (open_source(np.zeros((3, 2), int)), "file, a data frame or a dict"),
-        (pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]), "more than one column named 'a'"),
+        (
+            pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]),
+            "more than one column named 'a'",
+        ),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column named 'a'"),
         ({"a": [1], "b": [1, 2]}, "equally long"),
         ("nowhere.csv", "does not exist"),

@@ -1,4 +1,5 @@
-"""At most so many rows of a person are counted: which ones depends on nobody else, and the guarantee follows."""
+"""At most so many rows of a person are counted: which ones depends on nobody else, and the
+guarantee follows."""
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +19,17 @@ from margin.noise.entropy import SeededEntropy
 DOMAIN = Domain({"a": 4, "b": 3})
 VIEWS = [("a", "b"), ("b",)]
 KEY = bytes(range(16))
-tables_of_people = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=60)
+tables_of_people = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=60
+)
 
 
 def kept(rows, most=2, key=KEY, unit="person"):
     """The table of what is kept of rows (person, a, b)."""
     person, a, b = zip(*rows, strict=True) if rows else ((), (), ())
-    table = pa.table({unit: pa.array(person), "a": pa.array(a, pa.int64()), "b": pa.array(b, pa.int64())})
+    table = pa.table(
+        {unit: pa.array(person), "a": pa.array(a, pa.int64()), "b": pa.array(b, pa.int64())}
+    )
     return count(bound(open_source(table), unit, most, key), DOMAIN, VIEWS)[0]
 
 
@@ -42,7 +47,9 @@ def test_each_person_keeps_the_bound_and_what_is_kept_is_theirs(rows, most, key)
         assert part.sum() == min(len(mine), most)
         assert (part <= held).all()
         alone = alone + part
-    assert np.array_equal(together, alone)  # nobody's rows decide about another's: the proof of sensitivity
+    assert np.array_equal(
+        together, alone
+    )  # nobody's rows decide about another's: the proof of sensitivity
 
 
 @settings(max_examples=15)
@@ -54,13 +61,18 @@ def test_the_order_of_the_rows_does_not_matter(rows, random):
 
 
 def test_equal_hashes_do_not_let_other_rows_decide(monkeypatch):
-    """All hashes are made equal: then the codes say which rows come first, wherever they stand and whoever else is."""
-    monkeypatch.setattr("margin.data.units.order", lambda units, codes, key: np.zeros(len(units), np.int64))
+    """All hashes are made equal: then the codes say which rows come first, wherever they stand and
+    whoever else is."""
+    monkeypatch.setattr(
+        "margin.data.units.order", lambda units, codes, key: np.zeros(len(units), np.int64)
+    )
     mine = [(7, a, b) for a in (3, 1, 2) for b in (2, 0, 1)]
     rng = np.random.default_rng(1)
     for others in ([], [(9, 0, 0)] * 5, [(person, 3, 2) for person in range(5000) if person != 7]):
         rows = mine + others
-        table = kept([rows[place] for place in rng.permutation(len(rows))], 2) - (kept(others, 2) if others else 0)
+        table = kept([rows[place] for place in rng.permutation(len(rows))], 2) - (
+            kept(others, 2) if others else 0
+        )
         assert np.argwhere(table).tolist() == [[1, 0], [1, 1]] and table.sum() == 2
 
 
@@ -69,12 +81,14 @@ def test_the_key_decides_which_rows_are_kept():
     assert not np.array_equal(kept(rows, 1, bytes(16)), kept(rows, 1, bytes([1] * 16)))
     table = kept(rows, 1)
     assert table.sum() == 200
-    # 200 draws of 12 cells: each cell's count is binomial (200, 1/12), and above 60 with a probability below 1e-15
+    # 200 draws of 12 cells: each cell's count is binomial (200, 1/12), and above 60 with a
+    # probability below 1e-15
     assert table.min() > 0 and table.max() < 60
 
 
 def test_the_order_is_even():
-    """A hash that favoured some cells would bias every release: 60,000 units' first of six cells, within 6 sigma."""
+    """A hash that favoured some cells would bias every release: 60,000 units' first of six cells,
+    within 6 sigma."""
     units = pa.array([str(unit) for unit in range(60_000) for _ in range(6)])
     cells = np.tile(np.arange(6, dtype=np.uint8), 60_000)
     places = order(units, [cells], KEY).reshape(60_000, 6)
@@ -112,14 +126,26 @@ def test_a_unit_may_be_an_attribute_too():
 
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_release_protects_a_person_with_a_million_rows(most):
-    """The auditor's replay: the true answers differ by no more than the sensitivity that the noise was made for."""
+    """The auditor's replay: the true answers differ by no more than the sensitivity that the noise
+    was made for."""
     rng = np.random.default_rng(1)
     people = np.repeat(np.arange(500), 4)
     rows = {"person": people, "a": rng.integers(0, 4, 2000), "b": rng.integers(0, 3, 2000)}
-    whale = {"person": np.full(10**6, 7_000), "a": rng.integers(0, 4, 10**6), "b": rng.integers(0, 3, 10**6)}
-    larger = {name: np.concatenate([whale[name][: 5 * 10**5], rows[name], whale[name][5 * 10**5 :]]) for name in rows}
+    whale = {
+        "person": np.full(10**6, 7_000),
+        "a": rng.integers(0, 4, 10**6),
+        "b": rng.integers(0, 3, 10**6),
+    }
+    larger = {
+        name: np.concatenate([whale[name][: 5 * 10**5], rows[name], whale[name][5 * 10**5 :]])
+        for name in rows
+    }
     budget = PureDP(1, rows_per_person=most)
-    replayed(bound(open_source(larger), "person", most, KEY), bound(open_source(rows), "person", most, KEY), budget)
+    replayed(
+        bound(open_source(larger), "person", most, KEY),
+        bound(open_source(rows), "person", most, KEY),
+        budget,
+    )
     with pytest.raises(Violation, match="true answers differ by"):
         replayed(open_source(larger), open_source(rows), budget)
     looser = [bound(open_source(table), "person", most + 1, KEY) for table in (larger, rows)]
@@ -175,8 +201,18 @@ def test_the_ledger_is_charged_for_all_rows_of_a_person():
     ("budget", "options", "error", "message"),
     [
         (PureDP(1), {"max_rows": 2}, BudgetError, "name its column with unit="),
-        (PureDP(1, rows_per_person=3), {"unit": "person", "max_rows": 2}, BudgetError, "must be equal"),
-        (PureDP(1, neighbours=Neighbours.REPLACE_ROW), {"unit": "person"}, BudgetError, "ADD_REMOVE_ROW"),
+        (
+            PureDP(1, rows_per_person=3),
+            {"unit": "person", "max_rows": 2},
+            BudgetError,
+            "must be equal",
+        ),
+        (
+            PureDP(1, neighbours=Neighbours.REPLACE_ROW),
+            {"unit": "person"},
+            BudgetError,
+            "ADD_REMOVE_ROW",
+        ),
         (PureDP(1), {"unit": "person", "max_rows": 0}, BudgetError, "rows_per_person"),
         (PureDP(1), {"unit": "person", "max_rows": 10**7}, BudgetError, "rows_per_person"),
         (PureDP(1), {"unit": "person", "max_rows": 1.5}, BudgetError, "rows_per_person"),
@@ -206,7 +242,9 @@ def test_a_unit_of_no_value():
 
 
 def test_a_problem_of_the_data_is_told_as_without_units():
-    with pytest.raises(DataError, match="column 'a' holds a value that its attribute does not provide for") as caught:
+    with pytest.raises(
+        DataError, match="column 'a' holds a value that its attribute does not provide for"
+    ) as caught:
         kept_of({**PEOPLE, "a": [0, 1, 2, 77]}, "person")
     assert caught.value.__context__ is None
 

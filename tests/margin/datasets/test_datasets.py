@@ -1,4 +1,5 @@
-"""The made-up people fit their domain, are the same every time, and depend on each other as people do."""
+"""The made-up people fit their domain, are the same every time, and depend on each other as people
+do."""
 
 import numpy as np
 import pytest

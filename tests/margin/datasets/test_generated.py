@@ -50,7 +50,9 @@ def test_a_bit_depends_on_the_bits_before_it_as_published(order):
         for s in range(order + 1):
             some = rows[ones == s, start + order]
             if len(some) > 100:
-                assert abs(some.mean() - (0.5 + (1 - 2 * s / order) / 4)) < np.sqrt(np.log(2e8) / 2 / len(some))
+                assert abs(some.mean() - (0.5 + (1 - 2 * s / order) / 4)) < np.sqrt(
+                    np.log(2e8) / 2 / len(some)
+                )
 
 
 def test_the_bits_of_different_orders_differ():
@@ -66,15 +68,23 @@ def information(table, left, right):
 
 
 def test_strength_is_how_far_attributes_follow_each_other():
-    loose, tight, fixed = (correlated((4, 4, 4), strength=value, rows=20_000, seed=2) for value in (0, 0.7, 1))
+    loose, tight, fixed = (
+        correlated((4, 4, 4), strength=value, rows=20_000, seed=2) for value in (0, 0.7, 1)
+    )
     assert information(loose, 0, 1) < 0.01 < 0.1 < information(tight, 0, 1)
     assert len(np.unique(codes(fixed), axis=0)) <= 4
 
 
 def test_classes_make_attributes_depend_on_each_other():
-    one, many = (latent_classes((2,) * 4, classes=n, rows=20_000, concentration=0.2, seed=5) for n in (1, 6))
+    one, many = (
+        latent_classes((2,) * 4, classes=n, rows=20_000, concentration=0.2, seed=5) for n in (1, 6)
+    )
     pairs = [(i, j) for i in range(4) for j in range(i)]
-    assert max(information(one, *pair) for pair in pairs) < 0.005 < max(information(many, *pair) for pair in pairs)
+    assert (
+        max(information(one, *pair) for pair in pairs)
+        < 0.005
+        < max(information(many, *pair) for pair in pairs)
+    )
 
 
 def test_pages_are_of_very_different_popularity():

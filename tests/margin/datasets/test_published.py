@@ -1,4 +1,5 @@
-"""Published tables: what is downloaded is checked, kept and read in its publisher's form. No test uses the network."""
+"""Published tables: what is downloaded is checked, kept and read in its publisher's form. No test
+uses the network."""
 
 import gzip
 import hashlib
@@ -14,7 +15,10 @@ from margin.datasets import declared, published
 from margin.datasets.fetch import Remote, cache
 from margin.errors import DomainError
 
-LOADERS = {name: getattr(datasets, name) for name in ("msnbc", "kosarak", "adult", "kdd99", "mushroom", "nursery")}
+LOADERS = {
+    name: getattr(datasets, name)
+    for name in ("msnbc", "kosarak", "adult", "kdd99", "mushroom", "nursery")
+}
 
 
 @pytest.fixture
@@ -72,7 +76,9 @@ def test_the_next_place_is_tried(publisher):
 
 def test_what_cannot_be_had_says_where_to_put_it(publisher):
     missing = Remote(name="x.gz", urls=[(publisher / "gone").as_uri()])
-    with pytest.raises(FileError, match=r"x\.gz could not be downloaded; put it into .*cache by hand"):
+    with pytest.raises(
+        FileError, match=r"x\.gz could not be downloaded; put it into .*cache by hand"
+    ):
         missing.fetch(download=True)
     with pytest.raises(FileError, match="allow the download"):
         missing.fetch(download=False)
@@ -87,10 +93,18 @@ def test_nothing_is_downloaded_unless_allowed(publisher, load):
 @pytest.mark.parametrize(
     ("load", "name", "content"),
     [
-        ("nursery", "nursery.data", b"usual,proper,complete,1,convenient,convenient,nonprob,recommended,recommend\n"),
+        (
+            "nursery",
+            "nursery.data",
+            b"usual,proper,complete,1,convenient,convenient,nonprob,recommended,recommend\n",
+        ),
         ("nursery", "nursery.data", b"<html>moved</html>\n"),
         ("nursery", "nursery.data", b""),
-        ("msnbc", "msnbc990928.seq.gz", gzip.compress(b"% heading\nfrontpage news\n\n1 2\n2\n", mtime=0)),
+        (
+            "msnbc",
+            "msnbc990928.seq.gz",
+            gzip.compress(b"% heading\nfrontpage news\n\n1 2\n2\n", mtime=0),
+        ),
         ("msnbc", "msnbc990928.seq.gz", b"not zipped"),
         ("msnbc", "msnbc990928.seq.gz", gzip.compress(b"1 2\nx\n", mtime=0)),
         ("kosarak", "kosarak.dat.gz", gzip.compress(b"1 2 3\n1\n", mtime=0)),
@@ -122,22 +136,37 @@ def test_nursery_is_read_and_remembered(publisher, monkeypatch):
     monkeypatch.setattr(published, "_UCI", publisher.as_uri())
     values = list(declared.NURSERY.values())
     places = np.indices([len(some) for some in values[:8]]).reshape(8, -1).T
-    lines = [",".join(values[axis][code] for axis, code in enumerate(row)) + ",priority" for row in places]
+    lines = [
+        ",".join(values[axis][code] for axis, code in enumerate(row)) + ",priority"
+        for row in places
+    ]
     (publisher / "nursery").mkdir()
     (publisher / "nursery" / "nursery.data").write_text("\n".join(lines) + "\n\n")
     table = datasets.nursery()
     assert table.rows == 12_960 and list(table.domain) == list(declared.NURSERY)
     assert (cache() / "nursery.data.sha256").exists()
     simulation = margin.simulate(
-        table.data, domain=table.domain, budget=PureDP(1), mechanism=PriView(views=[["class", "form"]]), seed=0
+        table.data,
+        domain=table.domain,
+        budget=PureDP(1),
+        mechanism=PriView(views=[["class", "form"]]),
+        seed=0,
     )
     assert simulation.truth(["form"]).counts.tolist() == [3_240] * 4
 
 
 def test_msnbc_lines(tmp_path):
-    """Twelve categories of which the nine most seen are kept, most seen first; a visitor counts once."""
+    """Twelve categories of which the nine most seen are kept, most seen first; a visitor counts
+    once."""
     names = [f"c{place}" for place in range(12)]
-    lines = ["% Different categories found in input file:", "", " ".join(names), "", "% Sequences:", ""]
+    lines = [
+        "% Different categories found in input file:",
+        "",
+        " ".join(names),
+        "",
+        "% Sequences:",
+        "",
+    ]
     visits = [[place + 1] * 2 for place in range(12) for _ in range(place + 1)]
     (tmp_path / "x.gz").write_bytes(
         gzip.compress("\n".join([*lines, *(" ".join(map(str, v)) for v in visits)]).encode())
@@ -167,23 +196,36 @@ def test_mushrooms(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "rows", "attributes"),
-    [("msnbc", 989_818, 9), ("kosarak", 100_000, 32), ("adult", 48_842, 15), ("kdd99", 494_021, 42)],
+    [
+        ("msnbc", 989_818, 9),
+        ("kosarak", 100_000, 32),
+        ("adult", 48_842, 15),
+        ("kdd99", 494_021, 42),
+    ],
 )
 def test_tables_of_ones_own(real_data, name, rows, attributes):
     table = LOADERS[name](download=False)
     assert (table.rows, len(table.domain)) == (rows, attributes)
     views = [[attribute] for attribute in table.domain]
     simulation = margin.simulate(
-        table.data, domain=table.domain, budget=PureDP(1), mechanism=PriView(views=views[:1]), seed=0
+        table.data,
+        domain=table.domain,
+        budget=PureDP(1),
+        mechanism=PriView(views=views[:1]),
+        seed=0,
     )
-    assert {truth.total for truth in simulation.truths(views)} == {rows}  # every value is provided for
+    assert {truth.total for truth in simulation.truths(views)} == {
+        rows
+    }  # every value is provided for
 
 
 def test_adult_in_its_publishers_form(real_data, tmp_path):
     known = pyarrow.parquet.read_table(real_data / "adult_raw.parquet")
     rows = [", ".join(map(str, row.values())) for row in known.to_pylist()]
     (tmp_path / "adult.data").write_text("\n".join(rows[:32_561]) + "\n\n")
-    (tmp_path / "adult.test").write_text("|1x3 Cross validator\n" + ".\n".join(rows[32_561:]) + ".\n\n")
+    (tmp_path / "adult.test").write_text(
+        "|1x3 Cross validator\n" + ".\n".join(rows[32_561:]) + ".\n\n"
+    )
     read = published._read_adult([tmp_path / "adult.data", tmp_path / "adult.test"])
     assert read.to_pylist() == known.to_pylist()
 
@@ -191,7 +233,10 @@ def test_adult_in_its_publishers_form(real_data, tmp_path):
 def test_kdd99_in_its_publishers_form(real_data, tmp_path):
     known = pyarrow.parquet.read_table(real_data / "kdd99_10pct.parquet").slice(0, 5_000)
     rows = [
-        ",".join(f"{value / 100:.2f}" if name.endswith("_rate") else str(value) for name, value in row.items())
+        ",".join(
+            f"{value / 100:.2f}" if name.endswith("_rate") else str(value)
+            for name, value in row.items()
+        )
         for row in known.to_pylist()
     ]
     (tmp_path / "kdd.gz").write_bytes(gzip.compress("\n".join(rows).encode()))
@@ -200,7 +245,10 @@ def test_kdd99_in_its_publishers_form(real_data, tmp_path):
         read.cast(
             pa.schema(
                 [
-                    (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+                    (
+                        field.name,
+                        field.type.value_type if pa.types.is_dictionary(field.type) else field.type,
+                    )
                     for field in known.schema
                 ]
             )

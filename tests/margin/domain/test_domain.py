@@ -33,10 +33,15 @@ def forms(draw):
         return {"size": size, **{key: draw(st.integers(0, size - 1)) for key in extras}}
     if kind == "bins":
         inner = draw(edges)
-        return {"bins": [*([None] * draw(st.booleans())), *inner, *([None] * draw(st.booleans()))], **extras}
+        return {
+            "bins": [*([None] * draw(st.booleans())), *inner, *([None] * draw(st.booleans()))],
+            **extras,
+        }
     kept = []
     for value in draw(st.lists(plain, min_size=1, max_size=6)):
-        if not kept or Attribute(values=kept).code(value) == UNSEEN == Attribute(values=[value]).code(kept[0]):
+        if not kept or Attribute(values=kept).code(value) == UNSEEN == Attribute(
+            values=[value]
+        ).code(kept[0]):
             try:
                 Attribute(values=[*kept, value])
             except DomainError:
@@ -46,23 +51,50 @@ def forms(draw):
 
 
 MEANINGS = [
-    (Attribute(size=3), [(0, 0), ("2", 2), (1.0, 1), (True, 1), (" 1 ", 1), ("1.0", 1), ("true", 1), (np.True_, 1)]),
-    (Attribute(size=3), [(3, -1), (-1, -1), (0.5, -1), ("x", -1), (None, -1), (INF, -1), ("1_0", -1), (2j, -1)]),
-    (Attribute(size=3, missing=2, other=0), [(None, 2), ("", 2), ("nan", 2), (float("nan"), 2), (7, 0), ("?", 0)]),
+    (
+        Attribute(size=3),
+        [(0, 0), ("2", 2), (1.0, 1), (True, 1), (" 1 ", 1), ("1.0", 1), ("true", 1), (np.True_, 1)],
+    ),
+    (
+        Attribute(size=3),
+        [(3, -1), (-1, -1), (0.5, -1), ("x", -1), (None, -1), (INF, -1), ("1_0", -1), (2j, -1)],
+    ),
+    (
+        Attribute(size=3, missing=2, other=0),
+        [(None, 2), ("", 2), ("nan", 2), (float("nan"), 2), (7, 0), ("?", 0)],
+    ),
     (Attribute(values=["a", "b"]), [("a", 0), (" b", 1), ("A", -1), ("", -1), (None, -1)]),
     (Attribute(values=["a", ""]), [("", 1), (" ", 1), (None, 1)]),
     (Attribute(values=["a", ""], missing="?"), [("", 1), (None, 2), ("?", 2)]),
-    (Attribute(values=["a"], other="b", missing="c"), [("b", 1), ("z", 1), (None, 2), ("c", 2), ("nan", 1)]),
-    (Attribute(values=["1", 2, 3.5]), [(1, 0), ("1.0", 0), (True, 0), ("2", 1), (Decimal("2.00"), 1), ("3.50", 2)]),
+    (
+        Attribute(values=["a"], other="b", missing="c"),
+        [("b", 1), ("z", 1), (None, 2), ("c", 2), ("nan", 1)],
+    ),
+    (
+        Attribute(values=["1", 2, 3.5]),
+        [(1, 0), ("1.0", 0), (True, 0), ("2", 1), (Decimal("2.00"), 1), ("3.50", 2)],
+    ),
     (Attribute(values=["01", "1"]), [("01", 0), ("1", 1), (1, 1), ("001", 1)]),
     (Attribute(values=[0.1]), [(Decimal("0.1"), 0), ("0.10", 0), (0.1, 0), ("nan", -1)]),
-    (Attribute(values=["true", "false"]), [(True, 0), (False, 1), ("True", 0), ("FALSE", 1), (1, 0)]),
+    (
+        Attribute(values=["true", "false"]),
+        [(True, 0), (False, 1), ("True", 0), ("FALSE", 1), (1, 0)],
+    ),
     (Attribute(values=[True, False]), [("true", 0), (0, 1), ("0", 1), ("yes", -1)]),
     (Attribute(values=["2020-01-31"]), [(date(2020, 1, 31), 0), ("2020-01-31", 0)]),
-    (Attribute(bins=[0, 18, 65]), [(0, 0), (17.999, 0), (18, 1), ("65", 1), (65.1, -1), (-1, -1), ("x", -1)]),
+    (
+        Attribute(bins=[0, 18, 65]),
+        [(0, 0), (17.999, 0), (18, 1), ("65", 1), (65.1, -1), (-1, -1), ("x", -1)],
+    ),
     (Attribute(bins=[0, 18], other=18), [(18, 0), (19, 1)]),
-    (Attribute(bins=[None, 0, None], missing="?"), [(-INF, 0), (0, 1), (INF, 1), ("", 2), ("NaN", 2)]),
-    (Attribute(bins=[0.1, 2**53, 2**53 + 1]), [(Decimal("0.1"), 0), (2**53 - 1, 0), (2**53 + 1, 1), (2**53 + 2, -1)]),
+    (
+        Attribute(bins=[None, 0, None], missing="?"),
+        [(-INF, 0), (0, 1), (INF, 1), ("", 2), ("NaN", 2)],
+    ),
+    (
+        Attribute(bins=[0.1, 2**53, 2**53 + 1]),
+        [(Decimal("0.1"), 0), (2**53 - 1, 0), (2**53 + 1, 1), (2**53 + 2, -1)],
+    ),
 ]
 
 

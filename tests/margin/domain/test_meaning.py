@@ -1,4 +1,5 @@
-"""What a value means, stated once more in plain Python by another way, and compared with the library's reading."""
+"""What a value means, stated once more in plain Python by another way, and compared with the
+library's reading."""
 
 import datetime
 import re
@@ -75,9 +76,13 @@ def expected(attribute, value):
     if text in declared:
         return declared.index(text)
     # A declared text such as "07" may be a code, and stands for nothing else.
-    meanings = [None if re.fullmatch(r"\+.*|-?0\d.*", label) else meaning(label) for label in declared]
+    meanings = [
+        None if re.fullmatch(r"\+.*|-?0\d.*", label) else meaning(label) for label in declared
+    ]
     stands_for = meaning(text)
-    return meanings.index(stands_for) if stands_for is not None and stands_for in meanings else other
+    return (
+        meanings.index(stands_for) if stands_for is not None and stands_for in meanings else other
+    )
 
 
 def expected_number(attribute, text, other):
@@ -87,7 +92,9 @@ def expected_number(attribute, text, other):
     if found is None:
         return other
     if attribute.bins is None:
-        inside = not isinstance(found, str) and found.denominator == 1 and 0 <= found < attribute.size
+        inside = (
+            not isinstance(found, str) and found.denominator == 1 and 0 <= found < attribute.size
+        )
         return int(found) if inside else other
     edges = [number_of(str(edge)) for edge in attribute.bins]
     finite = [edge for edge in edges if not isinstance(edge, str)]
@@ -114,7 +121,11 @@ numbers = st.one_of(
     st.floats(width=32, allow_nan=False).map(np.float32),
     st.decimals(allow_nan=False, min_value=-(10**9), max_value=10**9),
 )
-written = st.one_of(numbers.map(str), st.text(st.sampled_from("0123456789.eE+- "), max_size=8), st.datetimes().map(str))
+written = st.one_of(
+    numbers.map(str),
+    st.text(st.sampled_from("0123456789.eE+- "), max_size=8),
+    st.datetimes().map(str),
+)
 
 
 @given(st.one_of(numbers, written))

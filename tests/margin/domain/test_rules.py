@@ -24,7 +24,11 @@ YOUNG = {"age": "[0, 18)", "marital": ["married", "widowed"]}
 def test_categories_are_named_by_label_by_value_or_as_missing():
     one = Domain(PEOPLE, impossible=[YOUNG, {"age": "[0, 18)", "income": "not stated"}])
     same = Domain(
-        PEOPLE, impossible=[{"income": None, "age": 7}, {"marital": ("widowed", "married"), "age": [17.5, 0]}]
+        PEOPLE,
+        impossible=[
+            {"income": None, "age": 7},
+            {"marital": ("widowed", "married"), "age": [17.5, 0]},
+        ],
     )
     assert one == same and hash(one) == hash(same)
     assert one.impossible == (
@@ -38,13 +42,17 @@ def test_it_says_which_cells_are_possible():
     expected = np.ones((3, 3), bool)
     expected[0, 1:] = False
     assert (domain.possible(["age", "marital"]) == expected).all()
-    assert (domain.possible(["marital", "children", "age"]) == expected.T[:, None, :].repeat(4, axis=1)).all()
+    assert (
+        domain.possible(["marital", "children", "age"]) == expected.T[:, None, :].repeat(4, axis=1)
+    ).all()
     assert domain.possible(["age", "income"]).all() and Domain({"a": 2}).possible("a").all()
 
 
 def test_what_rules_leave_nothing_for_is_impossible():
     """No category of b goes with a = 0."""
-    domain = Domain({"a": 2, "b": 3, "c": 2}, impossible=[{"a": 0, "b": [0, 1]}, {"a": 0, "b": 2, "c": [0, 1]}])
+    domain = Domain(
+        {"a": 2, "b": 3, "c": 2}, impossible=[{"a": 0, "b": [0, 1]}, {"a": 0, "b": 2, "c": [0, 1]}]
+    )
     assert domain.possible("a").tolist() == [False, True]
     assert domain.possible(["c", "a"]).tolist() == [[False, True]] * 2
 
@@ -56,16 +64,21 @@ def domains(draw):
     rule = st.fixed_dictionaries(
         {},
         optional={
-            n: st.lists(st.integers(0, s - 1), min_size=1, max_size=s) for n, s in zip(names, sizes, strict=True)
+            n: st.lists(st.integers(0, s - 1), min_size=1, max_size=s)
+            for n, s in zip(names, sizes, strict=True)
         },
     ).filter(bool)
     rules = draw(st.lists(rule, max_size=4))
     full = np.zeros(sizes, bool)
     for some in rules:
-        full[np.ix_(*[some.get(name, range(size)) for name, size in zip(names, sizes, strict=True)])] = True
+        full[
+            np.ix_(*[some.get(name, range(size)) for name, size in zip(names, sizes, strict=True)])
+        ] = True
     assume(not full.all())
     return Domain(
-        dict(zip(names, sizes, strict=True)), impossible=rules, rows=draw(st.none() | st.integers(1, 99))
+        dict(zip(names, sizes, strict=True)),
+        impossible=rules,
+        rows=draw(st.none() | st.integers(1, 99)),
     ), full
 
 
@@ -85,7 +98,11 @@ def test_possible_is_what_some_possible_cell_adds_to(made):
 @settings(max_examples=40)
 def test_files_keep_rules_and_rows(made):
     domain, _ = made
-    for other in (Domain.from_json(domain.to_json()), Domain(json.loads(domain.to_json())), Domain(domain)):
+    for other in (
+        Domain.from_json(domain.to_json()),
+        Domain(json.loads(domain.to_json())),
+        Domain(domain),
+    ):
         assert other == domain and hash(other) == hash(domain) and other.rows == domain.rows
         assert other.impossible == domain.impossible
     assert pickle.loads(pickle.dumps(domain)) == domain
@@ -93,7 +110,12 @@ def test_files_keep_rules_and_rows(made):
 
 def test_labels_of_every_kind_go_through_files():
     domain = Domain(
-        PEOPLE, impossible=[YOUNG, {"income": ["odd", None], "age": "[65, 120]"}, {"children": 3, "age": 1}]
+        PEOPLE,
+        impossible=[
+            YOUNG,
+            {"income": ["odd", None], "age": "[65, 120]"},
+            {"children": 3, "age": 1},
+        ],
     )
     assert Domain.from_json(domain.to_json()) == domain
     assert len(domain.impossible) == 3
@@ -103,13 +125,25 @@ def test_a_view_has_the_rules_that_name_no_others():
     domain = Domain(PEOPLE, impossible=[YOUNG, {"age": 3, "children": 3}], rows=50)
     part = domain.restrict(["marital", "age"])
     assert part.impossible == (YOUNG,) and part.rows == 50
-    assert part == Domain({name: PEOPLE[name] for name in ("marital", "age")}, impossible=[YOUNG], rows=50)
+    assert part == Domain(
+        {name: PEOPLE[name] for name in ("marital", "age")}, impossible=[YOUNG], rows=50
+    )
     assert not domain.restrict(["children"]).impossible
 
 
 def test_rules_and_rows_tell_domains_apart():
     plain = Domain(PEOPLE)
-    assert len({plain, Domain(PEOPLE, impossible=[YOUNG]), Domain(PEOPLE, rows=5), Domain(PEOPLE, rows=6)}) == 4
+    assert (
+        len(
+            {
+                plain,
+                Domain(PEOPLE, impossible=[YOUNG]),
+                Domain(PEOPLE, rows=5),
+                Domain(PEOPLE, rows=6),
+            }
+        )
+        == 4
+    )
 
 
 def test_a_domain_that_is_given_keeps_its_own_and_gets_more():
@@ -139,7 +173,10 @@ def test_a_file_may_declare_both(tmp_path):
         ([{"age": []}], "lists no category of 'age'"),
         ([{"age": 130}], "attribute 'age' declares no category 130"),
         ([{"age": None}], "declares no category None"),
-        ([{"income": "hihg", "age": 3}], "declares no category 'hihg'"),  # and is not taken for the other
+        (
+            [{"income": "hihg", "age": 3}],
+            "declares no category 'hihg'",
+        ),  # and is not taken for the other
         ([{"age": {"bins": 3}}], "declares no category"),
         ([{"age": [0, 20, 100]}], "leaves no combination"),
         ([{"age": 0}, {"age": [20, 70], "children": [0, 1, 2, 3]}], "leaves no combination"),

@@ -49,5 +49,8 @@ def test_views_that_are_none_are_refused(views):
 
 
 def test_more_views_than_memory_holds_are_refused():
-    with pytest.raises(DomainError, match="there are 215,553,195 views of 8 attributes, too many to list; name some"):
+    with pytest.raises(
+        DomainError,
+        match="there are 215,553,195 views of 8 attributes, too many to list; name some",
+    ):
         Workload.all_kway(Domain({f"a{place}": 2 for place in range(45)}), 8)

@@ -42,7 +42,8 @@ def test_they_are_private(mechanism):
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_the_noise_part_is_that_of_the_mechanism(budget, k):
-    """For very many rows nothing is gained from counts being non-negative, and the closed forms must agree."""
+    """For very many rows nothing is gained from counts being non-negative, and the closed forms
+    must agree."""
     work = Workload.all_kway(DOMAIN, k)
     found = Candidates(DOMAIN, work, budget).priced(Strength.of("medium"), 1e9)
     assert {type(candidate.mechanism) for candidate in found} == {PriView, Residual}
@@ -57,7 +58,9 @@ def test_the_noise_part_is_that_of_the_mechanism(budget, k):
             with pytest.raises(DomainError):
                 candidate.mechanism.expected_error(DOMAIN, work, budget)
     assert covered
-    assert [candidate.error for candidate in found] == sorted(candidate.error for candidate in found)
+    assert [candidate.error for candidate in found] == sorted(
+        candidate.error for candidate in found
+    )
 
 
 @pytest.mark.slow
@@ -109,20 +112,25 @@ def test_it_is_the_default():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "context"), [([2] * 10, 10), ([4, 3, 5], 3), ([2] * 30, 12), ([8, 5, 9, 2] * 4, 12)], ids=str
+    ("sizes", "context"),
+    [([2] * 10, 10), ([4, 3, 5], 3), ([2] * 30, 12), ([8, 5, 9, 2] * 4, 12)],
+    ids=str,
 )
 @pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=str)
 def test_answers_are_by_all_attributes_or_with_some_around_them(mechanism, sizes, context):
     domain = Domain({f"a{axis}": size for axis, size in enumerate(sizes)})
     table = np.random.default_rng(0).integers(0, 2, (1000, len(sizes)))
-    made = margin.simulate(table, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0).synopsis
+    made = margin.simulate(
+        table, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0
+    ).synopsis
     assert made.reconstruction == Newton(context=context)
 
 
 def test_the_workload_decides():
     domain = binary(20)
     chosen = {
-        k: Auto().prices(domain, Workload.all_kway(domain, k), ZCDP(10), rows=1e6)[0].mechanism for k in (1, 2, 3)
+        k: Auto().prices(domain, Workload.all_kway(domain, k), ZCDP(10), rows=1e6)[0].mechanism
+        for k in (1, 2, 3)
     }
     assert [chosen[k].order for k in (1, 2, 3) if isinstance(chosen[k], Residual)] == [1, 2, 3]
 
@@ -138,7 +146,9 @@ def test_a_declared_number_of_rows_is_not_paid_for():
                 seen.extend(gate.events)
                 return synopsis
 
-        margin.simulate(coins(300, 3), domain=binary(3, rows=rows), budget=PureDP(1), mechanism=Spy(), seed=0)
+        margin.simulate(
+            coins(300, 3), domain=binary(3, rows=rows), budget=PureDP(1), mechanism=Spy(), seed=0
+        )
         spent[rows] = [event.units for event in private]
     assert sum(spent[None]) == sum(spent[300]) == PureDP(1).units
     assert spent[None][0] == PureDP(1).units // 100
@@ -146,7 +156,8 @@ def test_a_declared_number_of_rows_is_not_paid_for():
 
 
 @pytest.mark.parametrize(
-    ("count", "most"), [(30, 400), pytest.param(230, _candidates._MOST_SETS, marks=pytest.mark.slow)]
+    ("count", "most"),
+    [(30, 400), pytest.param(230, _candidates._MOST_SETS, marks=pytest.mark.slow)],
 )
 def test_many_attributes_get_a_cover_of_pairs(count, most, monkeypatch):
     """Where they have more pairs than are compared."""
@@ -163,7 +174,9 @@ def test_few_views_of_many_attributes_are_compared_by_themselves(mechanism):
     domain, asked = binary(260), [["x000", "x001"], ["x001", "x002", "x100"]]
     codes = coins(500, 260)
     assert len(Auto().prices(domain, asked, ZCDP(1), rows=1000)) > 3
-    made = margin.simulate(codes, domain=domain, budget=ZCDP(1000), mechanism=mechanism, workload=asked, seed=0)
+    made = margin.simulate(
+        codes, domain=domain, budget=ZCDP(1000), mechanism=mechanism, workload=asked, seed=0
+    )
     for view in asked:
         np.testing.assert_allclose(made.marginal(view).counts, made.truth(view).counts, atol=5)
 
@@ -173,17 +186,29 @@ def probes(codes, sizes, views, deviation, seed=0):
     values = []
     for view in views:
         shape = [sizes[axis] for axis in view]
-        counts = np.bincount(np.ravel_multi_index(codes[:, view].T, shape), minlength=int(np.prod(shape)))
+        counts = np.bincount(
+            np.ravel_multi_index(codes[:, view].T, shape), minlength=int(np.prod(shape))
+        )
         values.append(counts.reshape(shape) + rng.normal(0, deviation, shape))
-    return Tables(sizes=tuple(sizes), views=tuple(views), values=tuple(values), variances=(deviation**2,) * len(views))
+    return Tables(
+        sizes=tuple(sizes),
+        views=tuple(views),
+        values=tuple(values),
+        variances=(deviation**2,) * len(views),
+    )
 
 
 VIEWS = [(0, 1, 2, 3), (4, 5, 6, 7)]
 
 
 def test_what_is_there_is_learnt():
-    """Independent attributes have no structure; the parity of two as a third has as much as there can be."""
-    before, plain, views = Strength.of("medium"), coins(200_000, 10), [tuple(range(5)), tuple(range(5, 10))]
+    """Independent attributes have no structure; the parity of two as a third has as much as there
+    can be."""
+    before, plain, views = (
+        Strength.of("medium"),
+        coins(200_000, 10),
+        [tuple(range(5)), tuple(range(5, 10))],
+    )
     knotted = plain.copy()
     knotted[:, 2] = plain[:, 0] ^ plain[:, 1]
     knotted[:, 7] = plain[:, 5] ^ plain[:, 6]
@@ -203,11 +228,14 @@ def test_what_noise_hides_is_not_learnt():
 
 
 def test_noise_in_small_parts_is_not_taken_for_structure():
-    """Of rare values that have nothing to do with each other; what is estimated from noisy pairs is noisy, too."""
+    """Of rare values that have nothing to do with each other; what is estimated from noisy pairs is
+    noisy, too."""
     before = Strength.of("medium")
     codes = (np.random.default_rng(0).random((100_000, 12)) < 0.03).astype(np.int64)
     for seed in range(4):
-        after = learned(probes(codes, [2] * 12, [tuple(range(6)), tuple(range(6, 12))], 600.0, seed), before)
+        after = learned(
+            probes(codes, [2] * 12, [tuple(range(6)), tuple(range(6, 12))], 600.0, seed), before
+        )
         assert after.singles < before.singles
         assert after.pairs < 1.5 * before.pairs
 
@@ -228,7 +256,9 @@ class Watched:
 @pytest.mark.parametrize("rounds", [0, 1, 5])
 def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
     spy = Watched(rounds=rounds)
-    made = margin.simulate(coins(2000, 6), domain=binary(6), budget=budget, mechanism=spy, seed=1).synopsis
+    made = margin.simulate(
+        coins(2000, 6), domain=binary(6), budget=budget, mechanism=spy, seed=1
+    ).synopsis
     assert sum(event.units for event in spy.events) == budget.units
     chosen = [event for event in spy.events if event.method == "select"]
     assert (0 < len(chosen) <= rounds) if rounds else not chosen
@@ -253,12 +283,15 @@ def test_rounds_go_where_the_gap_is():
     assert error(4) < 0.2 < 0.5 < error(0)
 
 
-SCATTERED = Domain({f"a{axis:02}": size for axis, size in enumerate([8, 7, 9, 6, 10, 8, 7, 9, 6, 5, 8, 9])})
+SCATTERED = Domain(
+    {f"a{axis:02}": size for axis, size in enumerate([8, 7, 9, 6, 10, 8, 7, 9, 6, 5, 8, 9])}
+)
 """A cover of its pairs has 42 views, too many for a small budget."""
 
 
 def follow(seed=0, rows=30_000):
-    """Twelve columns: the second follows the first, the last but one the fourth; else they are independent."""
+    """Twelve columns: the second follows the first, the last but one the fourth; else they are
+    independent."""
     rng = np.random.default_rng(seed)
     codes = np.stack([rng.integers(0, size, rows) for size in SCATTERED.sizes], axis=1)
     codes[:, 1] = codes[:, 0] % 7
@@ -273,11 +306,16 @@ def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
     assert {name for view in made.synopsis.names for name in view} == set(SCATTERED)
     assert sum(event.method == "select" for event in spy.events) <= len(SCATTERED)
     assert sum(event.units for event in spy.events) == budget.units
-    without = margin.simulate(codes, domain=SCATTERED, budget=budget, mechanism=Adaptive(rounds=0), seed=0)
+    without = margin.simulate(
+        codes, domain=SCATTERED, budget=budget, mechanism=Adaptive(rounds=0), seed=0
+    )
 
     def error(release):
         views = [("a00", "a01", "a05"), ("a03", "a07", "a10"), ("a02", "a06", "a11")]
-        return sum(np.linalg.norm(release.marginal(view).counts - release.truth(view).counts) for view in views)
+        return sum(
+            np.linalg.norm(release.marginal(view).counts - release.truth(view).counts)
+            for view in views
+        )
 
     assert error(made) < 0.7 * error(without)
 
@@ -302,7 +340,9 @@ def test_pairs_are_not_chosen_elsewhere(budget, parameters):
 def test_pairs_are_chosen_if_there_are_any_with_what_is_left(parameters, workload, monkeypatch):
     monkeypatch.setattr(adaptive_module, "_is_scattered", lambda *some: True)
     budget, spy = PureDP(0.1), Watched(**parameters)
-    margin.simulate(follow(), domain=SCATTERED, budget=budget, mechanism=spy, workload=workload, seed=0)
+    margin.simulate(
+        follow(), domain=SCATTERED, budget=budget, mechanism=spy, workload=workload, seed=0
+    )
     assert sum(event.units for event in spy.events) == budget.units
     assert any(event.method == "select" for event in spy.events) == ("count_share" in parameters)
 
@@ -339,7 +379,11 @@ def test_rounds_of_very_many_rows_compare_few_views():
     names = list(domain)
     for rows, most in ((1e6, 35), (2.0**36, 4), (2.0**39, 0)):
         found = _contestants(
-            domain, Workload.all_kway(domain, 3), 4096, min(_CONTESTANTS, int(LARGEST_ANSWERS / (2 * rows))), (2, 3)
+            domain,
+            Workload.all_kway(domain, 3),
+            4096,
+            min(_CONTESTANTS, int(LARGEST_ANSWERS / (2 * rows))),
+            (2, 3),
         )
         assert len(found) <= most
         assert (len(found) + 1) * rows <= LARGEST_ANSWERS or not found
@@ -352,7 +396,9 @@ def test_rounds_with_noise_beyond_all_counts_are_made():
     for seed in range(6):
         codes = np.random.default_rng(seed).integers(0, 8, (100, 5))
         for mechanism in (Adaptive(rounds=2), Adaptive(rounds=2, nonnegativity=None)):
-            made = margin.simulate(codes, domain=domain, budget=PureDP("1e-10"), mechanism=mechanism, seed=seed)
+            made = margin.simulate(
+                codes, domain=domain, budget=PureDP("1e-10"), mechanism=mechanism, seed=seed
+            )
             assert np.isfinite(made.marginal(["a", "b"]).counts).all()
 
 
@@ -360,11 +406,14 @@ def test_rounds_with_noise_beyond_all_counts_are_made():
 def test_what_cannot_be_counted_is_refused_before_anything_is_spent(mechanism):
     domain = Domain({"a": 10**6, "b": 10**6})
     with pytest.raises(DomainError, match=r"at most 134217728 can be counted$"):
-        margin.simulate({"a": [1], "b": [2]}, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0)
+        margin.simulate(
+            {"a": [1], "b": [2]}, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0
+        )
 
 
 def test_learning_is_paid_for_only_where_it_may_pay():
-    """Nothing is learnt about a domain that is best measured in full, or where noise hides everything."""
+    """Nothing is learnt about a domain that is best measured in full, or where noise hides
+    everything."""
 
     for domain, rows in ((binary(4), 5000), (binary(20), 500)):
         codes = coins(rows, len(domain))
@@ -373,7 +422,9 @@ def test_learning_is_paid_for_only_where_it_may_pay():
             for mechanism in (Auto(), Adaptive(rounds=0))
         )
         for view in itertools.combinations(domain, 2):
-            np.testing.assert_allclose(learning.marginal(view).counts, plain.marginal(view).counts, atol=1)
+            np.testing.assert_allclose(
+                learning.marginal(view).counts, plain.marginal(view).counts, atol=1
+            )
 
     spent = []
 
@@ -383,5 +434,7 @@ def test_learning_is_paid_for_only_where_it_may_pay():
             spent.extend(event.units / gate.budget.units for event in gate.events)
             return synopsis
 
-    margin.simulate(coins(100_000, 24), domain=binary(24), budget=ZCDP("0.01"), mechanism=Spy(), seed=0)
+    margin.simulate(
+        coins(100_000, 24), domain=binary(24), budget=ZCDP("0.01"), mechanism=Spy(), seed=0
+    )
     assert spent[1:5] == pytest.approx([0.03 / 4] * 4, rel=1e-6)

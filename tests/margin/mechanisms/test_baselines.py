@@ -1,4 +1,5 @@
-"""The mechanisms that PriView is compared with: their closed forms, the numbers of the papers, and what they refuse."""
+"""The mechanisms that PriView is compared with: their closed forms, the numbers of the papers, and
+what they refuse."""
 
 import dataclasses
 import itertools
@@ -89,11 +90,17 @@ def squared_errors(mechanism, codes, domain, views, budget, runs):
     if getattr(mechanism, "strategy", None):
         mechanism = dataclasses.replace(mechanism, strategy=Once(mechanism.strategy))
     errors = []
-    truths = margin.simulate(codes, domain=domain, budget=budget, mechanism=Uniform(), seed=0).truths(views)
+    truths = margin.simulate(
+        codes, domain=domain, budget=budget, mechanism=Uniform(), seed=0
+    ).truths(views)
     for seed in range(runs):
-        made = margin.simulate(codes, domain=domain, budget=budget, mechanism=mechanism, workload=views, seed=seed)
+        made = margin.simulate(
+            codes, domain=domain, budget=budget, mechanism=mechanism, workload=views, seed=seed
+        )
         answers = made.marginals(views)
-        errors.append(sum(((a.counts - t.counts) ** 2).sum() for a, t in zip(answers, truths, strict=True)))
+        errors.append(
+            sum(((a.counts - t.counts) ** 2).sum() for a, t in zip(answers, truths, strict=True))
+        )
     return np.array(errors)
 
 
@@ -104,7 +111,9 @@ def test_measured_errors_are_the_closed_forms(mechanism, budget, codes):
     expected = mechanism.expected_error(DOMAIN, VIEWS, budget)
     errors = squared_errors(mechanism, codes, DOMAIN, VIEWS, budget, 30)
     assert abs(errors.mean() - expected) < 6 * errors.std() / math.sqrt(30)
-    made = margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=VIEWS, seed=0)
+    made = margin.simulate(
+        codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=VIEWS, seed=0
+    )
     assert sum(a.variance.sum() for a in made.marginals(VIEWS)) == pytest.approx(expected, rel=1e-9)
 
 
@@ -114,14 +123,22 @@ def test_measured_errors_are_the_closed_forms(mechanism, budget, codes):
     "strategy", [None, OptimisedMarginals(), OptimisedMarginals(largest=True), WeightedMarginals()]
 )
 def test_measured_errors_over_200_runs_are_within_5_percent(strategy, budget):
-    """Of marginals of eight attributes, whose 256 cells or coefficients leave the mean an error of one percent."""
+    """Of marginals of eight attributes, whose 256 cells or coefficients leave the mean an error of
+    one percent."""
     domain = binary(9)
     codes = np.random.default_rng(1).integers(0, 2, (1000, 9))
     views = [domain.attributes[:8], domain.attributes[1:]]
     strategies = [MatrixMechanism(strategy=strategy, nonnegativity=None)] if strategy else []
-    for mechanism in strategies or [Flat(), Direct(nonnegativity=None), Fourier(nonnegativity=None), DataCubes()]:
+    for mechanism in strategies or [
+        Flat(),
+        Direct(nonnegativity=None),
+        Fourier(nonnegativity=None),
+        DataCubes(),
+    ]:
         errors = squared_errors(mechanism, codes, domain, views, budget, 200)
-        assert errors.mean() == pytest.approx(mechanism.expected_error(domain, views, budget), rel=0.05)
+        assert errors.mean() == pytest.approx(
+            mechanism.expected_error(domain, views, budget), rel=0.05
+        )
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
@@ -143,8 +160,11 @@ def test_weights_count(budget):
 
 @pytest.mark.parametrize(("k", "least"), [(2, 16), (3, 26), (4, 36), (5, 46)])
 def test_where_direct_passes_flat(k, least):
-    """PriView, section 3.2: the ratio of the errors of one marginal, 2**k C(d,k)**2 to 2**d, in closed form."""
-    budget = PureDP("0.001")  # fine steps of noise: the discrete Laplace variance is that of the continuous one
+    """PriView, section 3.2: the ratio of the errors of one marginal, 2**k C(d,k)**2 to 2**d, in
+    closed form."""
+    budget = PureDP(
+        "0.001"
+    )  # fine steps of noise: the discrete Laplace variance is that of the continuous one
 
     def errors(d):
         domain, shrink = binary(d), math.comb(d, k)
@@ -160,13 +180,16 @@ def test_where_direct_passes_flat(k, least):
 
 
 def test_the_numbers_of_the_paper_at_16_attributes():
-    """Section 3: Flat 65,536 and Direct 57,600 units of 2 / epsilon**2 for each pair; Fourier less by about 2**k."""
+    """Section 3: Flat 65,536 and Direct 57,600 units of 2 / epsilon**2 for each pair; Fourier less
+    by about 2**k."""
     domain, budget = binary(16), PureDP("0.001")
     pairs = Workload.all_kway(domain, 2)
     unit = 120 * 2 / 0.001**2
     assert Flat().expected_error(domain, pairs, budget) / unit == pytest.approx(65_536, rel=1e-6)
     assert Direct().expected_error(domain, pairs, budget) / unit == pytest.approx(57_600, rel=1e-6)
-    assert Fourier().expected_error(domain, pairs, budget) / unit == pytest.approx((1 + 16 + 120) ** 2, rel=1e-6)
+    assert Fourier().expected_error(domain, pairs, budget) / unit == pytest.approx(
+        (1 + 16 + 120) ** 2, rel=1e-6
+    )
 
 
 SMALL = [
@@ -225,7 +248,8 @@ def test_low_rank_finds_the_identity_where_it_is_best():
 
 
 def test_data_cubes_choose_few_cuboids():
-    """Low dimensions: the full table, as PriView says in section 3.4. Many attributes: neither that nor all pairs."""
+    """Low dimensions: the full table, as PriView says in section 3.4. Many attributes: neither that
+    nor all pairs."""
     nine = binary(9)
     assert DataCubes().cuboids(nine, Workload.all_kway(nine, 2), PureDP(1)) == [nine.attributes]
     sixteen = binary(16)
@@ -240,7 +264,9 @@ def test_linear_programmes_make_cuboids_consistent(consistency, codes):
     views = [("a", "b"), ("b", "c"), ("c", "d")]
     mechanism = DataCubes(consistency=consistency)
     budget = ZCDP("0.01")
-    made = margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=views, seed=1).synopsis
+    made = margin.simulate(
+        codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=views, seed=1
+    ).synopsis
     first, *rest = made.views
     for view in rest:
         assert view.total == pytest.approx(first.total)
@@ -250,7 +276,9 @@ def test_linear_programmes_make_cuboids_consistent(consistency, codes):
 
 def test_fourier_lp_is_non_negative_and_near(codes):
     budget = PureDP(5)
-    made = margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=FourierLP(), workload=VIEWS, seed=1)
+    made = margin.simulate(
+        codes, domain=DOMAIN, budget=budget, mechanism=FourierLP(), workload=VIEWS, seed=1
+    )
     assert made.synopsis.table.min() >= 0
     for view in VIEWS:
         assert np.linalg.norm(made.marginal(view).counts - made.truth(view).counts) < 150
@@ -276,7 +304,8 @@ def test_learning_keeps_within_gamma(codes):
 
 
 def test_mwem_learns_what_is_worst(codes):
-    """Correlated attributes: with a generous budget it comes near, and near is far better than uniform."""
+    """Correlated attributes: with a generous budget it comes near, and near is far better than
+    uniform."""
     generous = PureDP(100)
     pairs = Workload.all_kway(DOMAIN, 2)
     errors = {
@@ -298,7 +327,9 @@ def test_mwem_rounds_follow_the_comparison():
             seen.extend(private.events)
             return synopsis
 
-    margin.simulate(np.zeros((5, 9), int), domain=domain, budget=PureDP(1), mechanism=Watched(replays=1), seed=0)
+    margin.simulate(
+        np.zeros((5, 9), int), domain=domain, budget=PureDP(1), mechanism=Watched(replays=1), seed=0
+    )
     assert len(seen) == 31 and {event.units for event in seen} == {10**12 // 31}
 
 
@@ -306,13 +337,17 @@ def test_uniform_is_even(codes):
     made = margin.simulate(codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=Uniform(), seed=0)
     assert (made.marginal(["d", "a"]).counts == 50).all()
     huge = binary(200)
-    made = margin.simulate(np.zeros((3, 200), int), domain=huge, budget=PureDP(10**6), mechanism=Uniform(), seed=0)
+    made = margin.simulate(
+        np.zeros((3, 200), int), domain=huge, budget=PureDP(10**6), mechanism=Uniform(), seed=0
+    )
     assert made.marginal(["x7", "x3"]).counts.tolist() == [[0.75, 0.75], [0.75, 0.75]]
     with pytest.raises(DomainError, match="cells"):
         made.marginal(huge.attributes[:40])
 
 
-@pytest.mark.parametrize("mechanism", [Direct(), Fourier(), MatrixMechanism(), Learning()], ids=name_of)
+@pytest.mark.parametrize(
+    "mechanism", [Direct(), Fourier(), MatrixMechanism(), Learning()], ids=name_of
+)
 def test_negative_counts_are_spread_and_the_total_kept(mechanism, codes):
     raw = type(mechanism)(nonnegativity=None)
     budget = PureDP("0.2")
@@ -332,13 +367,18 @@ def test_negative_counts_are_spread_and_the_total_kept(mechanism, codes):
 @pytest.mark.parametrize("nonnegativity", [Simplex(), JointProjection()], ids=name_of)
 def test_flat_can_be_made_non_negative(nonnegativity, codes):
     made = margin.simulate(
-        codes, domain=DOMAIN, budget=PureDP("0.2"), mechanism=Flat(nonnegativity=nonnegativity), seed=0
+        codes,
+        domain=DOMAIN,
+        budget=PureDP("0.2"),
+        mechanism=Flat(nonnegativity=nonnegativity),
+        seed=0,
     )
     assert made.synopsis.table.min() >= 0
 
 
 def test_the_error_of_ranges(codes):
-    """Measured over all ranges of an attribute of twelve values, and the published order of the methods."""
+    """Measured over all ranges of an attribute of twelve values, and the published order of the
+    methods."""
     domain = Domain({"age": 12, "sex": 2})
     rows = np.column_stack([codes[:, 0] * 6 + codes[:, 3], codes[:, 2]])
     truth = np.bincount(rows[:, 0], minlength=12)
@@ -347,10 +387,17 @@ def test_the_error_of_ranges(codes):
         for budget in BUDGETS:
             errors, variances = [], []
             for seed in range(30):
-                made = margin.simulate(rows, domain=domain, budget=budget, mechanism=mechanism, seed=seed).synopsis
+                made = margin.simulate(
+                    rows, domain=domain, budget=budget, mechanism=mechanism, seed=seed
+                ).synopsis
                 found = [made.count({"age": one}) for one in ranges]
                 errors.append(
-                    np.mean([(f.count - truth[i : j + 1].sum()) ** 2 for f, (i, j) in zip(found, ranges, strict=True)])
+                    np.mean(
+                        [
+                            (f.count - truth[i : j + 1].sum()) ** 2
+                            for f, (i, j) in zip(found, ranges, strict=True)
+                        ]
+                    )
                 )
                 variances = [f.variance for f in found]
             expected = mechanism.range_error(domain, "age", budget)
@@ -380,7 +427,9 @@ SYNOPSES = [
 
 @pytest.mark.parametrize("mechanism", SYNOPSES, ids=name_of)
 def test_a_synopsis_survives_a_file(mechanism, codes, tmp_path):
-    made = margin.release(codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=VIEWS)
+    made = margin.release(
+        codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=VIEWS
+    )
     made.save(tmp_path / "file.margin")
     again = margin.load(tmp_path / "file.margin")
     assert type(again) is type(made) and again.summary() == made.summary()
@@ -392,10 +441,14 @@ def test_a_synopsis_survives_a_file(mechanism, codes, tmp_path):
 
 
 def test_a_synopsis_of_marginals_says_what_it_holds(codes):
-    made = margin.release(codes, domain=DOMAIN, budget=PureDP(1), mechanism=Direct(), workload=VIEWS)
+    made = margin.release(
+        codes, domain=DOMAIN, budget=PureDP(1), mechanism=Direct(), workload=VIEWS
+    )
     assert (made.marginal(["b", "a"]).counts == made.marginal(["a", "b"]).counts.T).all()
     assert np.isnan(made.marginal(["b"]).variance).all()
-    with pytest.raises(DomainError, match=r"\(a, b\), \(d, b, c\), \(c, a\), \(d\): ask for one of them"):
+    with pytest.raises(
+        DomainError, match=r"\(a, b\), \(d, b, c\), \(c, a\), \(d\): ask for one of them"
+    ):
         made.marginal(["a", "d"])
 
 
@@ -425,29 +478,49 @@ class Refusing:
         (MWEM(), WIDE, r"MWEM would need about 10\*\*19 cells .* use PriView"),
         (FourierLP(), WIDE, r"FourierLP would need .* use Fourier"),
         (DataCubes(), WIDE, r"DataCubes would need .* lattice; .* use PriView"),
-        (DataCubes(consistency=MaximumConsistency()), binary(15), r"MaximumConsistency would need 32,768 cells"),
+        (
+            DataCubes(consistency=MaximumConsistency()),
+            binary(15),
+            r"MaximumConsistency would need 32,768 cells",
+        ),
         (DataCubes(), binary(25), r"DataCubes would need .* lattice"),
         (Hierarchical(), WIDE, r"Hierarchical would need .* bins"),
         (Wavelet(), WIDE, r"Wavelet would need .* bins"),
         (Wavelet(), ORDERED, r"Wavelet would need 8,192 values .* wider bins"),
-        (MatrixMechanism(strategy=EigenDesign()), WIDE, r"EigenDesign would need .* OptimisedMarginals"),
+        (
+            MatrixMechanism(strategy=EigenDesign()),
+            WIDE,
+            r"EigenDesign would need .* OptimisedMarginals",
+        ),
         (MatrixMechanism(strategy=LowRank()), WIDE, r"LowRank would need .* OptimisedMarginals"),
-        (MatrixMechanism(strategy=Semidefinite()), binary(7), r"Semidefinite would need 128 .* OptimisedMarginals"),
+        (
+            MatrixMechanism(strategy=Semidefinite()),
+            binary(7),
+            r"Semidefinite would need 128 .* OptimisedMarginals",
+        ),
     ],
     ids=lambda value: name_of(value) if not isinstance(value, Domain | str) else "",
 )
 def test_a_domain_beyond_reach_is_refused_before_any_charge(mechanism, domain, says):
     with pytest.raises(DomainError, match=says):
         margin.release(
-            np.zeros((2, len(domain)), int), domain=domain, budget=PureDP(1), mechanism=mechanism, ledger=Refusing()
+            np.zeros((2, len(domain)), int),
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=mechanism,
+            ledger=Refusing(),
         )
 
 
-@pytest.mark.parametrize("mechanism", [Direct(), Fourier(), MatrixMechanism(), Learning()], ids=name_of)
+@pytest.mark.parametrize(
+    "mechanism", [Direct(), Fourier(), MatrixMechanism(), Learning()], ids=name_of
+)
 def test_what_needs_no_full_table_takes_many_attributes(mechanism):
     views = [("x1", "x63"), ("x5", "x6", "x7")]
     rows = np.zeros((10, 64), int)
-    made = margin.simulate(rows, domain=WIDE, budget=PureDP(10**4), mechanism=mechanism, workload=views, seed=0)
+    made = margin.simulate(
+        rows, domain=WIDE, budget=PureDP(10**4), mechanism=mechanism, workload=views, seed=0
+    )
     assert made.marginal(["x63", "x1"]).total == pytest.approx(10, abs=8)
 
 
@@ -473,11 +546,20 @@ def test_bad_parameters_are_refused(make):
 def test_a_single_attribute_and_attributes_of_one_value():
     domain = Domain({"a": 1, "b": 3})
     rows = np.array([[0, 2], [0, 1]])
-    for mechanism in [*SYNOPSES[:-2], Hierarchical(), Wavelet(), MatrixMechanism(strategy=LowRank())]:
-        made = margin.simulate(rows, domain=domain, budget=PureDP(10**6), mechanism=mechanism, seed=0)
+    for mechanism in [
+        *SYNOPSES[:-2],
+        Hierarchical(),
+        Wavelet(),
+        MatrixMechanism(strategy=LowRank()),
+    ]:
+        made = margin.simulate(
+            rows, domain=domain, budget=PureDP(10**6), mechanism=mechanism, seed=0
+        )
         assert made.marginal(["b", "a"]).counts.shape == (3, 1)
         alone = Domain({"b": 3})
-        made = margin.simulate(rows[:, 1:], domain=alone, budget=ZCDP(1), mechanism=mechanism, seed=0)
+        made = margin.simulate(
+            rows[:, 1:], domain=alone, budget=ZCDP(1), mechanism=mechanism, seed=0
+        )
         assert made.marginal(["b"]).counts.shape == (3,)
 
 
@@ -486,40 +568,63 @@ def test_replaced_rows_are_paid_for(codes):
     add, replace = ZCDP("0.5"), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW)
     pair = [["a", "c"]]
     for mechanism, factor in ((Flat(), 2), (Direct(), 2)):
-        ratio = mechanism.expected_error(DOMAIN, pair, replace) / mechanism.expected_error(DOMAIN, pair, add)
+        ratio = mechanism.expected_error(DOMAIN, pair, replace) / mechanism.expected_error(
+            DOMAIN, pair, add
+        )
         assert ratio == pytest.approx(factor, rel=1e-6)
-    ratio = Fourier().expected_error(DOMAIN, pair, replace) / Fourier().expected_error(DOMAIN, pair, add)
+    ratio = Fourier().expected_error(DOMAIN, pair, replace) / Fourier().expected_error(
+        DOMAIN, pair, add
+    )
     assert 2 < ratio <= 4
 
 
 def test_priview_is_in_the_same_line(codes):
     """All of them can be compared in one loop."""
     for mechanism in (PriView(), *SYNOPSES):
-        made = margin.simulate(codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=VIEWS, seed=0)
+        made = margin.simulate(
+            codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=VIEWS, seed=0
+        )
         assert made.marginal(["a", "b"]).counts.shape == (2, 3)
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Fourier(), MatrixMechanism(strategy=OptimisedMarginals()), FourierLP(max_cells=2**64)], ids=name_of
+    "mechanism",
+    [Fourier(), MatrixMechanism(strategy=OptimisedMarginals()), FourierLP(max_cells=2**64)],
+    ids=name_of,
 )
 def test_a_marginal_of_too_many_attributes_is_refused_before_any_charge(mechanism):
     view = [WIDE.attributes[:40]]
-    with pytest.raises(DomainError, match=f"{name_of(mechanism)} would need .* components of marginals"):
+    with pytest.raises(
+        DomainError, match=f"{name_of(mechanism)} would need .* components of marginals"
+    ):
         margin.release(
-            np.zeros((2, 64), int), domain=WIDE, budget=ZCDP(1), mechanism=mechanism, workload=view, ledger=Refusing()
+            np.zeros((2, 64), int),
+            domain=WIDE,
+            budget=ZCDP(1),
+            mechanism=mechanism,
+            workload=view,
+            ledger=Refusing(),
         )
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_weighted_marginals_drop_what_is_of_no_use(k):
-    """Shares that vanish are not bought; what is left answers every marginal, at the price that was planned."""
+    """Shares that vanish are not bought; what is left answers every marginal, at the price that was
+    planned."""
     domain = binary(9)
     workload = Workload.all_kway(domain, k)
     for budget in BUDGETS:
         mechanism = MatrixMechanism(strategy=WeightedMarginals(), nonnegativity=None)
         made = margin.simulate(
-            np.zeros((4, 9), int), domain=domain, budget=budget, mechanism=mechanism, seed=0, workload=workload
+            np.zeros((4, 9), int),
+            domain=domain,
+            budget=budget,
+            mechanism=mechanism,
+            seed=0,
+            workload=workload,
         )
         variance = sum(marginal.variance.sum() for marginal in made.marginals(workload))
         assert variance == pytest.approx(mechanism.expected_error(domain, workload, budget))
-        assert variance <= 1.001 * min(m.expected_error(domain, workload, budget) for m in (Direct(), DataCubes()))
+        assert variance <= 1.001 * min(
+            m.expected_error(domain, workload, budget) for m in (Direct(), DataCubes())
+        )

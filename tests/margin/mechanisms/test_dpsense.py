@@ -1,4 +1,5 @@
-"""Counts of items in sets: sources of sets, DPSense against its definition, and the methods it is compared with."""
+"""Counts of items in sets: sources of sets, DPSense against its definition, and the methods it is
+compared with."""
 
 import math
 from fractions import Fraction as F
@@ -49,7 +50,9 @@ def matrix(sets=SETS, items=8):
 
 
 def baskets(sets):
-    return Baskets(np.array([len(s) for s in sets], np.int64), np.array([i for s in sets for i in s], np.int64))
+    return Baskets(
+        np.array([len(s) for s in sets], np.int64), np.array([i for s in sets for i in s], np.int64)
+    )
 
 
 def gate(data, domain=ITEMS, budget=EXACT):
@@ -60,7 +63,9 @@ some_sets = st.lists(st.lists(st.integers(0, 6), max_size=7, unique=True), max_s
 
 
 @settings(max_examples=100)
-@given(some_sets, st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True), st.integers(1, 60))
+@given(
+    some_sets, st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True), st.integers(1, 60)
+)
 def test_the_gaps_of_a_grid_are_those_of_the_definition(sets, grid, grain):
     grid = np.array(sorted(grid))
     longest, scales = int(grid[-1]) + 1, (np.array([10, 13, 30]), 10)
@@ -80,11 +85,14 @@ def test_the_gaps_of_a_grid_are_those_of_the_definition(sets, grid, grain):
 
 
 @settings(max_examples=100)
-@given(some_sets, st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True), st.integers(1, 40))
+@given(
+    some_sets, st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True), st.integers(1, 40)
+)
 def test_a_row_moves_no_score_further_than_is_declared(sets, row, grain):
     grid, longest, numerators, denominator = np.array([1, 3, 5]), 5, np.array([10, 15, 40]), 10
     before, after = (
-        scaled_gaps(baskets(rows), 7, grid, (numerators, denominator), longest, grain) for rows in (sets, [*sets, row])
+        scaled_gaps(baskets(rows), 7, grid, (numerators, denominator), longest, grain)
+        for rows in (sets, [*sets, row])
     )
     bound = max((40 - denominator) * grain * 5, denominator * grain * longest)
     assert np.abs(after - before).max() <= bound
@@ -104,7 +112,9 @@ def test_cut_rows_keep_a_few_items_whatever_the_order(sets, most, random):
 def test_walsh_functions(size):
     order = sequency_order(size)
     assert sorted(order.tolist()) == list(range(size))
-    signs = np.stack([transform(np.eye(size, dtype=np.int64)[place]) for place in range(size)])[:, order]
+    signs = np.stack([transform(np.eye(size, dtype=np.int64)[place]) for place in range(size)])[
+        :, order
+    ]
     changes = (np.diff(signs, axis=0) != 0).sum(axis=0)
     assert changes.tolist() == list(range(size))
     values = np.random.default_rng(1).integers(0, 9, size)
@@ -145,7 +155,9 @@ def test_items_have_names(tmp_path):
     synopsis = margin.simulate(
         Pairs(tmp_path / "t.csv"), domain=domain, budget=EXACT, mechanism=DPSense(), seed=1
     ).synopsis
-    assert synopsis.top(2) == ["milk", "bread"] and synopsis.counts.tolist() == pytest.approx([1, 2, 0], abs=1e-5)
+    assert synopsis.top(2) == ["milk", "bread"] and synopsis.counts.tolist() == pytest.approx(
+        [1, 2, 0], abs=1e-5
+    )
     assert synopsis.marginal(["thing"]).counts.tolist() == synopsis.counts.tolist()
 
 
@@ -184,7 +196,9 @@ def test_bad_sets_are_refused_and_cost_nothing(data, domain, match):
 def test_an_unknown_item_in_a_file_is_not_quoted(tmp_path):
     (tmp_path / "sets.dat").write_text("1 2\nsecret 3\n")
     with pytest.raises(DataError) as refused:
-        margin.release(Transactions(tmp_path / "sets.dat"), domain=ITEMS, budget=PureDP(1), mechanism=DPSense())
+        margin.release(
+            Transactions(tmp_path / "sets.dat"), domain=ITEMS, budget=PureDP(1), mechanism=DPSense()
+        )
     assert "secret" not in str(refused.value)
 
 
@@ -205,11 +219,21 @@ SIX = Domain(dict.fromkeys("abcdef", 2))
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_contract_of_mechanisms(mechanism, tmp_path):
-    budgets = (PureDP(1), ZCDP("0.5", rows_per_person=2), PureDP(1, neighbours=Neighbours.REPLACE_ROW))
+    budgets = (
+        PureDP(1),
+        ZCDP("0.5", rows_per_person=2),
+        PureDP(1, neighbours=Neighbours.REPLACE_ROW),
+    )
     check_mechanism(mechanism, domain=SIX, budgets=budgets, pairs=12)
-    for data, domain in ((np.ones((5, 6), int), SIX), (np.zeros((0, 6), int), SIX), (matrix(), ITEMS)):
+    for data, domain in (
+        (np.ones((5, 6), int), SIX),
+        (np.zeros((0, 6), int), SIX),
+        (matrix(), ITEMS),
+    ):
         synopsis = margin.release(data, domain=domain, budget=PureDP(1), mechanism=mechanism)
-        assert synopsis.counts.shape == synopsis.variance.shape and np.isfinite(synopsis.counts).all()
+        assert (
+            synopsis.counts.shape == synopsis.variance.shape and np.isfinite(synopsis.counts).all()
+        )
         assert len(set(synopsis.top(3))) == 3
         synopsis.save(tmp_path / "out.margin")
         again = margin.load(tmp_path / "out.margin")
@@ -218,15 +242,19 @@ def test_the_contract_of_mechanisms(mechanism, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [DPSense(grid=[8]), DPSenseS(grid=[8], scales=[1]), PlainItems(), FourierItems(k=8)]
+    "mechanism",
+    [DPSense(grid=[8]), DPSenseS(grid=[8], scales=[1]), PlainItems(), FourierItems(k=8)],
 )
 def test_without_noise_all_counts_are_exact(mechanism):
-    synopsis = margin.simulate(matrix(), domain=ITEMS, budget=EXACT, mechanism=mechanism, seed=1).synopsis
+    synopsis = margin.simulate(
+        matrix(), domain=ITEMS, budget=EXACT, mechanism=mechanism, seed=1
+    ).synopsis
     assert synopsis.counts == pytest.approx(np.asarray(matrix().sum(axis=0)).ravel(), abs=1e-3)
 
 
 def test_theta_follows_the_budget():
-    """Much noise asks for a small theta, little for a large one; the chosen pair is nearly the best one."""
+    """Much noise asks for a small theta, little for a large one; the chosen pair is nearly the best
+    one."""
     rng = np.random.default_rng(1)
     held = rng.random((3000, 60)) < rng.choice([0.05, 0.5], (3000, 1))
     data = scipy.sparse.csr_matrix(held.astype(np.int8))
@@ -237,7 +265,9 @@ def test_theta_follows_the_budget():
         for epsilon in ("0.01", "0.1", 5)
     ]
     assert thetas[0] < thetas[1] < thetas[2] and thetas[2] >= 25
-    scaled = margin.simulate(data, domain={"item": 60}, budget=PureDP("0.2"), mechanism=DPSenseS(), seed=1).synopsis
+    scaled = margin.simulate(
+        data, domain={"item": 60}, budget=PureDP("0.2"), mechanism=DPSenseS(), seed=1
+    ).synopsis
     assert scaled.parameters["alpha"] >= 1
 
 
@@ -285,8 +315,14 @@ def test_bad_parameters_are_refused(make):
 
 
 def test_bad_questions_are_refused():
-    synopsis = margin.simulate(matrix(), domain=ITEMS, budget=EXACT, mechanism=DPSense(), seed=1).synopsis
-    for ask in (lambda: synopsis.top(0), lambda: synopsis.top(9), lambda: synopsis.marginal(["other"])):
+    synopsis = margin.simulate(
+        matrix(), domain=ITEMS, budget=EXACT, mechanism=DPSense(), seed=1
+    ).synopsis
+    for ask in (
+        lambda: synopsis.top(0),
+        lambda: synopsis.top(9),
+        lambda: synopsis.marginal(["other"]),
+    ):
         with pytest.raises(DomainError):
             ask()
 
@@ -296,9 +332,9 @@ def test_noise_of_walsh_coefficients_covers_rows_that_are_replaced():
     door.walsh_counts(first=2, most=2, grain=4)
     (event,) = door.events
     assert event.l2_squared == min(2 * 8 * 16 * 2, 2 * (2 * 4 * 2) ** 2)
-    assert event.l1 == min(math.isqrt(2 * event.l2_squared - 1) + 1, 2 * 2 * 8) and event.sampler.sigma2 == F(
-        event.l2_squared, 2
-    )
+    assert event.l1 == min(
+        math.isqrt(2 * event.l2_squared - 1) + 1, 2 * 2 * 8
+    ) and event.sampler.sigma2 == F(event.l2_squared, 2)
 
 
 def test_the_truth_of_sets_is_how_many_rows_hold_each_item(tmp_path):
@@ -308,5 +344,7 @@ def test_the_truth_of_sets_is_how_many_rows_hold_each_item(tmp_path):
         (matrix(), matrix().toarray().sum(axis=0)),
         (margin.data.Transactions(path), [1, 0, 0, 2, 0, 0, 0, 1]),
     ):
-        made = margin.simulate(data, domain={"item": 8}, budget=PureDP(1), mechanism=margin.PlainItems(), seed=1)
+        made = margin.simulate(
+            data, domain={"item": 8}, budget=PureDP(1), mechanism=margin.PlainItems(), seed=1
+        )
         assert made.truth("item").counts.tolist() == list(expected)

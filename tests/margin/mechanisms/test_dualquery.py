@@ -1,4 +1,5 @@
-"""Dual Query as a mechanism: its contract, its parameters, and that what it spends does not hang on its solver."""
+"""Dual Query as a mechanism: its contract, its parameters, and that what it spends does not hang on
+its solver."""
 
 import itertools
 from fractions import Fraction as F
@@ -42,7 +43,13 @@ from margin.testing import check_mechanism
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
 BINARY = Domain(dict.fromkeys("abcdefgh", 2))
 REPLACE = {"neighbours": Neighbours.REPLACE_ROW}
-BUDGETS = [PureDP(1), PureDP(2, **REPLACE), ZCDP("0.1"), ZCDP("0.5", rows_per_person=3), ApproxDP(1, "1e-3", **REPLACE)]
+BUDGETS = [
+    PureDP(1),
+    PureDP(2, **REPLACE),
+    ZCDP("0.1"),
+    ZCDP("0.5", rows_per_person=3),
+    ApproxDP(1, "1e-3", **REPLACE),
+]
 
 
 def correlated(rows, seed=0):
@@ -81,7 +88,13 @@ def private(budget, codes=CODES, domain=BINARY, **more):
 def small(**more):
     """A quick run."""
     return DualQuery(
-        **{"queries": Conjunctions.random(BINARY, 3, 60, 1), "rounds": 4, "samples": 30, "step": 1, **more}
+        **{
+            "queries": Conjunctions.random(BINARY, 3, 60, 1),
+            "rounds": 4,
+            "samples": 30,
+            "step": 1,
+            **more,
+        }
     )
 
 
@@ -120,14 +133,20 @@ def test_the_black_box_finds_nothing():
 
 
 @pytest.mark.parametrize(
-    "budget", [PureDP(1, **REPLACE), ZCDP("0.05", **REPLACE), ApproxDP(1, "1e-6", **REPLACE)], ids=repr
+    "budget",
+    [PureDP(1, **REPLACE), ZCDP("0.05", **REPLACE), ApproxDP(1, "1e-6", **REPLACE)],
+    ids=repr,
 )
 @pytest.mark.parametrize(
-    "queries", [Conjunctions.random(BINARY, 3, 300, 1), Parities.random(BINARY, 3, 56, 1)], ids=["and", "parity"]
+    "queries",
+    [Conjunctions.random(BINARY, 3, 300, 1), Parities.random(BINARY, 3, 56, 1)],
+    ids=["and", "parity"],
 )
 def test_answers_are_near_the_truth(budget, queries):
     """20,000 rows; records made without looking have a mean error of 0.1 here."""
-    synopsis = simulate(CODES, domain=BINARY, budget=budget, mechanism=DualQuery(queries=queries), seed=1).synopsis
+    synopsis = simulate(
+        CODES, domain=BINARY, budget=budget, mechanism=DualQuery(queries=queries), seed=1
+    ).synopsis
     truth = queries.counts(BitTable.of_codes(BINARY, CODES)) / len(CODES)
     answers = synopsis.answer(queries)
     assert np.abs(answers - truth).mean() < 0.03 and np.abs(answers - truth).max() < 0.15
@@ -138,7 +157,9 @@ def test_categories_are_answered_with_valid_records():
     rng = np.random.default_rng(1)
     first = rng.choice(4, 5000, p=[0.6, 0.2, 0.15, 0.05])
     codes = np.stack([rng.integers(0, 2, 5000), first % 3, rng.integers(0, 2, 5000), first], axis=1)
-    synopsis = simulate(codes, domain=DOMAIN, budget=PureDP(5, **REPLACE), mechanism=DualQuery(), seed=1).synopsis
+    synopsis = simulate(
+        codes, domain=DOMAIN, budget=PureDP(5, **REPLACE), mechanism=DualQuery(), seed=1
+    ).synopsis
     records = synopsis.records(synopsis.table.rows)
     assert (records >= 0).all() and (records < np.array(DOMAIN.sizes)).all()
     marginal = synopsis.marginal(["d", "b"])
@@ -147,7 +168,10 @@ def test_categories_are_answered_with_valid_records():
     expected = np.zeros((4, 3))
     np.add.at(expected, (records[:, 3], records[:, 1]), 5000 / len(records))
     assert marginal.counts == pytest.approx(expected)
-    assert np.abs(marginal.counts[:, 0] - np.bincount(codes[codes[:, 1] == 0, 3], minlength=4)).max() < 700
+    assert (
+        np.abs(marginal.counts[:, 0] - np.bincount(codes[codes[:, 1] == 0, 3], minlength=4)).max()
+        < 700
+    )
 
 
 def test_workloads_of_views_are_answered_cell_by_cell():
@@ -175,7 +199,9 @@ class Lies:
         return (
             found
             if instance.terms == 1
-            else type("Lie", (), {"record": np.full(len(instance.sizes), 7), "status": Status.OPTIMAL})()
+            else type(
+                "Lie", (), {"record": np.full(len(instance.sizes), 7), "status": Status.OPTIMAL}
+            )()
         )
 
 
@@ -184,7 +210,11 @@ class Empty:
 
     def solve(self, instance, *, seed=0):
         found = Greedy().solve(instance, seed=seed)
-        return found if instance.terms == 1 else type("Late", (), {"record": None, "status": Status.TIME_LIMIT})()
+        return (
+            found
+            if instance.terms == 1
+            else type("Late", (), {"record": None, "status": Status.TIME_LIMIT})()
+        )
 
 
 SOLVERS = [Anneal(sweeps=5), Greedy(), Crashes(), Lies(), Empty()]
@@ -195,17 +225,21 @@ def test_what_is_spent_does_not_hang_on_the_solver(budget):
     spent = []
     for response in SOLVERS:
         gate = private(budget)
-        synopsis = small(response=response, size=None if budget.neighbours is Neighbours.REPLACE_ROW else 20_000).run(
-            gate, None
-        )
+        synopsis = small(
+            response=response, size=None if budget.neighbours is Neighbours.REPLACE_ROW else 20_000
+        ).run(gate, None)
         assert synopsis.table.rows >= 4
-        spent.append((gate._account.spent, [(e.units, e.spread, e.draws, e.sampler) for e in gate.events]))
+        spent.append(
+            (gate._account.spent, [(e.units, e.spread, e.draws, e.sampler) for e in gate.events])
+        )
     assert all(one == spent[0] for one in spent)
 
 
 @pytest.mark.parametrize("response", SOLVERS, ids=lambda solver: type(solver).__name__)
 def test_failing_solvers_pass_the_audit(response):
-    assert audit(DualQuery(response=response, records=2), domain=DOMAIN, budget=PureDP(2, **REPLACE), pairs=4).ok
+    assert audit(
+        DualQuery(response=response, records=2), domain=DOMAIN, budget=PureDP(2, **REPLACE), pairs=4
+    ).ok
 
 
 class Missing:
@@ -230,9 +264,21 @@ def test_a_solver_that_cannot_work_is_found_out_before_anything_is_spent(respons
     ("mechanism", "error", "message"),
     [
         (lambda: small(step=10**6), BudgetError, "rounds"),
-        (lambda: small(rounds=None, step=10**6, samples=10**6), BudgetError, "epsilon must be at least"),
-        (lambda: small(rounds=5000, samples=5000), BudgetError, "cost more than the budget has left"),
-        (lambda: small(queries=Conjunctions.random(DOMAIN, 2, 5, 1)), DomainError, "another domain"),
+        (
+            lambda: small(rounds=None, step=10**6, samples=10**6),
+            BudgetError,
+            "epsilon must be at least",
+        ),
+        (
+            lambda: small(rounds=5000, samples=5000),
+            BudgetError,
+            "cost more than the budget has left",
+        ),
+        (
+            lambda: small(queries=Conjunctions.random(DOMAIN, 2, 5, 1)),
+            DomainError,
+            "another domain",
+        ),
         (lambda: small(samples=[3, 4], rounds=3), BudgetError, "samples"),
     ],
 )
@@ -300,7 +346,10 @@ def test_an_approximate_budget_buys_certified_rounds():
     assert played.units(budget) > budget.units and played.epsilon(budget) <= 1
     assert gate._account.remaining == 0 and isinstance(gate.spent, CertifiedDP)
     more = Rounds(
-        step=played.step, samples=(*played.samples, *played.samples[:3]), size=played.size, records=played.records
+        step=played.step,
+        samples=(*played.samples, *played.samples[:3]),
+        size=played.size,
+        records=played.records,
     )
     assert more.epsilon(budget) > F(999, 1000)
     with pytest.raises(BudgetError, match="nothing is left"):
@@ -333,7 +382,8 @@ def test_the_rest_of_epsilon_is_certified_after_something_pure_but_not_after_gau
 
 
 def test_only_one_play_is_certified_and_all_else_is_counted():
-    """Two plays opened together, of one and the same rounds: the second would make delta count twice."""
+    """Two plays opened together, of one and the same rounds: the second would make delta count
+    twice."""
     budget = ApproxDP(1, "1e-3", **REPLACE)
     rounds = Rounds(step=1, samples=(50,) * 60, size=5_200)
     assert rounds.units(budget) > budget.units * F(95, 100) and rounds.epsilon(budget) <= F(95, 100)
@@ -354,7 +404,10 @@ def test_only_one_play_is_certified_and_all_else_is_counted():
 
 def test_a_release_says_what_it_guarantees(tmp_path):
     mechanism = small(rounds=None)
-    for budget, kind in ((ApproxDP(1, "1e-3", **REPLACE), CertifiedDP), (PureDP(1, **REPLACE), PureDP)):
+    for budget, kind in (
+        (ApproxDP(1, "1e-3", **REPLACE), CertifiedDP),
+        (PureDP(1, **REPLACE), PureDP),
+    ):
         synopsis = release(CODES, domain=BINARY, budget=budget, mechanism=mechanism)
         assert type(synopsis.spent) is kind
         synopsis.save(tmp_path / "out.margin")
@@ -377,7 +430,8 @@ def test_where_rows_are_added_their_number_is_measured_or_declared():
 
 
 def test_the_negation_trap():
-    """With fewer rows than declared, a negation counts its own rows; the scores move one way only when a row comes."""
+    """With fewer rows than declared, a negation counts its own rows; the scores move one way only
+    when a row comes."""
     queries = Conjunctions(BINARY, [[0]], [[1]])
     seen = []
 
@@ -398,7 +452,8 @@ def test_the_negation_trap():
 
 
 def test_draws_follow_the_exponential_mechanism():
-    """40,000 draws among 2 queries and 2 negations; each within 6 standard deviations of what it should be: 1e-8."""
+    """40,000 draws among 2 queries and 2 negations; each within 6 standard deviations of what it
+    should be: 1e-8."""
     queries = Conjunctions(BINARY, [[0], [4]], [[1], [0]])
     rounds = Rounds(step=3, samples=(1, 40_000), size=100, records=1)
     gate = private(PureDP(10**5, **REPLACE), codes=CODES[:80])
@@ -430,7 +485,10 @@ def test_paper_mode_uses_the_published_accounting():
 def test_equal_seeds_give_equal_records_and_wide_tables_are_read_as_they_are():
     words = BitTable.of_codes(BINARY, CODES).words
     run = {"domain": BINARY, "budget": PureDP(1, **REPLACE), "mechanism": small(), "seed": 3}
-    one, other = simulate(CODES, **run).synopsis, simulate(PackedSource(words, rows=len(CODES)), **run).synopsis
+    one, other = (
+        simulate(CODES, **run).synopsis,
+        simulate(PackedSource(words, rows=len(CODES)), **run).synopsis,
+    )
     assert (one.table.words == other.table.words).all()
 
 
@@ -438,24 +496,37 @@ def test_an_estimate_of_the_error_is_paid_for():
     budget = PureDP(2, **REPLACE)
     queries = Conjunctions.random(BINARY, 3, 200, 1)
     synopsis = simulate(
-        CODES, domain=BINARY, budget=budget, mechanism=small(queries=queries, estimate_error=True), seed=1
+        CODES,
+        domain=BINARY,
+        budget=budget,
+        mechanism=small(queries=queries, estimate_error=True),
+        seed=1,
     ).synopsis
-    error = np.abs(synopsis.answer(queries) - queries.counts(BitTable.of_codes(BINARY, CODES)) / 20_000)
+    error = np.abs(
+        synopsis.answer(queries) - queries.counts(BitTable.of_codes(BINARY, CODES)) / 20_000
+    )
     assert synopsis.mean_error == pytest.approx(error.mean(), abs=0.02)
     assert synopsis.largest_error == pytest.approx(error.max(), abs=0.02)
     assert "estimate" in "".join(synopsis.summary().values())
-    assert simulate(CODES, domain=BINARY, budget=budget, mechanism=small(), seed=1).synopsis.mean_error is None
+    assert (
+        simulate(CODES, domain=BINARY, budget=budget, mechanism=small(), seed=1).synopsis.mean_error
+        is None
+    )
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, 2**40])
 def test_a_bad_number_of_records_is_refused(n):
-    synopsis = simulate(CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1).synopsis
+    synopsis = simulate(
+        CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1
+    ).synopsis
     with pytest.raises(DomainError, match="record"):
         synopsis.records(n)
 
 
 def test_what_a_synopsis_cannot_answer_is_told():
-    records = simulate(CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1).synopsis
+    records = simulate(
+        CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1
+    ).synopsis
     with pytest.raises(DomainError, match="domain"):
         records.answer(Conjunctions.random(DOMAIN, 2, 3, 1))
     with pytest.raises(DomainError, match="cells"):
@@ -466,7 +537,9 @@ def test_what_a_synopsis_cannot_answer_is_told():
 
 
 def test_records_come_about_equally_often():
-    synopsis = simulate(CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1).synopsis
+    synopsis = simulate(
+        CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1
+    ).synopsis
     rows = synopsis.table.rows
     assert (synopsis.records(3 * rows) == np.repeat(synopsis.records(rows), 3, axis=0)).all()
     assert len(set(itertools.chain(map(tuple, synopsis.records(rows).tolist())))) >= 1
@@ -485,19 +558,26 @@ def test_choices_among_many_are_made_by_the_same_classes(rate):
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_no_refusal_tells_how_many_rows_there_are(rows):
-    """Arguments just below what is refused work whatever the rows are: counts are cut off, not refused."""
+    """Arguments just below what is refused work whatever the rows are: counts are cut off, not
+    refused."""
     domain = margin.Domain({"a": 2, "b": 2})
     queries = Conjunctions.random(domain, 1, 2, 0)
     gate = margin.Private(
-        open_source(np.ones((rows, 2), int)), domain=domain, budget=PureDP(1000), entropy=SeededEntropy(1)
+        open_source(np.ones((rows, 2), int)),
+        domain=domain,
+        budget=PureDP(1000),
+        entropy=SeededEntropy(1),
     )
-    mean, largest = gate.query_errors(queries, np.zeros(len(queries), int), records=(1 << 59) // len(queries), size=1)
+    mean, largest = gate.query_errors(
+        queries, np.zeros(len(queries), int), records=(1 << 59) // len(queries), size=1
+    )
     assert np.isfinite([mean, largest]).all()
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 2**58))
 def test_counts_that_are_cut_off_move_no_further_than_a_row_does(count, others, multiplier):
-    """Neither a score nor its negation's goes down, nor up by more than the multiplier, and none is above 2**61."""
+    """Neither a score nor its negation's goes down, nor up by more than the multiplier, and none is
+    above 2**61."""
     rows, answered = count + others, np.array([min(3, multiplier)])
     before = scores_of(np.array([count]), rows, answered, multiplier, 1)
     for after in (

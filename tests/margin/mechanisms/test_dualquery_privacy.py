@@ -1,4 +1,5 @@
-"""The accountant of Dual Query: the published figures, certified bounds against brute force and another library."""
+"""The accountant of Dual Query: the published figures, certified bounds against brute force and
+another library."""
 
 import math
 from fractions import Fraction as F
@@ -18,7 +19,9 @@ from margin.privacy.rounds import Rounds
 KDD = {"n": 494_021, "step": 1.2, "rounds": 170, "samples": 1750, "delta": 1e-3}
 
 
-@pytest.mark.parametrize(("accounting", "expected"), [("closed", 1.859), ("per_round", 1.029), ("zcdp", 0.320)])
+@pytest.mark.parametrize(
+    ("accounting", "expected"), [("closed", 1.859), ("per_round", 1.029), ("zcdp", 0.320)]
+)
 def test_the_published_figures(accounting, expected):
     assert privacy(**KDD, accounting=accounting) == pytest.approx(expected, abs=5e-4)
 
@@ -34,13 +37,16 @@ def most(accounting, eps=1.0):
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (
-            (middle, high) if privacy(**KDD | {"rounds": middle}, accounting=accounting) <= eps else (low, middle)
+            (middle, high)
+            if privacy(**KDD | {"rounds": middle}, accounting=accounting) <= eps
+            else (low, middle)
         )
     return low
 
 
 def test_twice_the_rounds_for_the_same_guarantee():
-    """The published accounting allows 166 rounds at (1, 0.001); the certificate for 2.1 times as many is below one."""
+    """The published accounting allows 166 rounds at (1, 0.001); the certificate for 2.1 times as
+    many is below one."""
     assert most("per_round") == 166
     assert privacy(**KDD | {"rounds": math.ceil(2.1 * 166)}) <= 1
 
@@ -50,17 +56,23 @@ def test_the_formulas_by_hand(neighbours):
     n, step, rounds, s, delta = 1000, F(1, 2), 7, 11, 1e-4
     reach = [float(step) * t * (2 if neighbours == "replace" else 1) / n for t in range(rounds)]
     log = math.log(1 / delta)
-    got = {how: privacy(n, step, rounds, s, delta, how, neighbours) for how in ("closed", "per_round", "zcdp", "exact")}
+    got = {
+        how: privacy(n, step, rounds, s, delta, how, neighbours)
+        for how in ("closed", "per_round", "zcdp", "exact")
+    }
     k, e = s * (rounds - 1), reach[-1]
     assert got["closed"] == pytest.approx(e * (math.sqrt(2 * k * log) + k * math.expm1(e)))
     squares = s * sum(e**2 for e in reach)
-    assert got["per_round"] == pytest.approx(math.sqrt(2 * log * squares) + s * sum(e * math.expm1(e) for e in reach))
+    assert got["per_round"] == pytest.approx(
+        math.sqrt(2 * log * squares) + s * sum(e * math.expm1(e) for e in reach)
+    )
     assert got["zcdp"] == pytest.approx(epsilon_of(squares / 8, delta), rel=1e-9)
     assert got["exact"] <= got["zcdp"] <= got["per_round"] <= got["closed"]
 
 
 def hockey_stick(p, q, draws, epsilon):
-    """Of `draws` draws from each pair of two-point distributions p and q, exactly enough: sum of (P - e^eps Q)+."""
+    """Of `draws` draws from each pair of two-point distributions p and q, exactly enough: sum of (P
+    - e^eps Q)+."""
     b = np.arange(draws + 1)
     first, second = (binom.pmf(b, draws, np.asarray(chance)[..., None]) for chance in (p, q))
     return np.maximum(first - math.exp(epsilon) * second, 0).sum(axis=-1)
@@ -70,10 +82,14 @@ def hockey_stick(p, q, draws, epsilon):
 @pytest.mark.parametrize("reach", [0.001, 0.05, 0.5])
 @pytest.mark.parametrize("delta", ["1/100", "1e-5"])
 def test_no_pair_of_bounded_range_exceeds_one_round(draws, reach, delta):
-    """Every u of a fine grid, both directions: the true delta at the certified epsilon is at most delta."""
+    """Every u of a fine grid, both directions: the true delta at the certified epsilon is at most
+    delta."""
     epsilon = float(certified_epsilon(((F(reach), draws),), F(delta)))
     u = np.linspace(0, reach, 402)[1:-1]
-    p, q = -np.expm1(u - reach) / -math.expm1(-reach), -np.expm1(u - reach) / -math.expm1(-reach) * np.exp(-u)
+    p, q = (
+        -np.expm1(u - reach) / -math.expm1(-reach),
+        -np.expm1(u - reach) / -math.expm1(-reach) * np.exp(-u),
+    )
     worst = max(hockey_stick(p, q, draws, epsilon).max(), hockey_stick(q, p, draws, epsilon).max())
     assert worst <= float(F(delta)) * (1 + 1e-9)
     if epsilon > 0:
@@ -100,7 +116,9 @@ def test_softmax_pairs_and_their_products_are_covered(seed, candidates, draws, r
         ranges.append((F(reach_of_round), draws))
     for delta in (F(1, 20), F(1, 1000)):
         e = math.exp(certified_epsilon(tuple(ranges), delta))
-        assert max(np.maximum(p - e * q, 0).sum(), np.maximum(q - e * p, 0).sum()) <= float(delta) * (1 + 1e-9)
+        assert max(np.maximum(p - e * q, 0).sum(), np.maximum(q - e * p, 0).sum()) <= float(
+            delta
+        ) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("rounds", [3, 40])
@@ -111,9 +129,13 @@ def test_another_library_agrees(rounds):
     ranges = tuple((F(t, 2000), draws) for t in range(rounds))
     for reach in (float(r) for r, _ in ranges[1:]):
         places = np.arange(-2000, 2001)
-        p = 0.5 + np.tanh(reach / 4) / 2  # the two-point loss of the middle, u = reach / 2, which is the worst
+        p = (
+            0.5 + np.tanh(reach / 4) / 2
+        )  # the two-point loss of the middle, u = reach / 2, which is the worst
         curve = [hockey_stick(p, 1 - p, draws, place * step) for place in places]
-        one = pld.PrivacyLossDistribution(pmf.create_pmf_pessimistic_connect_dots(step, places, np.array(curve)))
+        one = pld.PrivacyLossDistribution(
+            pmf.create_pmf_pessimistic_connect_dots(step, places, np.array(curve))
+        )
         total = one if total is None else total.compose(one)
     theirs = total.get_epsilon_for_delta(1e-4)
     assert theirs * 0.999 <= float(certified_epsilon(ranges, F(1, 10**4))) <= theirs * 1.01
@@ -173,7 +195,9 @@ def test_what_rounds_cost_is_exact():
     replace = Neighbours.REPLACE_ROW
     assert rounds.cost(PureDP(1, neighbours=replace)) == F(6, 100) + F(14, 100)
     assert rounds.cost(ZCDP(1, neighbours=replace)) == (6 * F(1, 100) ** 2 + 7 * F(2, 100) ** 2) / 8
-    assert rounds.cost(PureDP(1)) == F(20, 200) and rounds.cost(PureDP(1, rows_per_person=4)) == F(80, 200)
+    assert rounds.cost(PureDP(1)) == F(20, 200) and rounds.cost(PureDP(1, rows_per_person=4)) == F(
+        80, 200
+    )
     assert rounds.rate == F(1, 600) and rounds.multiplier(2) == 6
     assert rounds.epsilon(ApproxDP(1, "1e-6")) == certified_epsilon(rounds.ranges(1), F(1, 10**6))
 

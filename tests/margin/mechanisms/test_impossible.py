@@ -1,4 +1,5 @@
-"""Rules of a domain, and a public number of rows: what answers and records of each mechanism make of them."""
+"""Rules of a domain, and a public number of rows: what answers and records of each mechanism make
+of them."""
 
 import dataclasses
 import itertools
@@ -135,26 +136,34 @@ def asked_of(synopsis, workload):
 @pytest.mark.parametrize("mechanism", [*VIEW_MECHANISMS, *OTHERS], ids=short)
 def test_no_answer_has_what_is_impossible(mechanism, table):
     asked = [["age", "marital"], ["marital", "children", "work"], ["age", "work", "region"]]
-    synopsis = simulate(table, domain=DOMAIN, budget=BUDGET, mechanism=mechanism, workload=asked, seed=1).synopsis
+    synopsis = simulate(
+        table, domain=DOMAIN, budget=BUDGET, mechanism=mechanism, workload=asked, seed=1
+    ).synopsis
     answered = list(asked_of(synopsis, EVERY))
     assert answered
     for marginal in answered:
         empty = ~DOMAIN.possible(marginal.attributes)
         assert not marginal.counts[empty].any(), marginal.attributes
-        assert isinstance(synopsis, RecordSynopsis) or not marginal.variance[empty].any(), marginal.attributes
+        assert isinstance(synopsis, RecordSynopsis) or not marginal.variance[empty].any(), (
+            marginal.attributes
+        )
 
 
 @pytest.mark.parametrize("mechanism", [*VIEW_MECHANISMS, Uniform(), Flat(), Direct()], ids=short)
 def test_answers_add_up_to_a_public_number_of_rows(mechanism, table):
     domain = Domain(DOMAIN, rows=ROWS)
     asked = [["age", "marital"], ["marital", "children", "work"], ["age", "work", "region"]]
-    synopsis = simulate(table, domain=domain, budget=BUDGET, mechanism=mechanism, workload=asked, seed=2).synopsis
+    synopsis = simulate(
+        table, domain=domain, budget=BUDGET, mechanism=mechanism, workload=asked, seed=2
+    ).synopsis
     for marginal in asked_of(synopsis, EVERY):
         assert marginal.total == pytest.approx(ROWS)
         assert not marginal.counts[~DOMAIN.possible(marginal.attributes)].any()
 
 
-@pytest.mark.parametrize("mechanism", [VIEW_MECHANISMS[0], VIEW_MECHANISMS[2], VIEW_MECHANISMS[8]], ids=short)
+@pytest.mark.parametrize(
+    "mechanism", [VIEW_MECHANISMS[0], VIEW_MECHANISMS[2], VIEW_MECHANISMS[8]], ids=short
+)
 def test_covered_answers_agree_with_each_other(mechanism, table):
     synopsis = simulate(table, domain=DOMAIN, budget=BUDGET, mechanism=mechanism, seed=3).synopsis
     answers = [synopsis.marginal(view) for view in EVERY if synopsis.coverage_error(view) == 0]
@@ -184,11 +193,15 @@ class Stubborn:
         return Anneal(sweeps=5).solve(dataclasses.replace(instance, constraints=()), seed=seed)
 
 
-@pytest.mark.parametrize("response", [Anneal(sweeps=10), ByComponents(), Stubborn()], ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize(
+    "response", [Anneal(sweeps=10), ByComponents(), Stubborn()], ids=lambda r: type(r).__name__
+)
 def test_records_of_dual_query_keep_every_rule(response, table, caplog):
     mechanism = DualQuery(rounds=10, samples=60, records=3, response=response)
     domain = Domain(DOMAIN, rows=ROWS)
-    synopsis = simulate(table, domain=domain, budget=ZCDP(0.5), mechanism=mechanism, seed=0).synopsis
+    synopsis = simulate(
+        table, domain=domain, budget=ZCDP(0.5), mechanism=mechanism, seed=0
+    ).synopsis
     assert synopsis.total == ROWS
     assert not DOMAIN.zeros.broken(synopsis.records(synopsis.table.rows)).any()
     assert ("responses failed" in caplog.text) == isinstance(response, Stubborn)
@@ -211,7 +224,8 @@ def test_rules_make_answers_better(table):
 
 
 def test_a_row_that_breaks_a_rule_is_counted_and_no_matter_of_refusal(table):
-    """Whether a release succeeds, and what it measures, does not depend on whether rows keep the rules."""
+    """Whether a release succeeds, and what it measures, does not depend on whether rows keep the
+    rules."""
     for rows in (table, table[DOMAIN.zeros.broken(table)], table[~DOMAIN.zeros.broken(table)]):
         synopsis = release(rows, domain=DOMAIN, budget=ZCDP(10))
         assert synopsis.marginal(["region"]).total == pytest.approx(len(rows), abs=200)
@@ -225,18 +239,29 @@ def test_declared_rows_that_are_wrong_are_no_matter_of_refusal(table):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [PriView(views=[["a", "b"], ["b", "c", "d"]]), Direct()], ids=short)
+@pytest.mark.parametrize(
+    "mechanism", [PriView(views=[["a", "b"], ["b", "c", "d"]]), Direct()], ids=short
+)
 def test_rules_and_rows_let_nothing_out(mechanism):
-    """The audit replays neighbours of which one has a row that breaks a rule, and of numbers other than declared."""
-    domain = Domain({"a": 2, "b": 3, "c": 2, "d": 4}, impossible=[{"a": 0, "b": [0, 1]}, {"c": 1, "d": 3}], rows=50)
+    """The audit replays neighbours of which one has a row that breaks a rule, and of numbers other
+    than declared."""
+    domain = Domain(
+        {"a": 2, "b": 3, "c": 2, "d": 4},
+        impossible=[{"a": 0, "b": [0, 1]}, {"c": 1, "d": 3}],
+        rows=50,
+    )
     check_mechanism(mechanism, domain=domain, workload=[["a", "b"], ["b", "c", "d"]], pairs=8)
 
 
 def test_info_tells_them(tmp_path, table, capsys):
-    release(table, domain=Domain(DOMAIN, rows=ROWS), budget=BUDGET, mechanism=Flat()).save(tmp_path / "out.margin")
+    release(table, domain=Domain(DOMAIN, rows=ROWS), budget=BUDGET, mechanism=Flat()).save(
+        tmp_path / "out.margin"
+    )
     assert main(["info", str(tmp_path / "out.margin")]) == 0
     told = capsys.readouterr().out
-    assert "age child with marital married or widowed" in told and "900, declared to be public" in told
+    assert (
+        "age child with marital married or widowed" in told and "900, declared to be public" in told
+    )
 
 
 def test_files_keep_them(tmp_path, table):
@@ -255,13 +280,20 @@ def test_files_keep_them(tmp_path, table):
 def test_queries_are_of_one_domain_with_its_rules(table):
     plain = Domain(dict(DOMAIN))
     with pytest.raises(DomainError, match="another domain"):
-        release(table, domain=DOMAIN, budget=ZCDP(1), mechanism=DualQuery(queries=Conjunctions.random(plain, 2, 10, 0)))
+        release(
+            table,
+            domain=DOMAIN,
+            budget=ZCDP(1),
+            mechanism=DualQuery(queries=Conjunctions.random(plain, 2, 10, 0)),
+        )
 
 
 def test_known_totals_leave_no_variance_in_the_total(table):
     plain = release(table, domain=DOMAIN, budget=BUDGET)
     known = release(table, domain=Domain(DOMAIN, rows=ROWS), budget=BUDGET)
-    assert isinstance(known, ViewSynopsis) and known.tables.variance(()) == 0 < plain.tables.variance(())
+    assert isinstance(known, ViewSynopsis) and known.tables.variance(
+        ()
+    ) == 0 < plain.tables.variance(())
     assert (known.marginal(["age"]).variance < plain.marginal(["age"]).variance).all()
 
 
@@ -270,12 +302,15 @@ def test_estimates_with_negative_counts_are_moved_evenly(mechanism, table):
     """To the nearest that keep the rules and the number of rows."""
     asked, view = [["age", "marital"]], ["age", "marital"]
     plain, ruled = (
-        simulate(table, domain=domain, budget=BUDGET, mechanism=mechanism, workload=asked, seed=0).synopsis
+        simulate(
+            table, domain=domain, budget=BUDGET, mechanism=mechanism, workload=asked, seed=0
+        ).synopsis
         for domain in (Domain(dict(DOMAIN)), Domain(DOMAIN, rows=ROWS))
     )
     possible = DOMAIN.possible(view if isinstance(mechanism, Direct) else DOMAIN.attributes)
     before, after = (
-        some.marginal(view).counts if isinstance(mechanism, Direct) else some.table for some in (plain, ruled)
+        some.marginal(view).counts if isinstance(mechanism, Direct) else some.table
+        for some in (plain, ruled)
     )
     if isinstance(mechanism, Flat):
         after = ruled.marginal(list(DOMAIN)).counts

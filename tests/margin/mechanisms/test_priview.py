@@ -33,8 +33,8 @@ def test_noise_error_of_kosarak(views, error):
     ],
 )
 def test_how_the_error_depends_on_the_block(block, pairs, triples):
-    """Section 4.5: with views in inverse proportion to the pairs in a block, the error goes as this function of its
-    size.
+    """Section 4.5: with views in inverse proportion to the pairs in a block, the error goes as this
+    function of its size.
 
     For triples the same argument divides once more by (block - 2).
     """
@@ -57,7 +57,8 @@ def test_how_the_error_depends_on_the_block(block, pairs, triples):
     ids=["flat", "direct", "six views of eight"],
 )
 def test_expected_squared_error_of_a_pair(views, cells):
-    """Sections 3 and 4.1 at d = 16, k = 2, in units of 2 / epsilon^2: the budget is split over the views."""
+    """Sections 3 and 4.1 at d = 16, k = 2, in units of 2 / epsilon^2: the budget is split over the
+    views."""
     held = [view for view in views if {0, 1} <= set(view)]
     tables = Tables(
         sizes=(2,) * 16,
@@ -68,7 +69,9 @@ def test_expected_squared_error_of_a_pair(views, cells):
     assert 4 * tables.variance((0, 1)) == pytest.approx(cells)
 
 
-@pytest.mark.parametrize(("attributes", "block", "strength", "views"), [(32, 8, 2, 20), (9, 6, 2, 3), (64, 8, 2, 72)])
+@pytest.mark.parametrize(
+    ("attributes", "block", "strength", "views"), [(32, 8, 2, 20), (9, 6, 2, 3), (64, 8, 2, 72)]
+)
 def test_the_designs_of_the_paper(attributes, block, strength, views):
     assert covering_design(attributes, block, strength).size == views
 
@@ -83,13 +86,17 @@ def test_the_default_views_of_32_binary_attributes_are_the_papers():
 
 def test_defaults():
     assert PriView() == PriView(
-        views=None, consistency=ResidualConsistency(), nonnegativity=JointProjection(), reconstruction=Newton()
+        views=None,
+        consistency=ResidualConsistency(),
+        nonnegativity=JointProjection(),
+        reconstruction=Newton(),
     )
 
 
 @pytest.mark.parametrize("budget", [PureDP("0.05"), ZCDP("0.0005")], ids=repr)
 def test_default_is_not_worse_than_the_paper_on_correlated_tables(budget):
-    """Mean error over 4-way queries on the same views; measured 5 to 30 % better, and allowed to be 3 % worse."""
+    """Mean error over 4-way queries on the same views; measured 5 to 30 % better, and allowed to be
+    3 % worse."""
     rng = np.random.default_rng(11)
     taste = rng.integers(0, 5, 30_000)
     codes = (rng.random((30_000, 12)) < rng.beta(0.5, 2.0, (5, 12))[taste]).astype(np.int64)
@@ -97,9 +104,14 @@ def test_default_is_not_worse_than_the_paper_on_correlated_tables(budget):
     views = [[f"x{axis}" for axis in block] for block in covering_design(12, 6, 2).blocks]
     asked = list(itertools.combinations(domain.attributes, 4))[::25]
     errors = {}
-    for name, mechanism in {"ours": PriView(views=views), "paper": PriView.paper(views=views)}.items():
+    for name, mechanism in {
+        "ours": PriView(views=views),
+        "paper": PriView.paper(views=views),
+    }.items():
         for seed in range(3):
-            simulation = margin.simulate(codes, domain=domain, budget=budget, mechanism=mechanism, seed=seed)
+            simulation = margin.simulate(
+                codes, domain=domain, budget=budget, mechanism=mechanism, seed=seed
+            )
             truths = simulation.truths(asked)
             for answer, truth in zip(simulation.marginals(asked), truths, strict=True):
                 errors.setdefault(name, []).append(np.linalg.norm(answer.counts - truth.counts))

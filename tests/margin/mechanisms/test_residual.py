@@ -8,7 +8,16 @@ import pytest
 from scipy import stats
 
 import margin
-from margin import ZCDP, Domain, DomainError, MatrixMechanism, Neighbours, PureDP, Residual, Workload
+from margin import (
+    ZCDP,
+    Domain,
+    DomainError,
+    MatrixMechanism,
+    Neighbours,
+    PureDP,
+    Residual,
+    Workload,
+)
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "one": 1, "c": 2, "d": 4})
@@ -21,12 +30,17 @@ def codes():
     rng = np.random.default_rng(3)
     kind = rng.integers(0, 4, 3000)
     return np.column_stack(
-        [(kind * (1 + axis) + rng.integers(0, 2, 3000)) % size for axis, size in enumerate(DOMAIN.sizes)]
+        [
+            (kind * (1 + axis) + rng.integers(0, 2, 3000)) % size
+            for axis, size in enumerate(DOMAIN.sizes)
+        ]
     )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [Residual(), Residual(order=3, largest=True), Residual(order=1)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [Residual(), Residual(order=3, largest=True), Residual(order=1)], ids=repr
+)
 def test_it_is_private(mechanism):
     check_mechanism(mechanism, pairs=15)
 
@@ -38,7 +52,9 @@ def test_errors_are_those_of_the_optimal_plan(budget, largest):
     strategy = margin.OptimisedMarginals(largest=largest)
     expected = MatrixMechanism(strategy=strategy).expected_error(DOMAIN, views, budget)
     for order in (3, 4):
-        assert Residual(order=order, largest=largest).expected_error(DOMAIN, views, budget) == pytest.approx(expected)
+        assert Residual(order=order, largest=largest).expected_error(
+            DOMAIN, views, budget
+        ) == pytest.approx(expected)
     shared = Residual(order=3, workload=views, largest=largest)
     assert shared.expected_error(DOMAIN, views, budget) == pytest.approx(expected)
     # The shares are best for the views they are made for, so no better for others.
@@ -53,7 +69,9 @@ def test_all_kway_costs_are_those_of_the_listed_views(budget, k):
     every, listed = Workload.all_kway(DOMAIN, k), Workload(Workload.all_kway(DOMAIN, k).views)
     assert every.kway == k and listed.kway is None
     for order in (1, 2, 3):
-        found, expected = (Residual(order=order).precisions(DOMAIN, work, budget) for work in (every, listed))
+        found, expected = (
+            Residual(order=order).precisions(DOMAIN, work, budget) for work in (every, listed)
+        )
         assert found.keys() == expected.keys()
         for view, precision in found.items():
             assert precision == pytest.approx(expected[view], rel=1e-6)
@@ -67,12 +85,15 @@ def test_a_workload_of_a_smaller_domain_is_not_all_of_a_larger_one():
 
 @pytest.mark.parametrize("budget", BUDGETS[:2], ids=repr)
 def test_measured_errors_are_the_predicted(budget, codes):
-    """Each squared error over all cells has mean `expected_error`; 200 releases, normal approximation of their mean."""
+    """Each squared error over all cells has mean `expected_error`; 200 releases, normal
+    approximation of their mean."""
     runs, views = 200, Workload.of(DOMAIN, [("a", "b"), ("c", "d")])
     mechanism = Residual(nonnegativity=None)
     squares = []
     for seed in range(runs):
-        made = margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=views, seed=seed)
+        made = margin.simulate(
+            codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=views, seed=seed
+        )
         pairs = zip(made.marginals(views), made.truths(views), strict=True)
         squares.append(sum(((found.counts - true.counts) ** 2).sum() for found, true in pairs))
     deviation = np.std(squares, ddof=1) / math.sqrt(runs)
@@ -86,20 +107,25 @@ def test_variances_are_those_of_the_answers(budget, codes):
     mechanism, runs = Residual(nonnegativity=None), 200
     asked = [("d", "b"), ("c",), ("a", "one")]
     found = [
-        margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=mechanism, seed=seed).marginals(asked)
+        margin.simulate(
+            codes, domain=DOMAIN, budget=budget, mechanism=mechanism, seed=seed
+        ).marginals(asked)
         for seed in range(runs)
     ]
     low, high = (stats.chi2.ppf(q, runs - 1) / (runs - 1) for q in (1e-9, 1 - 1e-9))
     for answers in zip(*found, strict=True):
         cells = np.array([answer.counts.ravel()[0] for answer in answers])
         ratio = cells.var(ddof=1) / answers[0].variance.ravel()[0]
-        # Laplace noise has heavier tails than the chi-square law of normal noise allows for: twice as much.
+        # Laplace noise has heavier tails than the chi-square law of normal noise allows for: twice
+        # as much.
         assert 1 - 2 * (1 - low) < ratio < 1 + 2 * (high - 1)
 
 
 @pytest.mark.parametrize("budget", BUDGETS[:2], ids=repr)
 def test_answers_agree_and_are_not_negative(budget, codes):
-    made = margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=Residual(), seed=1).synopsis
+    made = margin.simulate(
+        codes, domain=DOMAIN, budget=budget, mechanism=Residual(), seed=1
+    ).synopsis
     pairs = {view: made.marginal(view) for view in itertools.combinations(DOMAIN, 2)}
     for first, one in pairs.items():
         assert one.counts.min() >= 0
@@ -107,10 +133,14 @@ def test_answers_agree_and_are_not_negative(budget, codes):
         for second, other in pairs.items():
             for name in set(first) & set(second):
                 np.testing.assert_allclose(
-                    one.counts.sum(axis=1 - first.index(name)), other.counts.sum(axis=1 - second.index(name)), atol=1e-6
+                    one.counts.sum(axis=1 - first.index(name)),
+                    other.counts.sum(axis=1 - second.index(name)),
+                    atol=1e-6,
                 )
     wide = made.marginal(("a", "b", "c", "d"))
-    assert wide.counts.min() >= 0 and wide.counts.sum() == pytest.approx(pairs["a", "b"].counts.sum())
+    assert wide.counts.min() >= 0 and wide.counts.sum() == pytest.approx(
+        pairs["a", "b"].counts.sum()
+    )
     assert made.population(500, seed=1).codes.shape == (500, 5)
 
 
@@ -142,7 +172,9 @@ def test_a_file_holds_all_of_it(tmp_path, codes):
     for view in [("a", "b"), ("a", "b", "d")]:
         np.testing.assert_array_equal(again.marginal(view).counts, made.marginal(view).counts)
         np.testing.assert_array_equal(again.marginal(view).variance, made.marginal(view).variance)
-    np.testing.assert_array_equal(np.concatenate(again.tables.precisions), np.concatenate(made.tables.precisions))
+    np.testing.assert_array_equal(
+        np.concatenate(again.tables.precisions), np.concatenate(made.tables.precisions)
+    )
 
 
 def test_what_no_component_says_anything_about_is_even(codes):
@@ -150,7 +182,9 @@ def test_what_no_component_says_anything_about_is_even(codes):
         codes, domain=DOMAIN, budget=ZCDP(1), mechanism=Residual(workload=[["a", "b"]]), seed=0
     ).synopsis
     counts = made.marginal(("a", "d")).counts
-    np.testing.assert_allclose(counts, np.broadcast_to(counts.mean(axis=1, keepdims=True), counts.shape))
+    np.testing.assert_allclose(
+        counts, np.broadcast_to(counts.mean(axis=1, keepdims=True), counts.shape)
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +204,9 @@ def test_bad_parameters_are_refused(parameters, says):
 
 def test_bad_workloads_are_refused(codes):
     with pytest.raises(DomainError, match="unknown attribute"):
-        margin.simulate(codes, domain=DOMAIN, budget=ZCDP(1), mechanism=Residual(workload=[["x"]]), seed=0)
+        margin.simulate(
+            codes, domain=DOMAIN, budget=ZCDP(1), mechanism=Residual(workload=[["x"]]), seed=0
+        )
     with pytest.raises(DomainError, match="beyond what is measured"):
         Residual().expected_error(DOMAIN, [("a", "b", "c")], ZCDP(1))
     with pytest.raises(DomainError, match="beyond what is measured"):

@@ -1,6 +1,7 @@
 """Summaries of sparse tables: the exact laws beneath them, what they answer, and what is refused.
 
-Statistical comparisons have a chance of 1e-8 at most to fail a correct sampler for another seed; there are about 40.
+Statistical comparisons have a chance of 1e-8 at most to fail a correct sampler for another seed;
+there are about 40.
 """
 
 import math
@@ -67,7 +68,11 @@ def test_the_law_of_what_enters_is_that_of_noise_then_rule(keep, scale):
     weight = np.where(v >= keep.theta, np.minimum(1, v / keep.tau), 0) * a**v * (1 - a) / (1 + a)
     assert float(law) == pytest.approx((1 + keep.two_sided) * weight.sum(), rel=1e-9)
     low, high = law(100)
-    assert low <= float(law) * 2**100 * (1 + 1e-12) and high >= float(law) * 2**100 * (1 - 1e-12) and high - low < 50
+    assert (
+        low <= float(law) * 2**100 * (1 + 1e-12)
+        and high >= float(law) * 2**100 * (1 - 1e-12)
+        and high - low < 50
+    )
     drawn = law.sample(60_000, SeededEntropy(3))
     if keep.two_sided:
         assert abs(int(np.sign(drawn).sum())) < 6 * math.sqrt(drawn.size)
@@ -88,17 +93,22 @@ def test_the_law_of_what_is_added_when_tau_is_halved(theta, scale):
     compare(np.abs(law.with_priorities(40_000, SeededEntropy(4))[0]), v, weight / weight.sum())
 
 
-@pytest.mark.parametrize("keep", [Keep(1, 1, True), Keep(2, 4, True), Keep(1, 9, False), Keep(3, 40, True)], ids=repr)
+@pytest.mark.parametrize(
+    "keep", [Keep(1, 1, True), Keep(2, 4, True), Keep(1, 9, False), Keep(3, 40, True)], ids=repr
+)
 @pytest.mark.parametrize("clamp", [7, 12])
 def test_what_enters_is_clamped_noise(keep, clamp, monkeypatch):
-    """With a clamp that noise often reaches: the probability and the law are those of clamped noise and the rule."""
+    """With a clamp that noise often reaches: the probability and the law are those of clamped noise
+    and the rule."""
     monkeypatch.setattr(summaries, "LARGEST_SUM", clamp)
     scale = F(6)
     law, a = Entering(scale, keep), math.exp(-1 / 6)
     v = np.arange(1, clamp + 1)
     noise = a**v * np.where(v == clamp, 1, 1 - a) / (1 + a)
     weight = np.where(v >= keep.theta, np.minimum(1, v / keep.tau), 0) * noise
-    assert float(F(law(100)[0], 1 << 100)) == pytest.approx((1 + keep.two_sided) * weight.sum(), rel=1e-12)
+    assert float(F(law(100)[0], 1 << 100)) == pytest.approx(
+        (1 + keep.two_sided) * weight.sum(), rel=1e-12
+    )
     compare(np.abs(law.sample(60_000, SeededEntropy(5))), v, weight / weight.sum())
 
 
@@ -119,10 +129,16 @@ def compare(drawn, values, probabilities):
 def bounds(table):
     """The first k, and the bounds for it and all after."""
     places = range(len(table.lows))
-    return table.first, [table.low(place) for place in places], [table.high(place) for place in places]
+    return (
+        table.first,
+        [table.low(place) for place in places],
+        [table.high(place) for place in places],
+    )
 
 
-@pytest.mark.parametrize(("trials", "scale", "theta"), [(1, 2, 1), (40, 9, 1), (300, 2, 3), (10**9, 1, 12)])
+@pytest.mark.parametrize(
+    ("trials", "scale", "theta"), [(1, 2, 1), (40, 9, 1), (300, 2, 3), (10**9, 1, 12)]
+)
 def test_binomial_bounds_hold_the_exact_probabilities(trials, scale, theta):
     law = Entering(F(scale), Keep(theta, theta, True))
     first, low, high = bounds(cumulative(trials, law, 64))
@@ -171,16 +187,28 @@ def test_a_binomial_draw_that_its_first_digits_leave_open_is_settled_by_more():
 
 @pytest.mark.parametrize("bound", [1, 2, 7, 64, 1000, (1 << 61) + 1, 1 << 62])
 def test_uniform_integers(bound):
-    for drawn in (uniform(bound, 20_000, SeededEntropy(1)), uniform_below(np.full(20_000, bound), SeededEntropy(2))):
+    for drawn in (
+        uniform(bound, 20_000, SeededEntropy(1)),
+        uniform_below(np.full(20_000, bound), SeededEntropy(2)),
+    ):
         assert drawn.min() >= 0 and drawn.max() < bound
         bins = min(bound, 16)
         if bound > 1:
-            observed = np.bincount(np.minimum(drawn // max(1, bound // bins), bins), minlength=bins + 1)
+            observed = np.bincount(
+                np.minimum(drawn // max(1, bound // bins), bins), minlength=bins + 1
+            )
             width = max(1, bound // bins)
-            expected = np.array([min(width, max(0, bound - place * width)) / bound for place in range(bins)] + [0.0])
+            expected = np.array(
+                [min(width, max(0, bound - place * width)) / bound for place in range(bins)] + [0.0]
+            )
             expected[-1] = 1 - expected[:-1].sum()
             used = expected > 1e-9
-            assert stats.chisquare(observed[used], drawn.size * expected[used] / expected[used].sum()).pvalue > ALARM
+            assert (
+                stats.chisquare(
+                    observed[used], drawn.size * expected[used] / expected[used].sum()
+                ).pvalue
+                > ALARM
+            )
 
 
 # Axes, grids, locations
@@ -211,7 +239,9 @@ def test_sums_over_nodes_are_sums_over_codes(size, data):
 def test_nested_nodes_have_all_their_ancestors(first, second, data):
     axes = (Tree(first), Tree(second))
     every = np.argwhere(np.ones([axis.nodes for axis in axes], bool))
-    kept = np.array(data.draw(st.lists(st.booleans(), min_size=len(every), max_size=len(every))), bool)
+    kept = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(every), max_size=len(every))), bool
+    )
     codes = every[kept]
     present = {tuple(code) for code in codes.tolist()}
 
@@ -221,7 +251,10 @@ def test_nested_nodes_have_all_their_ancestors(first, second, data):
             chain.append(parent)
         return chain
 
-    expected = [all((a, b) in present for a in above(axes[0], i) for b in above(axes[1], j)) for i, j in codes.tolist()]
+    expected = [
+        all((a, b) in present for a in above(axes[0], i) for b in above(axes[1], j))
+        for i, j in codes.tolist()
+    ]
     assert nested(axes, codes).tolist() == expected
 
 
@@ -230,9 +263,9 @@ def test_nested_nodes_have_all_their_ancestors(first, second, data):
 def test_cells_are_packed_and_ordered(sizes, seed):
     grid = Grid([Leaves(size) for size in sizes])
     rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, min(size, 3), 50) * ((size - 1) // 2) for size in sizes], axis=1) % np.array(
-        sizes
-    )
+    codes = np.stack(
+        [rng.integers(0, min(size, 3), 50) * ((size - 1) // 2) for size in sizes], axis=1
+    ) % np.array(sizes)
     words = grid.pack(list(codes.T))
     assert (grid.unpack(words) == codes).all()
     assert grid.cells == math.prod(sizes) and words.max(initial=0) < 1 << 62
@@ -255,10 +288,18 @@ def test_empty_cells_are_a_uniform_choice(number, held_as):
         hits[chosen] += 1
     assert hits[[2, 7]].sum() == 0 and hits.sum() == runs * number
     share = number / 8
-    assert (np.abs(np.delete(hits, [2, 7]) / runs - share) <= 6 * math.sqrt(share * (1 - share) / runs)).all()
+    assert (
+        np.abs(np.delete(hits, [2, 7]) / runs - share) <= 6 * math.sqrt(share * (1 - share) / runs)
+    ).all()
 
 
-@given(st.integers(1, 3), st.integers(0, 30), st.integers(0, 30), st.integers(1, 4), st.integers(0, 10**6))
+@given(
+    st.integers(1, 3),
+    st.integers(0, 30),
+    st.integers(0, 30),
+    st.integers(1, 4),
+    st.integers(0, 10**6),
+)
 def test_cells_among_others_are_found(width, many, others, top, seed):
     rng = np.random.default_rng(seed)
     one, two = (in_order(rng.integers(0, top, (rows, width))) for rows in (many, others))
@@ -287,7 +328,9 @@ def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(few
     taken, before = [place for place in range(40) if place % 8 or place == 0], np.array([[8]])
     hits = np.zeros(40)
     for _ in range(runs):
-        chosen = empty_cells(grid, Scattered(held(np.array(taken)[:, None])), 2, entropy, before=before)
+        chosen = empty_cells(
+            grid, Scattered(held(np.array(taken)[:, None])), 2, entropy, before=before
+        )
         hits[chosen[:, 0]] += 1
     assert hits.sum() == 2 * runs and set(np.flatnonzero(hits)) == {16, 24, 32}
     assert (np.abs(hits[[16, 24, 32]] / runs - 2 / 3) <= 6 * math.sqrt(2 / 9 / runs)).all()
@@ -295,7 +338,10 @@ def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(few
 
 def test_the_engine_and_memory_count_alike_in_any_order(monkeypatch):
     rng = np.random.default_rng(1)
-    codes = np.stack([rng.integers(0, size, 5000) ** 2 // size for size in (40, 10**9, 10**9, 7, 2**31 - 1)], axis=1)
+    codes = np.stack(
+        [rng.integers(0, size, 5000) ** 2 // size for size in (40, 10**9, 10**9, 7, 2**31 - 1)],
+        axis=1,
+    )
     domain = Domain(dict(zip("abcde", (40, 10**9, 10**9, 7, 2**31 - 1), strict=True)))
     codes = np.concatenate([codes, codes[:2000]])
     grid = Grid([Leaves(size) for size in domain.sizes])
@@ -309,7 +355,11 @@ def test_the_engine_and_memory_count_alike_in_any_order(monkeypatch):
     monkeypatch.setattr(cell_counts, "_IN_MEMORY", 100)
     for rows in (codes, rng.permutation(codes)):
         there = counted(rows)
-        assert (here[0] == there[0]).all() and (here[1] == there[1]).all() and there[1].dtype == np.int64
+        assert (
+            (here[0] == there[0]).all()
+            and (here[1] == there[1]).all()
+            and there[1].dtype == np.int64
+        )
     codes[-1, 3] = 7
     with pytest.raises(DataError, match="'d'"):
         counted(codes)
@@ -348,7 +398,9 @@ def simulated(mechanism, rows, budget=PureDP(1), seed=1, domain=DOMAIN):
     return margin.simulate(rows, domain=domain, budget=budget, mechanism=mechanism, seed=seed)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS if getattr(m, "attributes", None) is None], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [m for m in MECHANISMS if getattr(m, "attributes", None) is None], ids=repr
+)
 def test_no_output_depends_on_the_order_of_rows(mechanism, rows):
     first, second = (simulated(mechanism, table).synopsis for table in (rows, rows[::-1]))
     assert all((a == b).all() for a, b in zip(first.cells(), second.cells(), strict=True))
@@ -372,10 +424,16 @@ def test_without_noise_every_answer_is_exact(mechanism, rows):
     synopsis, truth = simulation.synopsis, simulation.truth(["x", "y"]).counts
     assert synopsis.range(x=(2, 9)) == pytest.approx(truth[2:9].sum())
     assert synopsis.range({"x": (0, 12), "y": (3, 4)}) == pytest.approx(truth[:, 3].sum())
-    assert synopsis.sum({"x": [0, 5, 6, 11], "y": ["a", "i"]}) == pytest.approx(truth[[0, 5, 6, 11]][:, [0, 8]].sum())
+    assert synopsis.sum({"x": [0, 5, 6, 11], "y": ["a", "i"]}) == pytest.approx(
+        truth[[0, 5, 6, 11]][:, [0, 8]].sum()
+    )
     assert synopsis.point({"x": 3, "y": "d"}) == pytest.approx(truth[3, 3])
     assert synopsis.range(x=(4, 4)) == 0
-    for view, expected in ((["x"], truth.sum(axis=1)), (["y", "x"], truth.T), (["y"], truth.sum(axis=0))):
+    for view, expected in (
+        (["x"], truth.sum(axis=1)),
+        (["y", "x"], truth.T),
+        (["y"], truth.sum(axis=0)),
+    ):
         assert synopsis.marginal(view).counts == pytest.approx(expected)
     if not any(isinstance(axis, Halves) for axis in synopsis.axes):
         answer = synopsis.sum(lambda cells: (cells["x"] + cells["y"]) % 3 == 0)
@@ -396,7 +454,8 @@ def test_without_noise_every_answer_is_exact(mechanism, rows):
     ids=repr,
 )
 def test_subset_sums_are_unbiased_and_their_errors_are_as_stated(keep):
-    """The mean of many summaries of one table, and the spread of their errors, which noise and sampling make up."""
+    """The mean of many summaries of one table, and the spread of their errors, which noise and
+    sampling make up."""
     axes = (Leaves(80),)
     grid, noise, entropy = Grid(axes), DiscreteLaplace(F(2)), SeededEntropy(5)
     counts = np.zeros(80, np.int64)
@@ -428,16 +487,26 @@ def test_the_raw_estimate_is_the_sum_of_noisy_counts(rows):
     synopsis = simulated(PrioritySample(size=30), rows).synopsis
     codes, values, weights = synopsis.cells()
     answer = synopsis.sum(lambda cells: cells["x"] >= 3)
-    assert answer.raw == values[codes[:, 0] >= 3].sum() and answer == weights[codes[:, 0] >= 3].sum()
+    assert (
+        answer.raw == values[codes[:, 0] >= 3].sum() and answer == weights[codes[:, 0] >= 3].sum()
+    )
     assert (np.abs(weights) >= np.abs(values)).all() and len(values) == 30
 
 
 def test_the_target_sets_the_size():
     domain, empty = Domain({"x": 10**6, "y": 10**6}), np.zeros((0, 2), int)
-    for mechanism in (HighPass(target=1000), HighPass(target=1000, two_sided=True), FilterPriority(size=1000)):
+    for mechanism in (
+        HighPass(target=1000),
+        HighPass(target=1000, two_sided=True),
+        FilterPriority(size=1000),
+    ):
         kept = len(simulated(mechanism, empty, domain=domain).synopsis.values)
         assert 250 < kept <= 1000 + 6 * math.sqrt(1000)
-    for mechanism in (ThresholdSample(target=1000, rows=1), ThresholdSample(target=1000), PrioritySample(size=1000)):
+    for mechanism in (
+        ThresholdSample(target=1000, rows=1),
+        ThresholdSample(target=1000),
+        PrioritySample(size=1000),
+    ):
         kept = len(simulated(mechanism, empty, domain=domain).synopsis.values)
         assert abs(kept - 1000) < 6 * math.sqrt(1000)
 
@@ -445,11 +514,15 @@ def test_the_target_sets_the_size():
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_summaries_are_saved_and_loaded(mechanism, tmp_path):
     domain = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
-    synopsis = margin.release(np.zeros((30, 4), int), domain=domain, budget=PureDP(1), mechanism=mechanism)
+    synopsis = margin.release(
+        np.zeros((30, 4), int), domain=domain, budget=PureDP(1), mechanism=mechanism
+    )
     synopsis.save(tmp_path / "out.margin")
     again = margin.load(tmp_path / "out.margin")
     assert all((a == b).all() for a, b in zip(synopsis.cells(), again.cells(), strict=True))
-    assert again.range(d=(1, 3)) == synopsis.range(d=(1, 3)) and again.summary() == synopsis.summary()
+    assert (
+        again.range(d=(1, 3)) == synopsis.range(d=(1, 3)) and again.summary() == synopsis.summary()
+    )
     assert again.axes == synopsis.axes
 
 
@@ -488,8 +561,16 @@ def test_bad_parameters_are_refused_where_they_are_given(make):
         (ThresholdSample(target=11), {"x": 10}, "cells that there are"),
         (HighPass(theta=1), {f"x{place}": 10**9 for place in range(3)}, "raise theta"),
         (PrioritySample(size=10), {f"x{place}": 10**9 for place in range(9)}, "raise theta"),
-        (HighPass(theta=10**9), {f"x{place}": 10**9 for place in range(40)}, "leave attributes out"),
-        (Dyadic(HighPass(theta=10**9)), {f"x{place}": 2**20 for place in range(6)}, "trees for fewer"),
+        (
+            HighPass(theta=10**9),
+            {f"x{place}": 10**9 for place in range(40)},
+            "leave attributes out",
+        ),
+        (
+            Dyadic(HighPass(theta=10**9)),
+            {f"x{place}": 2**20 for place in range(6)},
+            "trees for fewer",
+        ),
         (Dyadic(HighPass(theta=9), attributes=["y"]), {"x": 10}, "unknown attribute"),
     ],
 )
@@ -500,18 +581,26 @@ def test_what_does_not_fit_is_refused_before_any_charge(mechanism, domain, match
 
     with pytest.raises(MarginError, match=match):
         margin.release(
-            np.zeros((5, len(domain)), int), domain=domain, budget=PureDP(1), mechanism=mechanism, ledger=Book()
+            np.zeros((5, len(domain)), int),
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=mechanism,
+            ledger=Book(),
         )
 
 
-@pytest.mark.parametrize("data", [np.array([[10]]), np.array([[-1]]), np.array([[0.5]]), {"x": [0.5]}, {"x": [-3]}])
+@pytest.mark.parametrize(
+    "data", [np.array([[10]]), np.array([[-1]]), np.array([[0.5]]), {"x": [0.5]}, {"x": [-3]}]
+)
 def test_cells_outside_the_domain_are_refused(data):
     with pytest.raises(DataError):
         margin.release(data, domain={"x": 10}, budget=PureDP(1), mechanism=HighPass(theta=3))
 
 
 @pytest.mark.parametrize(
-    "mechanism", [HighPass(theta=1), PrioritySample(size=4), Dyadic(FilterPriority(size=4))], ids=repr
+    "mechanism",
+    [HighPass(theta=1), PrioritySample(size=4), Dyadic(FilterPriority(size=4))],
+    ids=repr,
 )
 @pytest.mark.parametrize("sizes", [(1,), (1, 1), (6, 1)])
 def test_an_empty_table_and_tiny_domains_work(mechanism, sizes):
@@ -540,7 +629,9 @@ def test_bad_questions_are_refused(rows):
     ):
         with pytest.raises(DomainError):
             ask()
-    wide = simulated(HighPass(target=10), np.zeros((0, 2), int), domain=Domain({"x": 10**6, "y": 10**6})).synopsis
+    wide = simulated(
+        HighPass(target=10), np.zeros((0, 2), int), domain=Domain({"x": 10**6, "y": 10**6})
+    ).synopsis
     with pytest.raises(DomainError, match="ranges or sums"):
         wide.marginal(["x", "y"])
 
@@ -549,12 +640,16 @@ def test_the_least_theta_is_the_least():
     noise = DiscreteLaplace(F(7, 2))
     for target in (1, 50, 10**4):
         theta = least_theta(10**6, noise, target, two_sided=True)
-        expected = [10**6 * float(Entering(noise.scale, Keep(t, t, True))) for t in (theta, max(1, theta - 1))]
+        expected = [
+            10**6 * float(Entering(noise.scale, Keep(t, t, True)))
+            for t in (theta, max(1, theta - 1))
+        ]
         assert expected[0] <= target and (theta == 1 or expected[1] > target)
 
 
 def test_memory_and_kept_cells_do_not_grow_with_the_domain():
-    """A thousand rows among 10^6 to 10^30 cells: as many cells are kept, to within chance and a factor of e."""
+    """A thousand rows among 10^6 to 10^30 cells: as many cells are kept, to within chance and a
+    factor of e."""
     for power in (6, 12, 20, 30):
         size = round(10 ** (power / 5))
         codes = np.random.default_rng(1).integers(0, size, (1000, 5))
@@ -569,15 +664,25 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
     rng = np.random.default_rng(1)
     counts = np.zeros(4096, np.int64)
     counts[rng.integers(0, 4096, 3)[:, None] + rng.integers(-20, 20, (3, 60))] = 100
-    rows, totals = np.repeat(np.arange(4096), counts)[:, None], np.concatenate([[0], np.cumsum(counts)])
+    rows, totals = (
+        np.repeat(np.arange(4096), counts)[:, None],
+        np.concatenate([[0], np.cumsum(counts)]),
+    )
     errors, kept = {}, {}
     for check in (False, True):
         mechanism = Dyadic(HighPass(target=100), check=check)
-        found = [simulated(mechanism, rows, PureDP("0.3"), seed, Domain({"x": 4096})) for seed in range(4)]
+        found = [
+            simulated(mechanism, rows, PureDP("0.3"), seed, Domain({"x": 4096}))
+            for seed in range(4)
+        ]
         some = [simulation.synopsis for simulation in found]
         ranges = [sorted(pair) for pair in rng.integers(0, 4097, (100, 2)).tolist()]
         errors[check] = np.mean(
-            [abs(one.range(x=(low, high)) - (totals[high] - totals[low])) for one in some for low, high in ranges]
+            [
+                abs(one.range(x=(low, high)) - (totals[high] - totals[low]))
+                for one in some
+                for low, high in ranges
+            ]
         )
         kept[check] = np.mean([len(one.codes) for one in some])
         assert all((one.agreed is not None) == check for one in some)
@@ -585,13 +690,16 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
 
 
 def test_agreeing_counts_have_at_most_the_stated_error():
-    """All nodes pass: mean squares below what a chi-square law of the stated variance gives once in 10^6."""
+    """All nodes pass: mean squares below what a chi-square law of the stated variance gives once in
+    10^6."""
     rows = np.repeat(np.arange(16), np.arange(60, 76))[:, None]
     domain, runs = Domain({"x": 16}), 100
     for low, high in ((1, 7), (0, 16), (3, 4), (5, 15)):
         truth, own, raw = ((rows >= low) & (rows < high)).sum(), [], []
         for seed in range(runs):
-            answer = simulated(Dyadic(HighPass(theta=1)), rows, PureDP(1), seed, domain).synopsis.range(x=(low, high))
+            answer = simulated(
+                Dyadic(HighPass(theta=1)), rows, PureDP(1), seed, domain
+            ).synopsis.range(x=(low, high))
             own.append((answer - truth) / answer.standard_error)
             raw.append((answer.raw - truth) / answer.standard_error)
         assert np.square(own).mean() < stats.chi2.isf(1e-6, runs) / runs
@@ -602,10 +710,14 @@ def test_agreeing_counts_are_saved(tmp_path, rows):
     synopsis = simulated(Dyadic(HighPass(theta=1), attributes=["x"]), rows).synopsis
     synopsis.save(tmp_path / "tree.margin")
     loaded = margin.load(tmp_path / "tree.margin", allow_simulation=True).synopsis
-    assert (loaded.agreed == synopsis.agreed).all() and loaded.range(x=(1, 7)) == synopsis.range(x=(1, 7))
+    assert (loaded.agreed == synopsis.agreed).all() and loaded.range(x=(1, 7)) == synopsis.range(
+        x=(1, 7)
+    )
 
 
-@pytest.mark.parametrize("keep", [Keep(2, 3, True), Largest(9), Largest(9, 2), Largest(9, 2, nested=True)], ids=repr)
+@pytest.mark.parametrize(
+    "keep", [Keep(2, 3, True), Largest(9), Largest(9, 2), Largest(9, 2, nested=True)], ids=repr
+)
 def test_a_table_without_rows_has_noise_all_the_same(keep):
     draw = kept_cells if isinstance(keep, Keep) else largest_cells
     for nobody in (held(np.empty((0, 1))), Scattered(held(np.empty((0, 1))))):
@@ -637,6 +749,8 @@ def test_cells_that_are_lost_after_the_charge_are_told():
             return Broken(held([[place] for place in range(9)]))
 
     for mechanism in (HighPass(theta=3), PrioritySample(size=5)):
-        with pytest.raises(DataError, match="the cluster is gone; the budget had been charged before"):
+        with pytest.raises(
+            DataError, match="the cluster is gone; the budget had been charged before"
+        ):
             margin.release(Cluster(), domain={"x": 100}, budget=PureDP(1), mechanism=mechanism)
         assert Broken.closed

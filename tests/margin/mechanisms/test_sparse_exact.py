@@ -1,4 +1,5 @@
-"""The law of what a summary of a sparse table publishes, to the last digit, by enumeration on tiny tables.
+"""The law of what a summary of a sparse table publishes, to the last digit, by enumeration on tiny
+tables.
 
 The code of the library is run once for each way in which its random primitives may come out. A
 primitive is replaced by a choice among its outcomes with their exact probabilities, as fractions;
@@ -62,7 +63,9 @@ class World:
     def priority_law(self, size, least=1):
         """P(priority >= t) = min(1, max(size, least) / t) for each point t."""
         reach = [min(F(1), F(max(size, least), t)) for t in self.points] + [F(0)]
-        return {t: reach[i] - reach[i + 1] for i, t in enumerate(self.points) if reach[i] > reach[i + 1]}
+        return {
+            t: reach[i] - reach[i + 1] for i, t in enumerate(self.points) if reach[i] > reach[i + 1]
+        }
 
     def cell_law(self, count, theta):
         """Pairs of a noisy count and its priority; priority zero for what is below theta."""
@@ -152,7 +155,9 @@ class Noise:
         self.ways, self.world = ways, world
 
     def sample(self, count, entropy):
-        return np.array([self.ways.choose(noise_law(2 * self.world.clamp)) for _ in range(count)], np.int64)
+        return np.array(
+            [self.ways.choose(noise_law(2 * self.world.clamp)) for _ in range(count)], np.int64
+        )
 
 
 def primitives(monkeypatch, world):
@@ -164,17 +169,24 @@ def primitives(monkeypatch, world):
         if isinstance(law, More):
             before = sum(world.entering(law.before).values())
             p = (p - before) / (1 - before)
-        return ways.choose({k: comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)})
+        return ways.choose(
+            {k: comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)}
+        )
 
     def ranked(sizes, entropy, *, least=1):
-        return np.array([code_of(ways.choose(world.priority_law(size, least))) for size in sizes.tolist()], np.int64)
+        return np.array(
+            [code_of(ways.choose(world.priority_law(size, least))) for size in sizes.tolist()],
+            np.int64,
+        )
 
     def sample(self, count, entropy):
         law = world.entering(self.keep)
         return np.array([ways.choose(conditional(law)) for _ in range(count)], np.int64)
 
     def uniform(bound, count, entropy):
-        return np.array([ways.choose({u: F(1, bound) for u in range(bound)}) for _ in range(count)], np.int64)
+        return np.array(
+            [ways.choose({u: F(1, bound) for u in range(bound)}) for _ in range(count)], np.int64
+        )
 
     def first(count, propose):
         """What is accepted of one trial, as a law; and as many draws from it."""
@@ -219,13 +231,16 @@ def enumerated(monkeypatch, world, counts, rule, *, held_as=lambda cells: cells,
 
     def run():
         kept = draw(grid, Noise(ways, world), true, rule, None)
-        return tuple(zip(kept.words[:, 0].tolist(), kept.counts.tolist(), strict=True)), int(kept.cut)
+        return tuple(zip(kept.words[:, 0].tolist(), kept.counts.tolist(), strict=True)), int(
+            kept.cut
+        )
 
     return ways.law_of(run)
 
 
 def close(none, one):
-    """Whether the same may come out of both, with probabilities whose ratio is at most exp(epsilon)."""
+    """Whether the same may come out of both, with probabilities whose ratio is at most
+    exp(epsilon)."""
     return set(none) == set(one) and all(RATIO <= none[out] / one[out] <= 1 / RATIO for out in none)
 
 
@@ -250,7 +265,9 @@ def test_what_is_published_has_the_law_of_its_definition(world, tables, rule, st
     """
     laws = [world.defined(counts, rule) for counts in tables]
     for start in starts:
-        monkeypatch.setattr(sparse_noise, "_start", lambda *_, level=start: Keep(rule.theta, level, True))
+        monkeypatch.setattr(
+            sparse_noise, "_start", lambda *_, level=start: Keep(rule.theta, level, True)
+        )
         found = [enumerated(monkeypatch, world, counts, rule) for counts in tables]
         assert sum(found[0].values()) == sum(found[1].values()) == 1
         assert found == laws
@@ -274,7 +291,9 @@ def test_filters_and_threshold_samples_have_the_law_of_their_definition(rule, mo
                 law[None] = law.get(None, F(0)) + p * (1 - share)
             options.append({v: p for v, p in law.items() if p})
         for values, probability in products(options):
-            expected[tuple((place, v) for place, v in enumerate(values) if v is not None), 0] += probability
+            expected[tuple((place, v) for place, v in enumerate(values) if v is not None), 0] += (
+                probability
+            )
         found.append(enumerated(monkeypatch, WIDE, counts, rule))
         assert found[-1] == expected
     assert close(*found)
@@ -288,29 +307,42 @@ def test_cells_that_come_block_by_block_have_the_law_of_their_definition(counts,
 
     class OneByOne(Scattered):
         def blocks(self):
-            yield from ((self.cells.words[[place]], self.cells.counts[[place]]) for place in range(self.number))
+            yield from (
+                (self.cells.words[[place]], self.cells.counts[[place]])
+                for place in range(self.number)
+            )
 
     monkeypatch.setattr(sparse_noise, "_start", lambda *_: Keep(1, 2, True))
-    assert enumerated(monkeypatch, SMALL, counts, rule, held_as=OneByOne) == SMALL.defined(counts, rule)
+    assert enumerated(monkeypatch, SMALL, counts, rule, held_as=OneByOne) == SMALL.defined(
+        counts, rule
+    )
 
 
 def test_nested_filters_and_samples_have_the_law_of_their_definition(monkeypatch):
-    """A tree over two codes: the total, and each half, which is dropped when the total did not pass."""
+    """A tree over two codes: the total, and each half, which is dropped when the total did not
+    pass."""
     axes = (Tree(2),)
     codes = np.arange(axes[0].nodes)[:, None]
 
     def inner(passing):
-        return [place for place, stays in zip(passing, nested(axes, codes[passing]), strict=True) if stays]
+        return [
+            place
+            for place, stays in zip(passing, nested(axes, codes[passing]), strict=True)
+            if stays
+        ]
 
     rule = Largest(1, 1, nested=True)
     for counts in ((0, 0, 0), (1, 0, 1)):
-        assert enumerated(monkeypatch, SMALL, counts, rule, axes=axes) == SMALL.defined(counts, rule, inner)
+        assert enumerated(monkeypatch, SMALL, counts, rule, axes=axes) == SMALL.defined(
+            counts, rule, inner
+        )
 
 
 def test_sums_are_unbiased_exactly():
     """E[max(|v|, cut); kept] = |v|, but for a cut beyond the last point, which stands for 2**1000.
 
-    Given all noisy counts, for each cell; the cut is beyond when `size` others reach the last point.
+    Given all noisy counts, for each cell; the cut is beyond when `size` others reach the last
+    point.
     """
     size, last = 1, WIDE.points[-1]
     for values in itertools.product([1, 2], repeat=3):
@@ -318,8 +350,12 @@ def test_sums_are_unbiased_exactly():
             total, beyond = F(0), F(0)
             for drawn, probability in products([WIDE.priority_law(value) for value in values]):
                 kept, cut = WIDE.published(list(zip(values, drawn, strict=True)), size)
-                total += probability * sum(max(value, cut) for place, value in kept if place == cell)
-                beyond += probability * (sum(t == last for p, t in enumerate(drawn) if p != cell) >= size)
+                total += probability * sum(
+                    max(value, cut) for place, value in kept if place == cell
+                )
+                beyond += probability * (
+                    sum(t == last for p, t in enumerate(drawn) if p != cell) >= size
+                )
             assert total == v * (1 - beyond)
 
 
@@ -368,9 +404,13 @@ def checked(size, least, word, rest=()):
     return len(entropy.taken)
 
 
-SIZES = st.one_of(st.integers(1, 40), st.integers(1, 2**61), st.sampled_from([2**20, 2**20 + 1, 2**53 + 1, 2**61]))
+SIZES = st.one_of(
+    st.integers(1, 40), st.integers(1, 2**61), st.sampled_from([2**20, 2**20 + 1, 2**53 + 1, 2**61])
+)
 LEVELS = st.one_of(
-    st.just(1), st.integers(1, 31), st.builds(lambda a, b: a << b, st.integers(16, 31), st.integers(0, 119))
+    st.just(1),
+    st.integers(1, 31),
+    st.builds(lambda a, b: a << b, st.integers(16, 31), st.integers(0, 119)),
 )
 
 
@@ -379,9 +419,14 @@ def test_a_priority_is_the_point_below_the_quotient(size, least, word, rest):
     checked(size, least, word, rest)
 
 
-@given(SIZES, LEVELS, st.integers(0, 60), st.integers(2**19, 2**20 - 1), st.integers(-3, 3), st.data())
-def test_a_quotient_next_to_a_point_of_the_grid_is_settled_by_whole_numbers(size, least, octaves, place, apart, data):
-    """U just below, at and just above where the priority is a point; also when more words are needed."""
+@given(
+    SIZES, LEVELS, st.integers(0, 60), st.integers(2**19, 2**20 - 1), st.integers(-3, 3), st.data()
+)
+def test_a_quotient_next_to_a_point_of_the_grid_is_settled_by_whole_numbers(
+    size, least, octaves, place, apart, data
+):
+    """U just below, at and just above where the priority is a point; also when more words are
+    needed."""
     numerator = max(size, least)
     point = floor_to_grid(F(numerator) * 2**octaves * F(place, 2**19))
     edge = F(numerator) / point
@@ -389,7 +434,9 @@ def test_a_quotient_next_to_a_point_of_the_grid_is_settled_by_whole_numbers(size
     if not 0 <= word + apart < 2**64:
         return
     rest = int((edge * 2**64 - word) * 2**64 // 1)
-    following = data.draw(st.sampled_from([[rest], [max(0, rest - 1)], [min(2**64 - 1, rest + 1)], [0, 0], []]))
+    following = data.draw(
+        st.sampled_from([[rest], [max(0, rest - 1)], [min(2**64 - 1, rest + 1)], [0, 0], []])
+    )
     checked(size, least, int(word) + apart, following)
 
 
@@ -400,9 +447,16 @@ def test_the_least_ranks_end_at_the_last_point(words):
 
 
 def test_codes_number_the_points_in_order():
-    points = [*range(1, 1 << 12), *(n << 40 for n in range(1 << 19, (1 << 19) + 99)), (1 << 61) - 1, 1 << 1000]
+    points = [
+        *range(1, 1 << 12),
+        *(n << 40 for n in range(1 << 19, (1 << 19) + 99)),
+        (1 << 61) - 1,
+        1 << 1000,
+    ]
     codes = [code_of(point) for point in points]
-    assert all(floor_to_grid(F(p)) == F(grid_point(code)) for p, code in zip(points, codes, strict=True))
+    assert all(
+        floor_to_grid(F(p)) == F(grid_point(code)) for p, code in zip(points, codes, strict=True)
+    )
     assert codes == sorted(codes) and grid_point(code_of(1) + 1) == 1 + 2.0**-19
     assert grid_point(code_of(1 << 1000) + 1) == 2.0**1000 * (1 + 2.0**-19)
 
@@ -415,7 +469,9 @@ def test_priorities_given_a_level_are_those_of_all_that_reach_it():
     given_it = priorities(np.full(reaching.size, size), entropy, least=level)
     assert abs(reaching.size / number - size / level) < 6 * (size / level / number) ** 0.5
     for octave in range(1, 8):
-        ours, theirs = ((codes >= code_of(level << octave)).mean() for codes in (given_it, reaching))
+        ours, theirs = (
+            (codes >= code_of(level << octave)).mean() for codes in (given_it, reaching)
+        )
         share = 2.0**-octave
         assert abs(ours - share) < 6 * (share / reaching.size) ** 0.5
         assert abs(theirs - share) < 6 * (share / reaching.size) ** 0.5
@@ -434,7 +490,9 @@ def test_what_a_halved_level_adds_lies_between_the_levels():
     assert [part.size for part in law.with_priorities(0, SeededEntropy(1))] == [0, 0]
 
 
-@pytest.mark.parametrize("mechanism", [PrioritySample(size=20), FilterPriority(size=20, theta=2)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [PrioritySample(size=20), FilterPriority(size=20, theta=2)], ids=repr
+)
 def test_the_published_cut_is_a_point_of_the_grid(mechanism):
     domain = Domain({"a": 5000})
     for rows in (0, 1, 300):
@@ -451,10 +509,18 @@ def test_the_rule_is_told_public_things_only():
         told.append((cells, noise))
         return Keep(3, 3, True)
 
-    for rows in ([], [[0, 0]], [[2, 1], [2, 1], [0, 3]], [[a, b] for a in range(3) for b in range(4)]):
+    for rows in (
+        [],
+        [[0, 0]],
+        [[2, 1], [2, 1], [0, 3]],
+        [[a, b] for a in range(3) for b in range(4)],
+    ):
         codes = np.array(rows, np.int64).reshape(-1, 2)
         private = Private(
-            CodesSource(codes), domain=Domain({"a": 3, "b": 4}), budget=PureDP(1), entropy=SeededEntropy(1)
+            CodesSource(codes),
+            domain=Domain({"a": 3, "b": 4}),
+            budget=PureDP(1),
+            entropy=SeededEntropy(1),
         )
         private.sparse_cells(["a", "b"], keep=rule)
     assert len(told) == 4 and len(set(told)) == 1 and told[0][0] == 12

@@ -1,8 +1,10 @@
-"""The shortcut and the laborious way have one law: two samples of whole summaries, compared by many statistics.
+"""The shortcut and the laborious way have one law: two samples of whole summaries, compared by many
+statistics.
 
-Each case compares some hundred means at 7 standard errors (a normal variable is as far with probability 3e-12) and a
-few distributions by Kolmogorov and Smirnov at 1e-9: over all cases together a false alarm has a probability below 1e-6
-for a new seed. MARGIN_REPETITIONS sets the number of summaries that are made one by one; 100,000 take half an hour.
+Each case compares some hundred means at 7 standard errors (a normal variable is as far with
+probability 3e-12) and a few distributions by Kolmogorov and Smirnov at 1e-9: over all cases
+together a false alarm has a probability below 1e-6 for a new seed. MARGIN_REPETITIONS sets the
+number of summaries that are made one by one; 100,000 take half an hour.
 """
 
 import math
@@ -55,7 +57,8 @@ def table(axes):
 
 
 def nodes_of(axes, counts):
-    """Every node's value, from the definition: an interval's sum, or its first half less its second."""
+    """Every node's value, from the definition: an interval's sum, or its first half less its
+    second."""
     values = counts
     for along, axis in enumerate(axes):
         if isinstance(axis, Leaves):
@@ -94,7 +97,9 @@ def laborious(axes, keep, noise, runs, seed, *, counts=None):
     size = np.abs(noisy)
     if isinstance(keep, Keep):
         passes = (size if keep.two_sided else noisy) >= keep.theta
-        return np.where(passes & (size > r * keep.tau if keep.tau > keep.theta else passes), noisy, 0), np.zeros(runs)
+        return np.where(
+            passes & (size > r * keep.tau if keep.tau > keep.theta else passes), noisy, 0
+        ), np.zeros(runs)
     passes = size >= keep.theta
     if keep.nested:
         codes = np.argwhere(np.ones([axis.nodes for axis in axes], bool))
@@ -122,17 +127,31 @@ def statistics(dense, cuts, empty):
         yield (np.abs(dense[:, empty]) == size).sum(axis=1)[:, None]
         yield (dense[:, empty] == -size).sum(axis=1)[:, None]
     yield np.stack(
-        [number, number**2, new, new**2, number * new, weights.sum(axis=1), weights.sum(axis=1) ** 2], axis=1
+        [
+            number,
+            number**2,
+            new,
+            new**2,
+            number * new,
+            weights.sum(axis=1),
+            weights.sum(axis=1) ** 2,
+        ],
+        axis=1,
     )
 
 
 def compared(ours, theirs, empty):
     for mine, other in zip(statistics(*ours, empty), statistics(*theirs, empty), strict=True):
-        often = np.count_nonzero(mine, axis=0) + np.count_nonzero(other, axis=0) >= 60  # for a normal law to be near
+        often = (
+            np.count_nonzero(mine, axis=0) + np.count_nonzero(other, axis=0) >= 60
+        )  # for a normal law to be near
         mine, other = mine[:, often].astype(float), other[:, often].astype(float)
         error = np.sqrt((mine.var(axis=0) + other.var(axis=0)) / len(mine))
         assert (np.abs(mine.mean(axis=0) - other.mean(axis=0)) <= FAR * error + 1e-9).all()
-    for mine, other in ((ours[1], theirs[1]), (ours[0][:, empty].sum(axis=1), theirs[0][:, empty].sum(axis=1))):
+    for mine, other in (
+        (ours[1], theirs[1]),
+        (ours[0][:, empty].sum(axis=1), theirs[0][:, empty].sum(axis=1)),
+    ):
         assert stats.ks_2samp(mine, other, method="asymp").pvalue > 1e-9
 
 
@@ -145,13 +164,18 @@ def test_shortcut_and_laborious_have_one_law(name):
     seed = sum(map(ord, name))
     empty = nodes_of(axes, table(axes)) == 0
     assert 20 < empty.size < 500 and empty.any()
-    compared(shortcut(axes, keep, noise, RUNS, seed), laborious(axes, keep, noise, RUNS, seed + 1), empty)
+    compared(
+        shortcut(axes, keep, noise, RUNS, seed), laborious(axes, keep, noise, RUNS, seed + 1), empty
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keep", [Keep(2, 5, True), Largest(12), Largest(12, 3), Largest(40)], ids=repr)
+@pytest.mark.parametrize(
+    "keep", [Keep(2, 5, True), Largest(12), Largest(12, 3), Largest(40)], ids=repr
+)
 def test_cells_that_come_block_by_block_have_the_same_law(keep, monkeypatch):
-    """Two or three at a time, in any order, with room for few: of most of them only the leading ones are held."""
+    """Two or three at a time, in any order, with room for few: of most of them only the leading
+    ones are held."""
     monkeypatch.setattr(sparse_noise, "_AT_ONCE", 2)
     counts = np.zeros(60, np.int64)
     counts[10:] = np.arange(50) % 7
@@ -161,9 +185,12 @@ def test_cells_that_come_block_by_block_have_the_same_law(keep, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, (_, keep) in CASES.items() if isinstance(keep, Keep)])
+@pytest.mark.parametrize(
+    "name", [name for name, (_, keep) in CASES.items() if isinstance(keep, Keep)]
+)
 def test_a_hundred_thousand_repetitions_in_one_domain(name):
-    """Cells are kept independently: one summary of a domain with the table 10^5 times in it is as many summaries."""
+    """Cells are kept independently: one summary of a domain with the table 10^5 times in it is as
+    many summaries."""
     axes, keep = CASES[name]
     noise, runs, parts = DiscreteLaplace(F(3, 2)), 100_000, 10
     seed = sum(map(ord, name)) + 7
@@ -171,32 +198,47 @@ def test_a_hundred_thousand_repetitions_in_one_domain(name):
     values = nodes_of(axes, counts)
     grid = Grid((Leaves(runs), *axes))
     places = np.argwhere(counts)
-    codes = np.concatenate([np.repeat(np.arange(runs), len(places))[:, None], np.tile(places, (runs, 1))], axis=1)
+    codes = np.concatenate(
+        [np.repeat(np.arange(runs), len(places))[:, None], np.tile(places, (runs, 1))], axis=1
+    )
     true = Counted(*grid.spread(codes, np.tile(counts[tuple(places.T)], runs)))
     kept = kept_cells(grid, noise, true, keep, SeededEntropy(seed))
     dense = np.zeros((runs, values.size), np.int16)
     dense[kept.words[:, 0] // values.size, kept.words[:, 0] % values.size] = kept.counts
-    for part in range(parts):  # to spare memory; each has a tenth of the repetitions, and its own comparison
+    for part in range(
+        parts
+    ):  # to spare memory; each has a tenth of the repetitions, and its own comparison
         mine = dense[part::parts].astype(float)
-        compared((mine, np.zeros(len(mine))), laborious(axes, keep, noise, len(mine), seed + part), values == 0)
+        compared(
+            (mine, np.zeros(len(mine))),
+            laborious(axes, keep, noise, len(mine), seed + part),
+            values == 0,
+        )
     kept_often, entered = (dense != 0).mean(axis=0), np.zeros(values.size)
     for part in range(parts):
-        entered += (laborious(axes, keep, noise, runs // parts, seed + 100 + part)[0] != 0).mean(axis=0) / parts
+        entered += (laborious(axes, keep, noise, runs // parts, seed + 100 + part)[0] != 0).mean(
+            axis=0
+        ) / parts
     error = np.sqrt((kept_often * (1 - kept_often) + entered * (1 - entered)) / runs)
     assert (np.abs(kept_often - entered) <= FAR * error + 1e-9).all()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "wrong"), [("one-sided filter", F(7, 4)), ("priority sample", F(9, 5))])
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("one-sided filter", F(7, 4)), ("priority sample", F(9, 5))]
+)
 def test_the_comparison_has_power(name, wrong):
     """Noise of another scale is seen in a tenth of the repetitions."""
     axes, keep = CASES[name]
     runs = 1500
     mine = (shortcut(axes, keep, DiscreteLaplace(wrong), runs, 1)[0] != 0).sum(axis=1).astype(float)
-    other = (laborious(axes, keep, DiscreteLaplace(F(3, 2)), runs, 2)[0] != 0).sum(axis=1).astype(float)
+    other = (
+        (laborious(axes, keep, DiscreteLaplace(F(3, 2)), runs, 2)[0] != 0).sum(axis=1).astype(float)
+    )
     if name == "priority sample":
         mine, other = (
-            draw(axes, keep, DiscreteLaplace(s), runs, 3)[1] for draw, s in ((shortcut, wrong), (laborious, F(3, 2)))
+            draw(axes, keep, DiscreteLaplace(s), runs, 3)[1]
+            for draw, s in ((shortcut, wrong), (laborious, F(3, 2)))
         )
     error = math.sqrt((mine.var() + other.var()) / runs)
     assert abs(mine.mean() - other.mean()) > FAR * error

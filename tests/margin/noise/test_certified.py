@@ -1,4 +1,5 @@
-"""What the fast paths of the samplers leave open, forced by chosen bytes and compared with exact rationals."""
+"""What the fast paths of the samplers leave open, forced by chosen bytes and compared with exact
+rationals."""
 
 import math
 from fractions import Fraction as F
@@ -38,7 +39,8 @@ def word(value: int) -> bytes:
 
 
 def exp_reference(x: F) -> int:
-    """About exp(-x) * 2**BITS, within 2**8 units: a Taylor series in integers, the argument halved until small."""
+    """About exp(-x) * 2**BITS, within 2**8 units: a Taylor series in integers, the argument halved
+    until small."""
     halvings = max(0, math.ceil(x).bit_length() + 1)
     work = BITS + halvings + 40
     y = (x.numerator << work) // (x.denominator << halvings)
@@ -126,7 +128,13 @@ def test_a_tie_goes_on():
     assert uniform_is_below(exponential(F(0)), Script()) is True
 
 
-COINS = [logistic(F(1, 10)), logistic(F("0.8")), logistic(F("6.4")), exponential(F("51.2")), exponential(F(60))]
+COINS = [
+    logistic(F(1, 10)),
+    logistic(F("0.8")),
+    logistic(F("6.4")),
+    exponential(F("51.2")),
+    exponential(F(60)),
+]
 
 
 def digits_of(q, count):
@@ -152,7 +160,8 @@ def test_a_coin_that_ties_for_long(q, extra, offset):
 
 @pytest.mark.parametrize("q", COINS[:3])
 def test_a_coin_on_all_prefixes_of_two_bytes(q):
-    """Followed by zeros, prefix p means U = p / 65536: heads if p <= floor(65536 q). Followed by ones: if p is less."""
+    """Followed by zeros, prefix p means U = p / 65536: heads if p <= floor(65536 q). Followed by
+    ones: if p is less."""
     coin = Coins([q])
     floor = leading_bits(q, 16)
     firsts = bytes(range(256))
@@ -177,7 +186,8 @@ def test_many_ties_at_once():
     reserve = _reserve(2 * count)
     below = [i % 3 == 0 for i in range(2 * count)]
     words = [
-        word(leading_bits(kinds[i // count], 72) % 2**64 + (-1 if is_below else 1)) for i, is_below in enumerate(below)
+        word(leading_bits(kinds[i // count], 72) % 2**64 + (-1 if is_below else 1))
+        for i, is_below in enumerate(below)
     ]
     heads = coins.flip(count, Script(first, *words[:reserve], *words[reserve:]))
     assert heads.reshape(-1).tolist() == below
@@ -202,7 +212,8 @@ LAPLACE_TAIL = [
 @pytest.mark.parametrize(("uniforms", "multiple"), LAPLACE_TAIL)
 @pytest.mark.parametrize("negative", [False, True])
 def test_the_tail_of_the_laplace_distribution(uniforms, multiple, negative):
-    """Scale 10 has digits up to 2**8, then multiples of 512 with ratio exp(-51.2), whose first 72 bits are zero."""
+    """Scale 10 has digits up to 2**8, then multiples of 512 with ratio exp(-51.2), whose first 72
+    bits are zero."""
     first = b"\xff" * 9 + b"\x00" + b"\x00"  # no binary digit; higher ones perhaps; not zero
     words = bytes(8 * _reserve(11))
     resolve = word(0)  # 136 zero bits are below exp(-51.2)
@@ -256,7 +267,8 @@ def test_cumulative_bounds(sigma2, bits):
 @pytest.mark.parametrize("sigma2", SIGMA2[1:])
 @pytest.mark.parametrize(("error", "last"), [(2**50, None), (0, 3), (2**40, 5)])
 def test_cumulative_bounds_hold_for_coarse_inputs(sigma2, error, last, monkeypatch):
-    """Factors that are much too low, and a table cut short, are paid for by wider bounds, which still hold."""
+    """Factors that are much too low, and a table cut short, are paid for by wider bounds, which
+    still hold."""
 
     def coarse(x: F):
         def bounds(bits: int) -> tuple[int, int]:
@@ -282,7 +294,8 @@ def test_cumulative_bounds_hold_for_coarse_inputs(sigma2, error, last, monkeypat
 @pytest.mark.parametrize("words", [1, 2, 3])
 @pytest.mark.parametrize("offset", [-1, 1])
 def test_a_gaussian_on_the_border_between_two_values(sigma2, words, offset):
-    """U has the first digits of P(|X| <= x) but for the last bit: |X| is at most x below, more above."""
+    """U has the first digits of P(|X| <= x) but for the last bit: |X| is at most x below, more
+    above."""
     reference = gauss_reference(sigma2)
     table = MagnitudeTable(sigma2)
     for x in range(min(8, len(reference) - 1)):
@@ -300,7 +313,9 @@ def test_the_largest_words_reach_the_tail(sigma2):
     reference = gauss_reference(sigma2)
     for words in (1, 2, 3):
         u = 2 ** (64 * words + 64) - 2**64  # words of ones, then a word of zeros
-        expected = next(y for y, value in enumerate(reference) if value > u << (BITS - 64 * words - 64))
+        expected = next(
+            y for y, value in enumerate(reference) if value > u << (BITS - 64 * words - 64)
+        )
         drawn = MagnitudeTable(sigma2).draw(1, Script(b"\xff" * 8 * words))
         assert drawn.tolist() == [expected]
 
@@ -374,7 +389,8 @@ def test_the_exponential_of_numpy_is_as_precise_as_assumed():
 @pytest.mark.parametrize("words", [1, 2, 4])
 @pytest.mark.parametrize("offset", [-1, 1])
 def test_a_choice_on_the_border_of_acceptance(rate, words, offset):
-    """U has the first digits of exp(-x) 2**b but for the last bit; scores whose b is at and below its largest."""
+    """U has the first digits of exp(-x) 2**b but for the last bit; scores whose b is at and below
+    its largest."""
     proposal = selection._Proposal(rate, np.array([0, -1, -3, -12, -20]))
     for candidate in range(1, 5):
         power = int(proposal.b[candidate])
@@ -397,7 +413,8 @@ def test_all_decisions_of_a_choice_may_be_exact(monkeypatch):
 @settings(max_examples=200)
 @given(st.fractions(F(1, 10**12), 100), st.lists(st.integers(0, 10**9), min_size=1, max_size=30))
 def test_a_proposal_is_never_below_what_is_wanted(rate, gaps):
-    """2**-b >= exp(-x), by exact bounds; and at most four times as much, but for the smallest of all."""
+    """2**-b >= exp(-x), by exact bounds; and at most four times as much, but for the smallest of
+    all."""
     proposal = selection._Proposal(rate, -np.array(gaps))
     for gap, b in zip((proposal.top - proposal.scores).tolist(), proposal.b.tolist(), strict=True):
         low, high = exponential(rate * gap)(200)
@@ -413,6 +430,8 @@ def test_a_proposal_by_every_integer():
     total = int(proposal.end[-1])
     drawn = [(i * step).to_bytes(8, "little") for i in range(total // step)]
     found = proposal.propose(len(drawn), Script(*drawn))
-    assert np.bincount(found).tolist() == [(1 << (proposal.cap - b)) // step for b in proposal.b.tolist()]
+    assert np.bincount(found).tolist() == [
+        (1 << (proposal.cap - b)) // step for b in proposal.b.tolist()
+    ]
     beyond = proposal.propose(1, Script(total.to_bytes(8, "little")))
     assert beyond.size == 0

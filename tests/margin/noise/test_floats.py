@@ -1,4 +1,5 @@
-"""Every float of a release: named in docs/noise.md, and a function of noisy integers and public things only.
+"""Every float of a release: named in docs/noise.md, and a function of noisy integers and public
+things only.
 
 Mechanisms are run on a table, and again on tables that have nothing in common with it, with the
 answers of the first run. What is saved must be the same bytes: then neither a float's last bits nor
@@ -137,13 +138,26 @@ ALL: list[tuple[Domain, object]] = (
 )
 
 
-OF_EACH_KIND = (CountSketch, DPSense, Direct, DualQuery, Dyadic, Flat, Learning, PrioritySample, PrivBasis, PriView)
+OF_EACH_KIND = (
+    CountSketch,
+    DPSense,
+    Direct,
+    DualQuery,
+    Dyadic,
+    Flat,
+    Learning,
+    PrioritySample,
+    PrivBasis,
+    PriView,
+)
 OF_EACH_KIND += (Residual, Uniform, Wavelet)
 
 
 def codes_of(domain: Domain, rows: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return np.stack([rng.integers(0, size, rows) ** 2 // size for size in domain.sizes], axis=1).astype(np.int64)
+    return np.stack(
+        [rng.integers(0, size, rows) ** 2 // size for size in domain.sizes], axis=1
+    ).astype(np.int64)
 
 
 class Recording(Private):
@@ -169,13 +183,18 @@ def saved(kind, domain, codes, mechanism, answers, path):
     private.answers = answers
     synopsis = mechanism.run(private, None)
     provenance = Provenance(
-        mechanism=describe(mechanism), statement=Statement(budget=private.spent), private=True, version="0"
+        mechanism=describe(mechanism),
+        statement=Statement(budget=private.spent),
+        private=True,
+        version="0",
     )
     dataclasses.replace(synopsis, provenance=provenance).save(path)
     return path.read_bytes()
 
 
-@pytest.mark.parametrize(("domain", "mechanism"), ALL, ids=[repr(mechanism)[:60] for _, mechanism in ALL])
+@pytest.mark.parametrize(
+    ("domain", "mechanism"), ALL, ids=[repr(mechanism)[:60] for _, mechanism in ALL]
+)
 def test_a_release_is_a_function_of_the_noisy_answers(domain, mechanism, tmp_path):
     """Bit by bit: with the same answers on an empty table, and on one of other rows, the same file."""
     answers: list = []
@@ -188,7 +207,8 @@ def test_a_release_is_a_function_of_the_noisy_answers(domain, mechanism, tmp_pat
 
 
 def kinds_of(answer):
-    """Of what passes through the gate: integers, places and cells, no float but a cut, which lies on its grid."""
+    """Of what passes through the gate: integers, places and cells, no float but a cut, which lies
+    on its grid."""
     for part in answer if isinstance(answer, list | tuple) else [answer]:
         for array in (part.words, part.counts) if isinstance(part, Kept) else [part]:
             yield np.asarray(array).dtype.kind
@@ -201,7 +221,9 @@ def floats_of(path):
     manifest = json.loads(members.pop("manifest.json"))
     kind = manifest["kind"]
     places = {name for name, value in manifest.items() if name != "synopsis" and holds_float(value)}
-    places |= {f"{kind}.{name}" for name, value in manifest["synopsis"].items() if holds_float(value)}
+    places |= {
+        f"{kind}.{name}" for name, value in manifest["synopsis"].items() if holds_float(value)
+    }
     for name, content in members.items():
         if name.endswith(".npy") and np.load(io.BytesIO(content)).dtype.kind not in "iub":
             places.add(f"{kind}.{re.sub('[0-9]+$', '', name.removesuffix('.npy'))}")
@@ -224,7 +246,11 @@ def listed():
 def test_the_list_is_that_of_all_floats(tmp_path):
     """Nothing is listed that no release has; all kinds of synopsis, and all mechanisms, are tried."""
     used = {type(mechanism).__name__ for _, mechanism in ALL}
-    used |= {type(mechanism.strategy).__name__ for _, mechanism in ALL if isinstance(mechanism, MatrixMechanism)}
+    used |= {
+        type(mechanism.strategy).__name__
+        for _, mechanism in ALL
+        if isinstance(mechanism, MatrixMechanism)
+    }
     assert used >= set(mechanisms.__all__)
     found = set()
     for domain, mechanism in ALL:
@@ -237,11 +263,14 @@ def test_the_list_is_that_of_all_floats(tmp_path):
 
 @pytest.mark.parametrize("name", ["variance", "counts"])
 def test_the_replay_sees_a_float_of_the_truth(name, tmp_path):
-    """A mechanism whose variance, or whose counts, carry the true number of rows in their last bits."""
+    """A mechanism whose variance, or whose counts, carry the true number of rows in their last
+    bits."""
 
     class Careless(Direct):
         def run(self, private, workload):
-            rows = sum(len(next(iter(batch.values()))) for batch in private._source.batches(private.domain))
+            rows = sum(
+                len(next(iter(batch.values()))) for batch in private._source.batches(private.domain)
+            )
             synopsis = super().run(private, workload)
             array = getattr(synopsis.held[0], name)
             array.flat[0] = np.nextafter(array.flat[0], np.inf if rows % 2 else -np.inf)
@@ -249,5 +278,7 @@ def test_the_replay_sees_a_float_of_the_truth(name, tmp_path):
 
     answers: list = []
     first = saved(Recording, BITS, codes_of(BITS, 300, 1), Careless(), answers, tmp_path / "one")
-    again = saved(Replaying, BITS, codes_of(BITS, 77, 2), Careless(), list(answers), tmp_path / "two")
+    again = saved(
+        Replaying, BITS, codes_of(BITS, 77, 2), Careless(), list(answers), tmp_path / "two"
+    )
     assert again != first

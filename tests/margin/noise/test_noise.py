@@ -1,7 +1,7 @@
 """The laws of the samplers: exact probabilities, moments, bits, and what a draw costs.
 
-Seeds are fixed. Each of about 150 statistical comparisons would fail a correct sampler for one seed in 2 * 10**8, so
-that a change of all seeds raises a false alarm with a probability below 1e-6.
+Seeds are fixed. Each of about 150 statistical comparisons would fail a correct sampler for one seed
+in 2 * 10**8, so that a change of all seeds raises a false alarm with a probability below 1e-6.
 """
 
 import ast
@@ -75,10 +75,14 @@ def probability_up_to(sampler: Noise, x: np.ndarray) -> np.ndarray:
     """P(X <= x) in floats, for ascending integers x."""
     if isinstance(sampler, DiscreteLaplace):
         rate = float(1 / sampler.scale)
-        below = np.exp(-rate * np.abs(np.where(x < 0, -x, x + 1).astype(float))) / (1 + math.exp(-rate))
+        below = np.exp(-rate * np.abs(np.where(x < 0, -x, x + 1).astype(float))) / (
+            1 + math.exp(-rate)
+        )
         return np.where(x < 0, below, 1 - below)
     sigma2 = float(sampler.sigma2)
-    if sigma2 > 400:  # the error of the middle of a cell is below 1 / (20 sigma2) of its probability
+    if (
+        sigma2 > 400
+    ):  # the error of the middle of a cell is below 1 / (20 sigma2) of its probability
         return stats.norm.cdf((x + 0.5) / math.sqrt(sigma2))
     support = np.arange(-300, 301)
     weights = np.exp(-(support.astype(float) ** 2) / (2 * sigma2))
@@ -90,7 +94,9 @@ def edges(sampler: Noise) -> np.ndarray:
     sigma = math.sqrt(sampler.variance)
     if sigma < 20:
         return np.arange(-math.ceil(4 * sigma) - 1, math.ceil(4 * sigma) + 2)
-    quantiles = stats.norm if isinstance(sampler, DiscreteGaussian) else stats.laplace(scale=math.sqrt(0.5))
+    quantiles = (
+        stats.norm if isinstance(sampler, DiscreteGaussian) else stats.laplace(scale=math.sqrt(0.5))
+    )
     return np.floor(sigma * quantiles.ppf(np.linspace(0.005, 0.995, 199))).astype(np.int64)
 
 
@@ -100,7 +106,8 @@ def million(sampler: Noise) -> np.ndarray:
 
 
 def chi_square(observed: np.ndarray, probabilities: np.ndarray) -> float:
-    """The p-value. Cells expected fewer than 20 times are taken together, with the largest if still fewer."""
+    """The p-value. Cells expected fewer than 20 times are taken together, with the largest if still
+    fewer."""
     expected = observed.sum() * probabilities
     rare = expected < 20
     home = int(expected.argmax()) if expected[rare].sum() < 20 else int(rare.argmax())
@@ -115,7 +122,9 @@ def chi_square(observed: np.ndarray, probabilities: np.ndarray) -> float:
 def p_value(claimed: Noise, *samples: np.ndarray) -> float:
     cuts = edges(claimed)
     observed = sum(np.bincount(np.searchsorted(cuts, x), minlength=cuts.size + 1) for x in samples)
-    return chi_square(observed, np.diff(np.concatenate([[0.0], probability_up_to(claimed, cuts), [1.0]])))
+    return chi_square(
+        observed, np.diff(np.concatenate([[0.0], probability_up_to(claimed, cuts), [1.0]]))
+    )
 
 
 @pytest.mark.parametrize("sampler", [s for s in SAMPLERS if s.variance > 1e-3], ids=repr)
@@ -125,7 +134,9 @@ def test_the_law(sampler):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "sampler", [DiscreteLaplace(F(10)), DiscreteGaussian(F(100)), DiscreteGaussian(F(10**8))], ids=repr
+    "sampler",
+    [DiscreteLaplace(F(10)), DiscreteGaussian(F(100)), DiscreteGaussian(F(10**8))],
+    ids=repr,
 )
 def test_the_law_over_many_draws(sampler):
     source = SeededEntropy(12)
@@ -154,7 +165,9 @@ def test_moments(sampler):
         assert not draws.any()
         return
     assert abs(draws.mean()) < Z * math.sqrt(variance / draws.size)
-    kurtosis = 6 + 1 / variance  # at least; 6 for a Laplace distribution, 1 / variance when almost all draws are zero
+    kurtosis = (
+        6 + 1 / variance
+    )  # at least; 6 for a Laplace distribution, 1 / variance when almost all draws are zero
     assert abs((draws**2).mean() / variance - 1) < 1.3 * Z * math.sqrt(kurtosis / draws.size)
 
 
@@ -180,7 +193,10 @@ def test_the_lowest_digits_are_uniform(sampler):
 @pytest.mark.parametrize(
     ("sampler", "exact"),
     [
-        (DiscreteLaplace(F(1)), [math.tanh(0.5), math.tanh(0.5) * math.exp(-1), math.tanh(0.5) * math.exp(-2)]),
+        (
+            DiscreteLaplace(F(1)),
+            [math.tanh(0.5), math.tanh(0.5) * math.exp(-1), math.tanh(0.5) * math.exp(-2)],
+        ),
         (DiscreteLaplace(1 / F("0.693147180559945309")), [1 / 3, 1 / 6, 1 / 12]),
         (DiscreteGaussian(F(1)), [0.3989422762, 0.2419707204, 0.0539909675]),
         (DiscreteGaussian(F(1, 4)), [0.7865707070, 0.1064507694, 0.0002638651]),
@@ -220,9 +236,14 @@ def test_variance(sampler, variance):
 @settings(max_examples=200, deadline=None)
 @given(st.fractions(F(1, 1000), 10**12))
 def test_variance_of_laplace_is_the_exact_formula(scale):
-    """2 r / (1 - r)**2 = 1 / (2 sinh(1 / (2 scale))**2), and a series for a large scale: 2 scale**2 - 1/6 + ..."""
+    """2 r / (1 - r)**2 = 1 / (2 sinh(1 / (2 scale))**2), and a series for a large scale: 2 scale**2
+    - 1/6 + ..."""
     half = float(1 / (2 * scale))
-    expected = 2 * float(scale) ** 2 - 1 / 6 if half < 1e-3 else (0.5 / math.sinh(half) ** 2 if half < 300 else None)
+    expected = (
+        2 * float(scale) ** 2 - 1 / 6
+        if half < 1e-3
+        else (0.5 / math.sinh(half) ** 2 if half < 300 else None)
+    )
     if expected is not None:
         assert DiscreteLaplace(scale).variance == pytest.approx(expected, rel=1e-12)
 
@@ -233,7 +254,9 @@ def test_a_seed_determines_the_draws(sampler):
     assert first.dtype == np.int64
     assert first.shape == (70_000,)
     assert np.array_equal(first, sampler.sample(70_000, SeededEntropy(1)))
-    assert sampler.variance < 0.1 or not np.array_equal(first, sampler.sample(70_000, SeededEntropy(2)))
+    assert sampler.variance < 0.1 or not np.array_equal(
+        first, sampler.sample(70_000, SeededEntropy(2))
+    )
 
 
 GOLDEN: list[tuple[Noise, list[int]]] = [
@@ -302,13 +325,17 @@ def test_other_counts_are_refused(sampler, count):
 
 
 @pytest.mark.parametrize("kind", [DiscreteLaplace, DiscreteGaussian])
-@pytest.mark.parametrize("value", [0, -1, F(-1, 2), 1.0, True, "1", None, np.float64(1), float("nan"), 10**31])
+@pytest.mark.parametrize(
+    "value", [0, -1, F(-1, 2), 1.0, True, "1", None, np.float64(1), float("nan"), 10**31]
+)
 def test_other_parameters_are_refused(kind, value):
     with pytest.raises(MarginError, match=r"scale|sigma2"):
         kind(value)
 
 
-@pytest.mark.parametrize(("kind", "largest"), [(DiscreteLaplace, 10**16), (DiscreteGaussian, 10**30)])
+@pytest.mark.parametrize(
+    ("kind", "largest"), [(DiscreteLaplace, 10**16), (DiscreteGaussian, 10**30)]
+)
 def test_the_largest_and_the_smallest_parameters_work(kind, largest):
     wide = kind(F(largest)).sample(20_000, SeededEntropy(1))
     assert np.abs(wide).max() > math.sqrt(kind(F(largest)).variance)
@@ -318,13 +345,17 @@ def test_the_largest_and_the_smallest_parameters_work(kind, largest):
 def test_equal_parameters_make_equal_samplers():
     assert DiscreteLaplace(F(2)) == DiscreteLaplace(2)
     assert isinstance(DiscreteLaplace(2).scale, F)
-    assert len({DiscreteGaussian(F(1, 2)), DiscreteGaussian(F(2, 4)), DiscreteLaplace(F(1, 2))}) == 2
+    assert (
+        len({DiscreteGaussian(F(1, 2)), DiscreteGaussian(F(2, 4)), DiscreteLaplace(F(1, 2))}) == 2
+    )
     with pytest.raises(AttributeError):
         DiscreteLaplace(F(2)).scale = F(3)
 
 
 @pytest.mark.parametrize(
-    "sampler", [DiscreteLaplace(F(10)), DiscreteGaussian(F(100)), DiscreteGaussian(F(10**8))], ids=repr
+    "sampler",
+    [DiscreteLaplace(F(10)), DiscreteGaussian(F(100)), DiscreteGaussian(F(10**8))],
+    ids=repr,
 )
 def test_a_source_that_gives_too_few_bytes_is_an_error(sampler):
     class Short(SeededEntropy):
@@ -335,7 +366,11 @@ def test_a_source_that_gives_too_few_bytes_is_an_error(sampler):
         sampler.sample(1000, Short(1))
 
 
-SPEEDS = [(DiscreteLaplace(F(10)), 0.1), (DiscreteGaussian(F(100)), 0.12), (DiscreteGaussian(F(10**8)), 0.3)]
+SPEEDS = [
+    (DiscreteLaplace(F(10)), 0.1),
+    (DiscreteGaussian(F(100)), 0.12),
+    (DiscreteGaussian(F(10**8)), 0.3),
+]
 
 
 @pytest.mark.slow
@@ -352,7 +387,15 @@ def test_speed(sampler, seconds):
 
 MODULES = ["noise", "entropy", "private/sparse_noise"] + [
     f"exact/{module}"
-    for module in ("bernoulli", "certified", "magnitudes", "selection", "geometric", "priorities", "summaries")
+    for module in (
+        "bernoulli",
+        "certified",
+        "magnitudes",
+        "selection",
+        "geometric",
+        "priorities",
+        "summaries",
+    )
 ]
 
 
@@ -389,14 +432,20 @@ def test_no_other_source_of_randomness_is_used(module):
 
 
 SMALL = st.integers(-9, 9)
-EDGES = st.builds(lambda power, sign, by: sign * 2**power + by, st.integers(60, 62), st.sampled_from([-1, 1]), SMALL)
+EDGES = st.builds(
+    lambda power, sign, by: sign * 2**power + by,
+    st.integers(60, 62),
+    st.sampled_from([-1, 1]),
+    SMALL,
+)
 INT64 = st.one_of(st.integers(-(2**63), 2**63 - 1), EDGES, SMALL)
 
 
 @settings(max_examples=500)
 @given(INT64, st.one_of(st.integers(-(2**70), 2**70), EDGES, SMALL))
 def test_a_clamped_sum_is_a_function_of_the_sum_with_unclamped_noise(count, ideal):
-    """Whatever the ideal noise is, far beyond the samplers' clamp as well; for counts up to 2**61 - 1."""
+    """Whatever the ideal noise is, far beyond the samplers' clamp as well; for counts up to 2**61 -
+    1."""
     largest = 2**61 - 1
     drawn = max(1 - 2**62, min(2**62 - 1, ideal))
     (found,) = noisy_sum(np.array([count]), np.array([drawn])).tolist()
@@ -437,7 +486,12 @@ def test_noise_without_a_bound_is_geometric():
     assert chi_square(np.bincount(drawn, minlength=60), law) > ALARM
     entropy = SeededEntropy(63)
     highs = np.array([noise._from_one_on(F(2), 1, entropy) for _ in range(20_000)])
-    assert chi_square(np.bincount(highs - 1, minlength=40), (1 - math.exp(-1)) * np.exp(-np.arange(40.0))) > ALARM
+    assert (
+        chi_square(
+            np.bincount(highs - 1, minlength=40), (1 - math.exp(-1)) * np.exp(-np.arange(40.0))
+        )
+        > ALARM
+    )
 
 
 def test_noise_is_added_in_two_places_and_clamped_in_both():
@@ -447,7 +501,11 @@ def test_noise_is_added_in_two_places_and_clamped_in_both():
     for path in sorted(folder.glob("*.py")):
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef):
-                called = [ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)]
+                called = [
+                    ast.unparse(node.func)
+                    for node in ast.walk(function)
+                    if isinstance(node, ast.Call)
+                ]
                 if any(name.endswith(".sample") and name != "law.sample" for name in called):
                     assert "noisy_sum" in called, function.name
                     places.append(function.name)
@@ -468,7 +526,9 @@ def test_the_functions_draw_what_the_samplers_draw(written):
 
 
 @pytest.mark.parametrize("draw", [discrete_laplace, discrete_gaussian])
-@pytest.mark.parametrize("value", [0, -1, "0", "nan", "inf", "", 1.5, True, None, 10**17, "1e300", [1]], ids=repr)
+@pytest.mark.parametrize(
+    "value", [0, -1, "0", "nan", "inf", "", 1.5, True, None, 10**17, "1e300", [1]], ids=repr
+)
 def test_bad_parameters_by_name(draw, value):
     with pytest.raises(MarginError):
         draw(value, 3, SeededEntropy(1))
@@ -519,9 +579,13 @@ def test_peeling_chooses_without_replacement_in_the_right_order():
     pairs = [tuple(mechanism.draw_distinct(scores, 2, source).tolist()) for _ in range(10_000)]
     weights = [math.exp(score) for score in scores]
     orders = [(i, j) for i in range(3) for j in range(3) if i != j]
-    expected = [weights[i] / sum(weights) * weights[j] / (sum(weights) - weights[i]) for i, j in orders]
+    expected = [
+        weights[i] / sum(weights) * weights[j] / (sum(weights) - weights[i]) for i, j in orders
+    ]
     assert set(pairs) <= set(orders)
-    assert chi_square(np.array([pairs.count(order) for order in orders]), np.array(expected)) > ALARM
+    assert (
+        chi_square(np.array([pairs.count(order) for order in orders]), np.array(expected)) > ALARM
+    )
     assert sorted(peel([mechanism] * 3, scores, source).tolist()) == [0, 1, 2]
     with pytest.raises(MarginError, match="4 of 3"):
         peel([mechanism] * 4, scores, source)
@@ -543,7 +607,9 @@ def test_bad_rates_are_refused(rate):
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=40), st.fractions(F(1, 2**60), 10), st.integers(0, 99)
+    st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=40),
+    st.fractions(F(1, 2**60), 10),
+    st.integers(0, 99),
 )
 def test_few_trials_are_needed_whatever_the_scores(scores, rate, seed):
     source = Counting(seed)
@@ -567,7 +633,9 @@ def test_geometric(scale):
     assert chi_square(observed, np.diff(np.concatenate([[0.0], below, [1.0]]))) > ALARM
 
 
-@pytest.mark.parametrize(("scale", "threshold"), [(F(10), 1), (F(10), 60), (F(1, 3), 2), (F(10**6), 10**7)])
+@pytest.mark.parametrize(
+    ("scale", "threshold"), [(F(10), 1), (F(10), 60), (F(1, 3), 2), (F(10**6), 10**7)]
+)
 def test_the_probability_of_the_tail(scale, threshold):
     ratio = math.exp(-float(1 / scale))
     expected = math.exp(-float(threshold / scale)) / (1 + ratio)

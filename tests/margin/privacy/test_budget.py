@@ -1,4 +1,5 @@
-"""Budgets: exact values, exact splits, a filter that never overspends, and a conversion that never flatters."""
+"""Budgets: exact values, exact splits, a filter that never overspends, and a conversion that never
+flatters."""
 
 import math
 import pickle
@@ -16,10 +17,33 @@ from hypothesis import strategies as st
 from margin.errors import BudgetError, MarginError
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.account import Account, Parts
-from margin.privacy.budget import UNIT, ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_from_json, epsilon_of, rho_of
-from margin.privacy.conversion import _best_for_epsilon, _best_for_rho, _log_inverse, epsilon_above, rho_below
+from margin.privacy.budget import (
+    UNIT,
+    ZCDP,
+    ApproxDP,
+    Budget,
+    Neighbours,
+    PureDP,
+    budget_from_json,
+    epsilon_of,
+    rho_of,
+)
+from margin.privacy.conversion import (
+    _best_for_epsilon,
+    _best_for_rho,
+    _log_inverse,
+    epsilon_above,
+    rho_below,
+)
 
-BUDGETS: list[Budget] = [PureDP(1), PureDP("1/3"), ZCDP(0.5), ApproxDP(1, 1e-6), PureDP(1e-12), ZCDP(10**6)]
+BUDGETS: list[Budget] = [
+    PureDP(1),
+    PureDP("1/3"),
+    ZCDP(0.5),
+    ApproxDP(1, 1e-6),
+    PureDP(1e-12),
+    ZCDP(10**6),
+]
 every = pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 
 
@@ -83,13 +107,31 @@ NOT_A_NUMBER += [
     np.array([1.0]),
     ...,
 ]
-OUT_OF_RANGE = [0, -1, -0.1, "-1", F(-1, 3), 1e-13, "9.99e-13", 5e-324, 1e7, 10**6 + 1, "1000000.000001"]
+OUT_OF_RANGE = [
+    0,
+    -1,
+    -0.1,
+    "-1",
+    F(-1, 3),
+    1e-13,
+    "9.99e-13",
+    5e-324,
+    1e7,
+    10**6 + 1,
+    "1000000.000001",
+]
 UNREASONABLE = [10**5000, F(1, 10**5000), Decimal("1e999999999"), "1." + "0" * 5000 + "1"]
 
 
-@pytest.mark.parametrize("value", NOT_A_NUMBER + OUT_OF_RANGE + UNREASONABLE, ids=lambda v: repr(type(v)))
+@pytest.mark.parametrize(
+    "value", NOT_A_NUMBER + OUT_OF_RANGE + UNREASONABLE, ids=lambda v: repr(type(v))
+)
 def test_bad_values_are_refused_by_name(value):
-    for name, make in [("epsilon", PureDP), ("rho", ZCDP), ("epsilon", lambda v: ApproxDP(v, 1e-6))]:
+    for name, make in [
+        ("epsilon", PureDP),
+        ("rho", ZCDP),
+        ("epsilon", lambda v: ApproxDP(v, 1e-6)),
+    ]:
         with pytest.raises(BudgetError, match=f"^{name} "):
             make(value)
     for call in (rho_of, epsilon_of):
@@ -97,7 +139,9 @@ def test_bad_values_are_refused_by_name(value):
             call(value, 1e-6)
 
 
-@pytest.mark.parametrize("value", [*NOT_A_NUMBER, 0, 1, -0.1, 1.5, "1", 2], ids=lambda v: repr(type(v)))
+@pytest.mark.parametrize(
+    "value", [*NOT_A_NUMBER, 0, 1, -0.1, 1.5, "1", 2], ids=lambda v: repr(type(v))
+)
 def test_bad_deltas_are_refused_by_name(value):
     for call in (ApproxDP, rho_of, epsilon_of):
         with pytest.raises(BudgetError, match=r"^delta "):
@@ -118,7 +162,9 @@ def test_too_little_to_convert():
         ApproxDP(1e-12, 1e-300)
 
 
-@pytest.mark.parametrize("make", [lambda n: PureDP(1, neighbours=n), lambda n: ApproxDP(1, 0.1, neighbours=n)])
+@pytest.mark.parametrize(
+    "make", [lambda n: PureDP(1, neighbours=n), lambda n: ApproxDP(1, 0.1, neighbours=n)]
+)
 @pytest.mark.parametrize("neighbours", [None, "add or remove one row", 1])
 def test_neighbours_are_an_enum(make, neighbours):
     with pytest.raises(BudgetError, match=r"^neighbours must be a member of Neighbours"):
@@ -152,7 +198,10 @@ def test_repr():
 
 
 def test_describe():
-    assert PureDP(1).describe() == "pure differential privacy, epsilon = 1, neighbours: add or remove one row"
+    assert (
+        PureDP(1).describe()
+        == "pure differential privacy, epsilon = 1, neighbours: add or remove one row"
+    )
     assert ZCDP("1/3").describe() == (
         "zero-concentrated differential privacy, rho = 1/3, neighbours: add or remove one row"
     )
@@ -173,7 +222,9 @@ amounts = st.one_of(
 )
 deltas = st.one_of(st.floats(1e-300, 0.9), st.fractions(F(1, 10**20), F(1, 2)))
 budgets = st.one_of(
-    st.builds(PureDP, amounts), st.builds(ZCDP, amounts), st.builds(ApproxDP, st.floats(0.01, 50), deltas)
+    st.builds(PureDP, amounts),
+    st.builds(ZCDP, amounts),
+    st.builds(ApproxDP, st.floats(0.01, 50), deltas),
 )
 
 
@@ -223,7 +274,13 @@ BAD_RECORDS = [
     {**GOOD, 1: "x"},
     {"kind": "pure", "epsilon": "1"},
     {"kind": "pure", "neighbours": GOOD["neighbours"]},
-    {"kind": "approx", "epsilon": "1", "delta": "1", "neighbours": GOOD["neighbours"], "rows_per_person": "1"},
+    {
+        "kind": "approx",
+        "epsilon": "1",
+        "delta": "1",
+        "neighbours": GOOD["neighbours"],
+        "rows_per_person": "1",
+    },
 ]
 
 
@@ -237,7 +294,8 @@ def test_other_records_are_refused(record):
 @given(
     st.dictionaries(
         st.sampled_from(["kind", "epsilon", "rho", "delta", "neighbours", "rows_per_person"]),
-        st.sampled_from(["pure", "zcdp", "approx", GOOD["neighbours"]]) | st.text("0123456789./e-", max_size=6),
+        st.sampled_from(["pure", "zcdp", "approx", GOOD["neighbours"]])
+        | st.text("0123456789./e-", max_size=6),
     )
 )
 def test_arbitrary_records_make_a_budget_or_a_budget_error(record):
@@ -258,7 +316,9 @@ def test_split_into_equal_pieces():
 def test_split_in_proportion():
     assert PureDP(1).split([0.1, 0.2, 0.7]) == (10**11, 2 * 10**11, 7 * 10**11)
     assert PureDP(1).split(np.array([1, 3])) == (25 * 10**10, 75 * 10**10)
-    assert ZCDP(1).split(["1/3", F(1, 3), Decimal(1) / 4]) == PureDP(1).split(["1/3", F(1, 3), Decimal(1) / 4])
+    assert ZCDP(1).split(["1/3", F(1, 3), Decimal(1) / 4]) == PureDP(1).split(
+        ["1/3", F(1, 3), Decimal(1) / 4]
+    )
 
 
 @pytest.mark.parametrize(
@@ -310,7 +370,9 @@ shares = st.one_of(
 def test_a_split_is_exact_and_fair(budget, shares):
     total = budget.units
     weights = (
-        [F(1)] * shares if isinstance(shares, int) else [F(repr(s)) if isinstance(s, float) else s for s in shares]
+        [F(1)] * shares
+        if isinstance(shares, int)
+        else [F(repr(s)) if isinstance(s, float) else s for s in shares]
     )
     try:
         pieces = budget.split(shares)
@@ -326,17 +388,24 @@ def test_a_split_is_exact_and_fair(budget, shares):
 # Spending
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))]
+)
 def test_random_sequences_of_splits_and_charges(seed):
-    """Five thousand accounts each: what was split always fits, one unit more never does, and the sum is exact."""
+    """Five thousand accounts each: what was split always fits, one unit more never does, and the
+    sum is exact."""
     rng = random.Random(seed)
     for _ in range(5000):
-        value = rng.choice([rng.random() + 1e-6, rng.randint(1, 1000), F(rng.randint(1, 99), rng.randint(1, 99))])
+        value = rng.choice(
+            [rng.random() + 1e-6, rng.randint(1, 1000), F(rng.randint(1, 99), rng.randint(1, 99))]
+        )
         budget = rng.choice([PureDP, ZCDP])(value)
         account = Account(budget)
         charged = 0
         while account.remaining and rng.random() < 0.9:
-            wanted = rng.choice([rng.randint(1, 12), [rng.random() + 1e-3 for _ in range(rng.randint(1, 12))]])
+            wanted = rng.choice(
+                [rng.randint(1, 12), [rng.random() + 1e-3 for _ in range(rng.randint(1, 12))]]
+            )
             if account.remaining < 10**6:
                 wanted = 1
             for piece in account.split(wanted)[: rng.randint(1, 12)]:
@@ -366,7 +435,9 @@ def test_a_whole_split_spends_exactly_all(budget):
         account.split(1)
 
 
-@pytest.mark.parametrize("units", [0, -1, 1.0, True, None, "1", F(1), math.nan, np.float64(1)], ids=repr)
+@pytest.mark.parametrize(
+    "units", [0, -1, 1.0, True, None, "1", F(1), math.nan, np.float64(1)], ids=repr
+)
 def test_bad_charges_are_refused(units):
     account = Account(PureDP(1))
     with pytest.raises(BudgetError, match="must be a whole number >= 1"):
@@ -423,7 +494,9 @@ def test_noise_is_the_exact_quotient(charge, l1, l2_squared):
 def test_the_noise_of_the_pieces_costs_the_budget_exactly(pieces):
     pure, concentrated = PureDP("0.7"), ZCDP("0.7")
     assert sum(1 / pure.noise(charge).scale for charge in pure.split(pieces)) == F("0.7")
-    assert sum(1 / (2 * concentrated.noise(charge).sigma2) for charge in concentrated.split(pieces)) == F("0.7")
+    assert sum(
+        1 / (2 * concentrated.noise(charge).sigma2) for charge in concentrated.split(pieces)
+    ) == F("0.7")
 
 
 @every
@@ -470,7 +543,18 @@ def decimal(number: F) -> Decimal:
     return Decimal(number.numerator) / Decimal(number.denominator)
 
 
-RHOS = [F(1, 10**9), F("0.0001"), F("0.011785"), F("0.1"), F(1, 3), F(1, 2), F(1), F(10), F(1000), F(10**6)]
+RHOS = [
+    F(1, 10**9),
+    F("0.0001"),
+    F("0.011785"),
+    F("0.1"),
+    F(1, 3),
+    F(1, 2),
+    F(1),
+    F(10),
+    F(1000),
+    F(10**6),
+]
 DELTAS = [F(1, 10**300), F(1, 10**18), F(1, 10**9), F(1, 10**6), F(1, 100), F(1, 3), F(9, 10)]
 
 
@@ -500,7 +584,8 @@ def test_the_rho_of_an_epsilon_is_safe_and_all_that_is_safe(epsilon, delta):
 @settings(deadline=None)
 @given(st.fractions(F(1, 10**6), 10**6), st.fractions(F(1, 10**20), F(99, 100)))
 def test_conversion_is_rounded_the_safe_way(value, delta):
-    """At the alpha that was chosen, evaluated with twice the digits: on the safe side by less than 1e-40."""
+    """At the alpha that was chosen, evaluated with twice the digits: on the safe side by less than
+    1e-40."""
     with localcontext(Context(prec=120)):
         log_inverse = -decimal(delta).ln()
         m = _best_for_rho(float(value), _log_inverse(delta))
@@ -534,13 +619,19 @@ def test_conversion_there_and_back(epsilon, delta):
 # The unit of privacy
 
 
-UNITS = [(Neighbours.ADD_REMOVE_ROW, 1), (Neighbours.ADD_REMOVE_ROW, 4), (Neighbours.REPLACE_ROW, 1)]
+UNITS = [
+    (Neighbours.ADD_REMOVE_ROW, 1),
+    (Neighbours.ADD_REMOVE_ROW, 4),
+    (Neighbours.REPLACE_ROW, 1),
+]
 
 
 def test_sensitivities_of_the_units():
     """k marginals: k and k; m k and m**2 k for a person's m rows; 2 k and 2 k for a row replaced."""
     k = 7
-    found = [PureDP(1, neighbours=n, rows_per_person=m).sensitivity(l1=k, l2_squared=k) for n, m in UNITS]
+    found = [
+        PureDP(1, neighbours=n, rows_per_person=m).sensitivity(l1=k, l2_squared=k) for n, m in UNITS
+    ]
     assert found == [(k, k), (4 * k, 16 * k), (2 * k, 2 * k)]
     assert ZCDP(1, neighbours=Neighbours.REPLACE_ROW, rows_per_person=4).sensitivity() == (8, 32)
 
@@ -549,7 +640,9 @@ def test_sensitivities_of_the_units():
 def test_sensitivities_hold_and_are_attained(m, replace, data):
     """Sums of m vectors of which one row adds at most l1 and l2_squared, less as many others."""
     neighbours = Neighbours.REPLACE_ROW if replace else Neighbours.ADD_REMOVE_ROW
-    l1, l2_squared = ZCDP(1, neighbours=neighbours, rows_per_person=m).sensitivity(l1=2, l2_squared=2)
+    l1, l2_squared = ZCDP(1, neighbours=neighbours, rows_per_person=m).sensitivity(
+        l1=2, l2_squared=2
+    )
     cells = st.lists(st.sampled_from([(0, 1), (2, 3), (0, 2), (1, 3)]), min_size=m, max_size=m)
     change = np.zeros(4, int)
     for sign in (1, -1) if replace else (1,):
@@ -562,14 +655,19 @@ def test_sensitivities_hold_and_are_attained(m, replace, data):
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, None, "2", 10**6 + 1])
 def test_bad_numbers_of_rows(value):
-    for make in (lambda: PureDP(1, rows_per_person=value), lambda: ApproxDP(1, 0.1, rows_per_person=value)):
+    for make in (
+        lambda: PureDP(1, rows_per_person=value),
+        lambda: ApproxDP(1, 0.1, rows_per_person=value),
+    ):
         with pytest.raises(BudgetError, match="rows_per_person"):
             make()
 
 
 def test_the_unit_is_described_and_kept():
     budget = ZCDP(1, neighbours=Neighbours.REPLACE_ROW, rows_per_person=3)
-    assert budget.describe().endswith("neighbours: replace all rows of a person, 3 at most, by others, 3 at most")
+    assert budget.describe().endswith(
+        "neighbours: replace all rows of a person, 3 at most, by others, 3 at most"
+    )
     assert "REPLACE_ROW" in repr(budget) and "rows_per_person=3" in repr(budget)
     assert budget_from_json(budget.to_json()) == budget
     assert budget != ZCDP(1) and PureDP(1, rows_per_person=2) != PureDP(1)
@@ -590,7 +688,9 @@ def test_a_choice_costs_at_most_its_charge_and_hardly_less(charge, spread):
 
 
 def test_the_cost_of_one_budget_in_another():
-    assert ZCDP(1).cost_of(PureDP(1)) == 5 * 10**11 and PureDP(1).cost_of(PureDP("0.3")) == 3 * 10**11
+    assert (
+        ZCDP(1).cost_of(PureDP(1)) == 5 * 10**11 and PureDP(1).cost_of(PureDP("0.3")) == 3 * 10**11
+    )
     assert ZCDP(1).cost_of(PureDP("1e-12")) == 1
     assert ApproxDP(1, "1e-6").cost_of(ApproxDP(1, "1e-6")) == ApproxDP(1, "1e-6").units
     for charge in (ZCDP(1), ApproxDP(1, 0.1)):
@@ -601,7 +701,8 @@ def test_the_cost_of_one_budget_in_another():
 
 
 def test_the_bounded_range_of_a_choice_by_enumeration():
-    """Log ratios of all probabilities on neighbours lie in an interval of length rate * spread, also one-sidedly."""
+    """Log ratios of all probabilities on neighbours lie in an interval of length rate * spread,
+    also one-sidedly."""
     rng = np.random.default_rng(1)
     for one_sided in (True, False):
         for _ in range(200):
@@ -619,7 +720,13 @@ def test_the_bounded_range_of_a_choice_by_enumeration():
 def test_only_the_largest_part_counts():
     account = Account(PureDP("1e-10"))
     parts = Parts(account)
-    for part, units, spent in [("n", 40, 40), ("s", 30, 40), ("s", 20, 50), ("n", 5, 50), ("w", 100, 100)]:
+    for part, units, spent in [
+        ("n", 40, 40),
+        ("s", 30, 40),
+        ("s", 20, 50),
+        ("n", 5, 50),
+        ("w", 100, 100),
+    ]:
         parts.charge(part, units)
         assert account.spent == spent
     with pytest.raises(BudgetError):
@@ -641,7 +748,9 @@ def test_parts_never_cost_more_than_the_largest_sum(charges):
         assert account.spent == max(sums.values()) <= 100
 
 
-@pytest.mark.parametrize("budget", [PureDP(1, rows_per_person=2), ZCDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [PureDP(1, rows_per_person=2), ZCDP(1, neighbours=Neighbours.REPLACE_ROW)], ids=repr
+)
 def test_parts_are_refused_where_a_neighbour_touches_two(budget):
     with pytest.raises(BudgetError, match="parallel"):
         Parts(Account(budget))
@@ -652,13 +761,16 @@ def test_parts_are_refused_where_a_neighbour_touches_two(budget):
 
 @pytest.fixture(scope="module")
 def oracle():
-    return pytest.importorskip("dp_accounting", reason="dp-accounting is not installed (extra: oracles)")
+    return pytest.importorskip(
+        "dp_accounting", reason="dp-accounting is not installed (extra: oracles)"
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(("rho", "delta"), [("0.5", 1e-6), ("0.1", 1e-9), ("2", 1e-5)])
 def test_dp_accounting_never_finds_more_than_we_state(oracle, rho, delta):
-    """Its privacy loss distribution of our discrete Gaussians is tighter than our conversion, and below it."""
+    """Its privacy loss distribution of our discrete Gaussians is tighter than our conversion, and
+    below it."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     pieces = ZCDP(rho).split(4)
@@ -667,7 +779,9 @@ def test_dp_accounting_never_finds_more_than_we_state(oracle, rho, delta):
         sigma2 = ZCDP(rho).noise(charge).sigma2
         one = pld.from_discrete_gaussian_mechanism(math.sqrt(sigma2), sensitivity=1)
         total = one if total is None else total.compose(one)
-    assert 0.5 * epsilon_of(rho, delta) < total.get_epsilon_for_delta(delta) <= epsilon_of(rho, delta)
+    assert (
+        0.5 * epsilon_of(rho, delta) < total.get_epsilon_for_delta(delta) <= epsilon_of(rho, delta)
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -679,7 +793,9 @@ def test_dp_accounting_agrees_on_pure_composition(oracle):
     pieces = PureDP(1).split(3)
     total = None
     for charge in pieces:
-        one = pld.from_discrete_laplace_mechanism(float(1 / PureDP(1).noise(charge).scale), sensitivity=1)
+        one = pld.from_discrete_laplace_mechanism(
+            float(1 / PureDP(1).noise(charge).scale), sensitivity=1
+        )
         total = one if total is None else total.compose(one)
     assert total.get_epsilon_for_delta(0) == pytest.approx(1.0, abs=2e-3)
     accountant = rdp.RdpAccountant()

@@ -1,4 +1,5 @@
-"""Certified loss distributions: few choices, lists of noisy answers, and what an approximate budget buys by them."""
+"""Certified loss distributions: few choices, lists of noisy answers, and what an approximate budget
+buys by them."""
 
 import math
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Decimal
@@ -46,15 +47,21 @@ class Interval:
         return Interval(self.down.add(self.low, other.low), self.up.add(self.high, other.high))
 
     def __sub__(self, other):
-        return Interval(self.down.subtract(self.low, other.high), self.up.subtract(self.high, other.low))
+        return Interval(
+            self.down.subtract(self.low, other.high), self.up.subtract(self.high, other.low)
+        )
 
     def __mul__(self, other):
         assert self.low >= 0 and other.low >= 0
-        return Interval(self.down.multiply(self.low, other.low), self.up.multiply(self.high, other.high))
+        return Interval(
+            self.down.multiply(self.low, other.low), self.up.multiply(self.high, other.high)
+        )
 
     def __truediv__(self, other):
         assert self.low >= 0 and other.low > 0
-        return Interval(self.down.divide(self.low, other.high), self.up.divide(self.high, other.low))
+        return Interval(
+            self.down.divide(self.low, other.high), self.up.divide(self.high, other.low)
+        )
 
     def exp(self):
         low, high = self.down.exp(self.low), self.up.exp(self.high)
@@ -83,10 +90,13 @@ def probabilities(top, bottom):
 
 
 def few_choices(rounds, edges, step, points):
-    """The recursion of `exact.choices` with its cells and grid, but exact losses, and intervals for floats."""
+    """The recursion of `exact.choices` with its cells and grid, but exact losses, and intervals for
+    floats."""
     step = F(step)
     unit = ONE - real(-step).exp()
-    curve = [(ONE - real(step * place).exp()).positive_part() for place in range(-points, points + 1)]
+    curve = [
+        (ONE - real(step * place).exp()).positive_part() for place in range(-points, points + 1)
+    ]
     for reach, count in reversed(rounds):
         best = [Interval(0)] * len(curve)
         for low, high in pairwise(edges):
@@ -105,17 +115,26 @@ def few_choices(rounds, edges, step, points):
                             value = ONE if source < 0 else after[min(source, len(curve) - 1)]
                             moved[place] = moved[place] + factor * value
                 after = moved
-            best = [Interval(max(a.low, b.low), max(a.high, b.high)) for a, b in zip(best, after, strict=True)]
+            best = [
+                Interval(max(a.low, b.low), max(a.high, b.high))
+                for a, b in zip(best, after, strict=True)
+            ]
         curve = best
     return curve[points:]
 
 
 @pytest.mark.parametrize(
     ("rounds", "delta"),
-    [(((0.4, 1), (0.8, 1)), 1e-2), (((0.3, 2), (1.7, 1)), 1e-4), (((1e-3, 3),), 1e-6), (((5.0, 1), (0.01, 2)), 1e-3)],
+    [
+        (((0.4, 1), (0.8, 1)), 1e-2),
+        (((0.3, 2), (1.7, 1)), 1e-4),
+        (((1e-3, 3),), 1e-6),
+        (((5.0, 1), (0.01, 2)), 1e-3),
+    ],
 )
 def test_the_slack_of_few_choices_holds_in_interval_arithmetic(monkeypatch, rounds, delta):
-    """The float curve is not below the exact one, and above it by little more: what is rounded outwards."""
+    """The float curve is not below the exact one, and above it by little more: what is rounded
+    outwards."""
     edges = np.array([0, 0.1, 0.35, 0.5, 0.65, 0.9, 1])
     monkeypatch.setattr(choices, "_edges", lambda draws: edges)
     monkeypatch.setattr(choices, "_LOOSE", 2e-2)
@@ -126,7 +145,9 @@ def test_the_slack_of_few_choices_holds_in_interval_arithmetic(monkeypatch, roun
         assert F(got) <= F(true.high) * (1 + F(1, 10**10))
 
 
-@pytest.mark.parametrize(("reach", "draws"), [(0.5, 1), (0.02, 7), (1.5, 12), (0.004, 60), (1e-6, 30)])
+@pytest.mark.parametrize(
+    ("reach", "draws"), [(0.5, 1), (0.02, 7), (1.5, 12), (0.004, 60), (1e-6, 30)]
+)
 def test_the_slack_of_a_round_holds_in_interval_arithmetic(reach, draws):
     """Of the largest curve over some cells: every point, against exact binomial sums."""
     edges = np.array([-0.5, -0.2, -0.01, 0.0, 0.01, 0.3, 0.5])
@@ -144,7 +165,10 @@ def test_the_slack_of_a_round_holds_in_interval_arithmetic(reach, draws):
             for _ in range(draws):
                 power = power * down
             for k in range(draws + 1):  # power is the chance of k draws at the top
-                total = total + power * (ONE - real(F(x) - k * a - (draws - k) * b).exp()).positive_part()
+                total = (
+                    total
+                    + power * (ONE - real(F(x) - k * a - (draws - k) * b).exp()).positive_part()
+                )
                 power = power * up / down * real(F(draws - k, k + 1)) if k < draws else power
             if total.high > highest.high:
                 highest = total
@@ -157,13 +181,16 @@ def test_the_slack_of_a_round_holds_in_interval_arithmetic(reach, draws):
 
 
 def adversary(rounds, epsilon, cells=200):
-    """A lower bound on the worst delta of two rounds of one draw each: the first u on a grid, then the best second."""
+    """A lower bound on the worst delta of two rounds of one draw each: the first u on a grid, then
+    the best second."""
     (first, _), (second, _) = rounds
 
     def last(x):
         u = np.linspace(0, second, cells + 1)[1:-1, None]
         p = np.expm1(second - u) / (np.expm1(second - u) - np.expm1(-u))
-        curves = p * np.maximum(-np.expm1(x - u), 0) + (1 - p) * np.maximum(-np.expm1(x - u + second), 0)
+        curves = p * np.maximum(-np.expm1(x - u), 0) + (1 - p) * np.maximum(
+            -np.expm1(x - u + second), 0
+        )
         return curves.max(axis=0)
 
     u = np.linspace(0, first, cells + 1)[1:-1]
@@ -178,13 +205,18 @@ def test_two_choices_cost_what_the_best_adversary_gets(first, second, delta):
     epsilon = float(certified_epsilon(rounds, F(delta)))
     assert adversary(((first, 1), (second, 1)), epsilon) <= delta * (1 + 1e-9)
     below = 0.99 * epsilon - 0.005 * (first + second)
-    assert below <= 0 or adversary(((first, 1), (second, 1)), below) > delta, "not too cautious either"
+    assert below <= 0 or adversary(((first, 1), (second, 1)), below) > delta, (
+        "not too cautious either"
+    )
 
 
 def test_few_rounds_are_no_longer_paid_twice():
-    """The best adversary gets 0.809 out of ranges 0.4 and 0.8 at delta 0.01; round by round that was 0.949."""
+    """The best adversary gets 0.809 out of ranges 0.4 and 0.8 at delta 0.01; round by round that
+    was 0.949."""
     assert float(certified_epsilon(((F(0), 1), (F(2, 5), 1), (F(4, 5), 1)), F(1, 100))) < 0.814
-    assert float(certified_epsilon(((F(2, 5), 1), (F(4, 5), 1)), F(1, 10**4))) <= 1.2, "never more than the sum"
+    assert float(certified_epsilon(((F(2, 5), 1), (F(4, 5), 1)), F(1, 10**4))) <= 1.2, (
+        "never more than the sum"
+    )
 
 
 @pytest.mark.parametrize("draws", [choices.MOST_DRAWS, choices.MOST_DRAWS + 1])
@@ -207,11 +239,21 @@ def two_point_pld(pld, reach, u, pessimistic):
 
 @pytest.mark.parametrize(
     ("rounds", "samples", "each", "delta"),
-    [(3, 1, 0.4, 1e-2), (2, 1, 1.0, 1e-1), (4, 2, 0.3, 1e-3), (3, 3, 0.6, 1e-5), (5, 1, 0.5, 1e-6), (6, 5, 0.1, 1e-6)],
+    [
+        (3, 1, 0.4, 1e-2),
+        (2, 1, 1.0, 1e-1),
+        (4, 2, 0.3, 1e-3),
+        (3, 3, 0.6, 1e-5),
+        (5, 1, 0.5, 1e-6),
+        (6, 5, 0.1, 1e-6),
+    ],
 )
 def test_few_rounds_are_not_below_another_library(rounds, samples, each, delta):
-    """Against rounds whose u is fixed beforehand, by the optimistic estimate: an adversary who waits gets more."""
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing")
+    """Against rounds whose u is fixed beforehand, by the optimistic estimate: an adversary who
+    waits gets more."""
+    pld = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing"
+    )
     ranges = tuple((F(str(each)) * t, samples) for t in range(rounds))
     certificate = float(certified_epsilon(ranges, F(delta)))
     rng = np.random.default_rng(7)
@@ -235,13 +277,18 @@ def gaussian(sigma2, l1=1, l2_squared=1, times=1):
 
 
 def another(pld, answers, delta, pessimistic, interval=2e-4):
-    """The epsilon of another library, for the worst lists of shifts of each answer (all answers alike)."""
+    """The epsilon of another library, for the worst lists of shifts of each answer (all answers
+    alike)."""
     (answer,) = answers
     worst = 0.0
     for one in shifts(answer.l1, answer.l2_squared):
         total = None
         for v in one:
-            more = {"value_discretization_interval": interval, "pessimistic_estimate": pessimistic, "sensitivity": v}
+            more = {
+                "value_discretization_interval": interval,
+                "pessimistic_estimate": pessimistic,
+                "sensitivity": v,
+            }
             if isinstance(answer.noise, DiscreteGaussian):
                 part = pld.from_discrete_gaussian_mechanism(math.sqrt(answer.noise.sigma2), **more)
             else:
@@ -268,17 +315,25 @@ def another(pld, answers, delta, pessimistic, interval=2e-4):
         ("700.3", 1, 1, 400),
     ],
 )
-def test_gaussian_answers_lie_between_the_bounds_of_another_library(sigma2, l1, l2_squared, times, power):
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing")
+def test_gaussian_answers_lie_between_the_bounds_of_another_library(
+    sigma2, l1, l2_squared, times, power
+):
+    pld = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing"
+    )
     answers = (gaussian(sigma2, l1, l2_squared, times),)
     got = float(composed_epsilon(answers, F(1, 10**power)))
     low, high = (another(pld, answers, 10.0**-power, pessimistic) for pessimistic in (False, True))
     assert low * (1 - 1e-9) <= got <= 1.01 * high
 
 
-@pytest.mark.parametrize(("scale", "v", "times"), [("10", 1, 20), ("1", 1, 3), ("2", 1, 40), ("10", 1, 1)])
+@pytest.mark.parametrize(
+    ("scale", "v", "times"), [("10", 1, 20), ("1", 1, 3), ("2", 1, 40), ("10", 1, 1)]
+)
 def test_laplace_answers_lie_between_the_bounds_of_another_library(scale, v, times):
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing")
+    pld = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing"
+    )
     answers = (Moved(DiscreteLaplace(F(scale)), v, v * v, times),)
     got = float(composed_epsilon(answers, F(1, 10**6)))
     low, high = (another(pld, answers, 1e-6, pessimistic) for pessimistic in (False, True))
@@ -287,7 +342,9 @@ def test_laplace_answers_lie_between_the_bounds_of_another_library(scale, v, tim
 
 
 def test_a_list_of_unlike_answers_lies_between_the_bounds_of_another_library():
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing")
+    pld = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing"
+    )
     laplace = Moved(DiscreteLaplace(F(20)), 1, 1, 3)
     answers = (gaussian(50), gaussian(90, 1, 1, 6), gaussian(200, 2, 2, 2), laplace)
     got = float(composed_epsilon(answers, F(1, 10**6)))
@@ -320,13 +377,15 @@ def masses(noise, ends=60):
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(
-        [DiscreteGaussian(F(s)) for s in ("0.3", "1", "2.7", "9")] + [DiscreteLaplace(F(s)) for s in (1, 2)]
+        [DiscreteGaussian(F(s)) for s in ("0.3", "1", "2.7", "9")]
+        + [DiscreteLaplace(F(s)) for s in (1, 2)]
     ),
     st.sampled_from([(1, 1), (2, 2), (2, 4), (3, 5), (3, 9), (4, 8)]),
     st.sampled_from(["0.2", "0.01", "1e-5"]),
 )
 def test_no_vector_within_the_bounds_exceeds_the_certificate(noise, bounds, delta):
-    """Every integer vector within both norms, both signs: its loss, added up exactly, at the certified epsilon."""
+    """Every integer vector within both norms, both signs: its loss, added up exactly, at the
+    certified epsilon."""
     l1, l2_squared = bounds
     epsilon = float(composed_epsilon((Moved(noise, l1, l2_squared),), F(delta)))
     p = masses(noise)
@@ -368,12 +427,14 @@ def test_every_vector_is_within_a_list(l1, l2_squared):
         ordered = tuple(sorted((v for v in vector if v), reverse=True))
         if sum(ordered) <= l1 and sum(v * v for v in ordered) <= l2_squared:
             assert any(
-                len(ordered) <= len(one) and all(a <= b for a, b in zip(ordered, one, strict=False)) for one in lists
+                len(ordered) <= len(one) and all(a <= b for a, b in zip(ordered, one, strict=False))
+                for one in lists
             )
 
 
 def test_weights_moved_to_a_grid_and_back_cover_what_they_were_made_of():
-    """The curve of the weights, at every point between, is above that of the atoms; a chord's curve above its own."""
+    """The curve of the weights, at every point between, is above that of the atoms; a chord's curve
+    above its own."""
     losses = np.array([-0.7, -0.05, 0.0, 0.31, 1.1])
     chances = np.array([0.1, 0.4, 0.2, 0.2, 0.1])
     weights = Weights.of_atoms(losses, chances, 0.0, 0.25)
@@ -423,7 +484,8 @@ def test_too_small_a_delta_is_refused():
 
 @pytest.mark.parametrize("sigma2", [3.0, 10.0, 100.0])
 def test_smoothed_continuous_noise_is_discrete_noise(sigma2):
-    """The law by which a continuous variable of variance sigma2 - 2 is rounded gives the discrete Gaussian."""
+    """The law by which a continuous variable of variance sigma2 - 2 is rounded gives the discrete
+    Gaussian."""
     step = 1 / 64
     x = np.arange(-60 * math.sqrt(sigma2), 60 * math.sqrt(sigma2), step)
     density = np.exp(-(x**2) / (2 * (sigma2 - 2))) / math.sqrt(2 * math.pi * (sigma2 - 2))
@@ -432,7 +494,9 @@ def test_smoothed_continuous_noise_is_discrete_noise(sigma2):
     total = sum(shares.values())
     got: dict[int, float] = {}
     for j, share in shares.items():
-        for k, value in zip((near + j).astype(int).tolist(), (density * share / total * step).tolist(), strict=True):
+        for k, value in zip(
+            (near + j).astype(int).tolist(), (density * share / total * step).tolist(), strict=True
+        ):
             got[k] = got.get(k, 0.0) + value
     p = np.exp(-(np.arange(-2000, 2001) ** 2) / (2 * sigma2))
     p /= p.sum()
@@ -450,7 +514,9 @@ def test_smoothing_is_above_the_grid(sigma2, times):
     for _ in range(50):
         middle = (low + high) / 2
         limits = smooth_limits(times, F(middle), delta)
-        low, high = (low, middle) if gaussian_delta_above(rho, limits[0]) <= limits[1] else (middle, high)
+        low, high = (
+            (low, middle) if gaussian_delta_above(rho, limits[0]) <= limits[1] else (middle, high)
+        )
     excess = 1 + 2 * 2 / float(F(sigma2)) + 1e-3
     assert float(on_grid) * (1 - 2e-3) <= high <= float(on_grid) * excess
 
@@ -469,7 +535,12 @@ def test_what_smoothing_and_the_grid_do_not_cover():
 # ---------------------------------------------------------------------------------------------------------------------
 # What an approximate budget buys.
 
-UNITS = [{}, {"neighbours": REPLACE}, {"rows_per_person": 2}, {"rows_per_person": 3, "neighbours": REPLACE}]
+UNITS = [
+    {},
+    {"neighbours": REPLACE},
+    {"rows_per_person": 2},
+    {"rows_per_person": 3, "neighbours": REPLACE},
+]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
@@ -484,21 +555,29 @@ def test_a_whole_budget_buys_less_noise_and_keeps_its_limits(unit, epsilon, shar
     gain = float(apart[0].sigma2 / noises[0].sigma2)
     assert 1.05 < gain < 1.35
     l1, l2_squared = budget.sensitivity()
-    answers = tuple(Moved(noise, l1, l2_squared, noises.count(noise)) for noise in dict.fromkeys(noises))
+    answers = tuple(
+        Moved(noise, l1, l2_squared, noises.count(noise)) for noise in dict.fromkeys(noises)
+    )
     certified = composed_epsilon(answers, budget.delta)
     if certified is None or certified > budget.epsilon:
         limits = smooth_limits(number * l1, budget.epsilon, budget.delta)
         assert gaussian_delta_above(smooth_rho(answers), limits[0]) <= limits[1]
     if not isinstance(shares, int):
         rho = [1 / noise.sigma2 for noise in noises]
-        assert [float(r / rho[0]) for r in rho] == pytest.approx([share / shares[0] for share in shares])
+        assert [float(r / rho[0]) for r in rho] == pytest.approx(
+            [share / shares[0] for share in shares]
+        )
 
 
-@pytest.mark.parametrize("unit", [*UNITS[:3], pytest.param(UNITS[3], marks=pytest.mark.slow)], ids=repr)
+@pytest.mark.parametrize(
+    "unit", [*UNITS[:3], pytest.param(UNITS[3], marks=pytest.mark.slow)], ids=repr
+)
 @pytest.mark.parametrize("epsilon", ["0.5", "2", "6"])
 @pytest.mark.parametrize("number", [1, 4, 40])
 def test_what_is_bought_costs_what_another_library_says(unit, epsilon, number):
-    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing")
+    pld = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="the extra `oracles` is missing"
+    )
     budget = ApproxDP(epsilon, "1e-6", **unit)
     noise = budget.counts_at_once(number)[0]
     answers = (Moved(noise, *budget.sensitivity(), number),)
@@ -510,15 +589,23 @@ def test_what_is_bought_costs_what_another_library_says(unit, epsilon, number):
 def test_linear_queries_gain_by_smoothing(bound):
     budget = ApproxDP(1, "1e-6")
     (noise,) = budget.at_once(1, [bound])
-    assert 1.1 < float(budget.noise(budget.units, l1=bound[0], l2_squared=bound[1]).sigma2 / noise.sigma2) < 1.16
+    assert (
+        1.1
+        < float(budget.noise(budget.units, l1=bound[0], l2_squared=bound[1]).sigma2 / noise.sigma2)
+        < 1.16
+    )
 
 
 def test_what_cannot_be_bought_so_costs_as_before():
-    """A delta beyond the decimals; numbers so small that smoothing has no room and lists are too many."""
+    """A delta beyond the decimals; numbers so small that smoothing has no room and lists are too
+    many."""
     tiny = ApproxDP(1, F(1, 10**300))
     assert tiny.counts_at_once(1)[0].sigma2 == 1 / (2 * tiny.units * UNIT)
     large = ApproxDP(200, "1e-6")
-    assert large.at_once(1, [(50, 2500)])[0].sigma2 <= large.noise(large.units, l1=50, l2_squared=2500).sigma2
+    assert (
+        large.at_once(1, [(50, 2500)])[0].sigma2
+        <= large.noise(large.units, l1=50, l2_squared=2500).sigma2
+    )
     with pytest.raises(BudgetError, match="share"):
         large.counts_at_once([1, 0])
     assert PureDP(1).counts_at_once(2) == (PureDP(1).count_noise(PureDP(1).units // 2),) * 2
@@ -532,7 +619,9 @@ BUDGET = ApproxDP(1, "1e-6")
 
 
 def gate(budget=BUDGET, **more):
-    return Private(CodesSource(CODES), domain=DOMAIN, budget=budget, entropy=SeededEntropy(3), **more)
+    return Private(
+        CodesSource(CODES), domain=DOMAIN, budget=budget, entropy=SeededEntropy(3), **more
+    )
 
 
 def test_a_first_call_that_spends_all_is_bought_as_a_whole():
@@ -543,7 +632,9 @@ def test_a_first_call_that_spends_all_is_bought_as_a_whole():
         assert tuple(event.sampler for event in private.events) == noises
         assert all(event.together for event in private.events)
         assert sum(event.units for event in private.events) == BUDGET.units
-        assert [float(m.variance.flat[0]) for m in marginals] == [noise.variance for noise in noises]
+        assert [float(m.variance.flat[0]) for m in marginals] == [
+            noise.variance for noise in noises
+        ]
         assert isinstance(private.spent, CertifiedDP) and private.spent.epsilon == BUDGET.epsilon
         with pytest.raises(BudgetError, match="nothing is left"):
             private.measure([["a"]])
@@ -614,11 +705,17 @@ def test_laplace_noise_of_a_whole_budget_is_that_of_epsilon():
     private = gate()
     cells = private.sparse_cells(["a", "b"], keep=margin.private.Keep(1, 1, False))
     (event,) = private.events
-    assert event.together and event.sampler == DiscreteLaplace(F(1)) and isinstance(private.spent, CertifiedDP)
+    assert (
+        event.together
+        and event.sampler == DiscreteLaplace(F(1))
+        and isinstance(private.spent, CertifiedDP)
+    )
     assert cells.variance == event.sampler.variance
     private = gate()
     private.sparse_cells(["a", "b"], keep=margin.private.Keep(1, 1, False), spend="0.5")
-    assert private.events[0].sampler == BUDGET.laplace(BUDGET.units // 2) and private.spent == BUDGET
+    assert (
+        private.events[0].sampler == BUDGET.laplace(BUDGET.units // 2) and private.spent == BUDGET
+    )
     assert ZCDP(2).laplace_at_once(l1=3) == DiscreteLaplace(F(3, 2))
     generous = ApproxDP("0.01", "0.5")
     assert generous.laplace_at_once() == generous.laplace(generous.units), "where rho buys more"
@@ -639,7 +736,9 @@ def test_the_audit_weighs_what_was_bought_as_a_whole(monkeypatch, unit):
     true = ApproxDP.at_once
 
     def cheaper(self, shares, bounds):
-        return tuple(DiscreteGaussian(noise.sigma2 * F(97, 100)) for noise in true(self, shares, bounds))
+        return tuple(
+            DiscreteGaussian(noise.sigma2 * F(97, 100)) for noise in true(self, shares, bounds)
+        )
 
     monkeypatch.setattr(ApproxDP, "at_once", cheaper)
     assert any("less noise" in finding for finding in audit(Thrifty(), **settings).findings)
@@ -649,13 +748,16 @@ def test_the_audit_weighs_laplace_noise_bought_as_a_whole(monkeypatch):
     settings = {"domain": DOMAIN, "budget": BUDGET, "pairs": 3, "runs": 0, "seed": 1}
     assert not audit(margin.HighPass(theta=2), **settings).findings
     monkeypatch.setattr(ApproxDP, "laplace_at_once", lambda self, l1=1: DiscreteLaplace(F(l1, 2)))
-    assert any("less noise" in finding for finding in audit(margin.HighPass(theta=2), **settings).findings)
+    assert any(
+        "less noise" in finding for finding in audit(margin.HighPass(theta=2), **settings).findings
+    )
 
 
 @pytest.mark.parametrize("epsilon", [60, 300, 1000])
 @pytest.mark.parametrize("delta", ["0.9", "0.999999"])
 def test_next_to_no_noise_is_bought_without_overflow(epsilon, delta):
-    """At sigma2 below 1 / 1400 a step of the tail is beyond what floats hold; P(|X| > 0) is as good as zero."""
+    """At sigma2 below 1 / 1400 a step of the tail is beyond what floats hold; P(|X| > 0) is as good
+    as zero."""
     for noise in ApproxDP(epsilon, delta).at_once(1, [(1, 1)]):
         rate = 1 / (2 * float(noise.sigma2))  # the loss where X = 0
         assert -math.expm1(epsilon - rate) <= float(F(delta)) * (1 + 1e-12)

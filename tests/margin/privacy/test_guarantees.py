@@ -26,7 +26,9 @@ TEXT = (Path(__file__).parents[3] / "docs" / "guarantees.md").read_text()
 
 def test_every_method_of_private_is_in_the_table():
     methods = {
-        name for name, value in inspect.getmembers(private.Private, inspect.isfunction) if not name.startswith("_")
+        name
+        for name, value in inspect.getmembers(private.Private, inspect.isfunction)
+        if not name.startswith("_")
     }
     assert set(re.findall(r"^\| `(\w+)` \|(?:[^|]*\|){3}$", TEXT, re.MULTILINE)) == methods
 
@@ -84,18 +86,26 @@ def test_only_simulations_and_audits_take_a_seed():
                 continue
             calls = [value, *(m for n, m in inspect.getmembers(value) if not n.startswith("_"))]
             for call in calls if name not in allowed else []:
-                if (inspect.isroutine(call) or inspect.isclass(call)) and getattr(call, "__name__", "") not in allowed:
+                if (inspect.isroutine(call) or inspect.isclass(call)) and getattr(
+                    call, "__name__", ""
+                ) not in allowed:
                     try:
                         parameters = inspect.signature(call).parameters
                     except (TypeError, ValueError):
                         continue
-                    assert not {"seed", "random_state", "rng", "generator"} & set(parameters), (name, call)
+                    assert not {"seed", "random_state", "rng", "generator"} & set(parameters), (
+                        name,
+                        call,
+                    )
 
 
 def test_true_and_noisy_answers_are_of_integers_in_every_method():
     domain = Domain({"a": 2, "b": 2, "c": 2})
     gate = Recorder(
-        open_source(np.array([[0, 1, 1], [1, 1, 1]])), domain=domain, budget=PureDP(6), entropy=SeededEntropy(1)
+        open_source(np.array([[0, 1, 1], [1, 1, 1]])),
+        domain=domain,
+        budget=PureDP(6),
+        entropy=SeededEntropy(1),
     )
     gate.tape = []
     gate.measure([["a"], ["b", "c"]], spend="1/6")
@@ -103,11 +113,15 @@ def test_true_and_noisy_answers_are_of_integers_in_every_method():
     gate.select([["a"], ["b"]], [np.full(2, 0.4), np.full(2, 1.6)], spend="1/6")
     gate.count_rows(spend="1/12")
     cells = Conjunctions.cells(domain, [["a"]])
-    gate.sample_queries(cells, Rounds(step="1/9", samples=(3, 3), size=4), spend="1/12").draw(np.zeros(2, int))
+    gate.sample_queries(cells, Rounds(step="1/9", samples=(3, 3), size=4), spend="1/12").draw(
+        np.zeros(2, int)
+    )
     gate.sparse_cells(["a", "b", "c"], keep=private.Keep(1, 1, True), spend="1/6")
     gate.truncated_counts(["a", "b", "c"], most=2, spend="1/6")
     gate.select_most(["a", "b", "c"], [1, 2], penalties=[0.4, 1.6], spend="1/24")
-    gate.select_scaled(["a", "b", "c"], [1, 2], scales=[1, 2], penalties=np.zeros((2, 2)), spend="1/48")
+    gate.select_scaled(
+        ["a", "b", "c"], [1, 2], scales=[1, 2], penalties=np.zeros((2, 2)), spend="1/48"
+    )
     gate.select_items(["a", "b", "c"], count=2, spend="1/48")
     gate.sampled_counts(["a", "b", "c"], most=2, spend="1/48")
     gate.chosen_counts(["a", "b", "c"], chosen=[2], spend="1/48")
@@ -139,7 +153,8 @@ FLOATS = {"float", "float64", "float32", "sqrt", "mean", "astype", "rint", "divi
     ],
 )
 def test_no_float_meets_a_true_count(module, allowed, divisions):
-    """No division and no float where counts and noise meet; `sparse_noise` has them for levels, and an error."""
+    """No division and no float where counts and noise meet; `sparse_noise` has them for levels, and
+    an error."""
     tree = ast.parse((PACKAGE / "private" / f"{module}.py").read_text())
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
@@ -148,6 +163,8 @@ def test_no_float_meets_a_true_count(module, allowed, divisions):
     assert len(divided) == divisions, "of the number of cells, of levels"
 
 
-@pytest.mark.parametrize("word", ["timing", "curator", "simulations", "memory", "floating-point", "unit of privacy"])
+@pytest.mark.parametrize(
+    "word", ["timing", "curator", "simulations", "memory", "floating-point", "unit of privacy"]
+)
 def test_the_limits_are_stated(word):
     assert word in TEXT.lower()

@@ -36,12 +36,16 @@ def ledger(tmp_path):
 
 def released(ledger, budget=PureDP("0.1"), name="census"):
     mechanism = PriView(views=[["a"], ["b"]])
-    return margin.release(CODES, domain=DOMAIN, budget=budget, mechanism=mechanism, ledger=ledger.dataset(name))
+    return margin.release(
+        CODES, domain=DOMAIN, budget=budget, mechanism=mechanism, ledger=ledger.dataset(name)
+    )
 
 
 def test_charges_add_up_exactly_and_what_fits_is_never_refused(ledger):
     for spent in range(10):
-        assert ledger.spent("census") == F(spent, 10) and ledger.remaining("census") == 1 - F(spent, 10)
+        assert ledger.spent("census") == F(spent, 10) and ledger.remaining("census") == 1 - F(
+            spent, 10
+        )
         ledger.charge("census", PureDP(0.1))
     with pytest.raises(BudgetError, match="0 remain of 1"):
         ledger.charge("census", PureDP("1e-12"))
@@ -72,7 +76,11 @@ def test_a_release_that_does_not_fit_draws_nothing(ledger):
 
     for name, budget in [("census", PureDP(2)), ("census", ZCDP("0.01"))]:
         gate = Private(
-            open_source(CODES), domain=DOMAIN, budget=budget, entropy=Watched(1), ledger=ledger.dataset(name)
+            open_source(CODES),
+            domain=DOMAIN,
+            budget=budget,
+            entropy=Watched(1),
+            ledger=ledger.dataset(name),
         )
         with pytest.raises(BudgetError):
             gate.measure([["a"]])
@@ -160,14 +168,24 @@ def test_the_file_tells_no_time_and_the_identities_are_random(tmp_path):
         ledger = Ledger(tmp_path / name)
         ledger.register("census", PureDP(1))
         tokens.append(ledger.charge("census", PureDP(1)))
-    assert len({t.dataset for t in tokens} | {t.ledger for t in tokens} | {t.head for t in tokens}) == 6
+    assert (
+        len({t.dataset for t in tokens} | {t.ledger for t in tokens} | {t.head for t in tokens})
+        == 6
+    )
     for module in ("ledger.py", "_ledger_file.py"):
         text = (Path(margin.__file__).parent / module).read_text()
-        assert not any(clock in text for clock in ("import time", "datetime", "CURRENT_TIME", "strftime", "getmtime"))
+        assert not any(
+            clock in text
+            for clock in ("import time", "datetime", "CURRENT_TIME", "strftime", "getmtime")
+        )
 
 
 def test_there_is_no_way_to_give_back():
-    assert not {name for name in dir(Ledger) if any(w in name for w in ("refund", "reset", "undo", "delete", "raise"))}
+    assert not {
+        name
+        for name in dir(Ledger)
+        if any(w in name for w in ("refund", "reset", "undo", "delete", "raise"))
+    }
 
 
 # The file
@@ -192,15 +210,25 @@ DAMAGE = {
     "empty": lambda path: path.write_bytes(b""),
     "text": lambda path: path.write_text("census,1\n" * 100),
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:5000]),
-    "zeroed page": lambda path: path.write_bytes(path.read_bytes()[:4096] + bytes(len(path.read_bytes()) - 4096)),
+    "zeroed page": lambda path: path.write_bytes(
+        path.read_bytes()[:4096] + bytes(len(path.read_bytes()) - 4096)
+    ),
     "another database": lambda path: (path.unlink(), damaged(["CREATE TABLE t (x)"])(path)),
     "triggers dropped": damaged(NO_TRIGGERS),
-    "charge made smaller": damaged([*NO_TRIGGERS, "UPDATE entry SET units = 1 WHERE sequence = 2", *REMADE]),
-    "budget made larger": damaged([*NO_TRIGGERS, "UPDATE entry SET units = 10 * units WHERE sequence = 1", *REMADE]),
+    "charge made smaller": damaged(
+        [*NO_TRIGGERS, "UPDATE entry SET units = 1 WHERE sequence = 2", *REMADE]
+    ),
+    "budget made larger": damaged(
+        [*NO_TRIGGERS, "UPDATE entry SET units = 10 * units WHERE sequence = 1", *REMADE]
+    ),
     "charge removed": damaged([*NO_TRIGGERS, "DELETE FROM entry WHERE sequence = 2", *REMADE]),
     "all removed": damaged([*NO_TRIGGERS, "DELETE FROM entry", *REMADE]),
-    "charge moved to another": damaged([*NO_TRIGGERS, "UPDATE entry SET dataset = 'x' WHERE sequence = 2", *REMADE]),
-    "charge added by hand": damaged(["INSERT INTO entry VALUES (4, 'x', 'charge', 1, '{}', '', 'x')"]),
+    "charge moved to another": damaged(
+        [*NO_TRIGGERS, "UPDATE entry SET dataset = 'x' WHERE sequence = 2", *REMADE]
+    ),
+    "charge added by hand": damaged(
+        ["INSERT INTO entry VALUES (4, 'x', 'charge', 1, '{}', '', 'x')"]
+    ),
     "column added": damaged(["ALTER TABLE entry ADD COLUMN note TEXT"]),
 }
 
@@ -211,13 +239,18 @@ def test_a_ledger_that_is_not_sound_stops_everything(ledger, damage):
     ledger.charge("census", PureDP("0.2"))
     dataset = ledger.dataset("census")
     damage(ledger.path)
-    for call in (lambda: dataset.charge(PureDP("0.1")), ledger.verify, lambda: ledger.spent("census")):
+    for call in (
+        lambda: dataset.charge(PureDP("0.1")),
+        ledger.verify,
+        lambda: ledger.spent("census"),
+    ):
         with pytest.raises(FileError, match=r"agency\.db"):
             call()
 
 
 @pytest.mark.parametrize(
-    "statement", ["UPDATE entry SET units = 0", "DELETE FROM entry", "REPLACE INTO entry SELECT * FROM entry"]
+    "statement",
+    ["UPDATE entry SET units = 0", "DELETE FROM entry", "REPLACE INTO entry SELECT * FROM entry"],
 )
 def test_rows_are_only_added(ledger, statement):
     db = sqlite3.connect(ledger.path)
@@ -246,7 +279,11 @@ def test_an_old_copy_put_back_is_found_by_the_releases(ledger, tmp_path):
 
 def test_a_missing_ledger_is_not_made_by_a_charge(tmp_path):
     ledger = Ledger(tmp_path / "none.db")
-    for call in (lambda: ledger.charge("census", PureDP(1)), ledger.verify, lambda: ledger.dataset("census")):
+    for call in (
+        lambda: ledger.charge("census", PureDP(1)),
+        ledger.verify,
+        lambda: ledger.dataset("census"),
+    ):
         with pytest.raises(FileError, match="does not exist"):
             call()
     assert not list(tmp_path.iterdir())
@@ -264,7 +301,9 @@ def test_a_read_only_file(ledger):
 def test_a_read_only_connection_is_explained(ledger, monkeypatch):
     """What a read-only file gives, also where the tests run as root."""
     connect = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda file, **more: connect(file.replace("mode=rw", "mode=ro"), **more))
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda file, **more: connect(file.replace("mode=rw", "mode=ro"), **more)
+    )
     with pytest.raises(FileError, match="read-only"):
         ledger.charge("census", PureDP("0.1"))
 
@@ -281,7 +320,8 @@ def test_a_locked_ledger_waits_and_then_refuses(ledger, monkeypatch):
 
 
 def test_a_full_disk_is_refused_and_costs_nothing(ledger, monkeypatch):
-    """SQLite's own limit on pages raises the error of a full disk; no charge that was refused is in the file."""
+    """SQLite's own limit on pages raises the error of a full disk; no charge that was refused is in
+    the file."""
     connect = sqlite3.connect
 
     def small(*arguments, **more):
@@ -321,12 +361,15 @@ def releases_for_ever(path, folder):
     dataset = Ledger(path).dataset("census")
     mechanism = PriView(views=[["a"]])
     for number in range(10**6):
-        synopsis = margin.release(CODES, domain=DOMAIN, budget=PureDP("1e-9"), mechanism=mechanism, ledger=dataset)
+        synopsis = margin.release(
+            CODES, domain=DOMAIN, budget=PureDP("1e-9"), mechanism=mechanism, ledger=dataset
+        )
         synopsis.save(folder / f"{os.getpid()}-{number}.margin")
 
 
 def killed_runs(folder: Path, kills: int, seed: int) -> tuple[int, int]:
-    """How many releases were made, and how many charges wasted, when each of so many processes is killed."""
+    """How many releases were made, and how many charges wasted, when each of so many processes is
+    killed."""
     rng = random.Random(seed)
     ledger = Ledger(folder / "agency.db")
     ledger.register("census", PureDP(1))
@@ -335,7 +378,9 @@ def killed_runs(folder: Path, kills: int, seed: int) -> tuple[int, int]:
     # What only a first release loads is loaded here, and the second tells how long one takes.
     for _ in range(2):
         started = time.monotonic()
-        release = margin.release(CODES, domain=DOMAIN, budget=PureDP(1), mechanism=PriView(views=[["a"]]))
+        release = margin.release(
+            CODES, domain=DOMAIN, budget=PureDP(1), mechanism=PriView(views=[["a"]])
+        )
         release.save(folder / "first.margin")
     longest = max(0.06, 8 * (time.monotonic() - started))
     for _ in range(kills):
@@ -393,9 +438,33 @@ def test_the_commands(tmp_path, capsys):
     path, releases = tmp_path / "agency.db", tmp_path / "releases"
     releases.mkdir()
     run("ledger", "create", path, "--name", "census", "--epsilon", "2")
-    run("ledger", "create", path, "--name", "survey", "--rho", "0.5", "--replace-row", "--rows-per-person", "3")
-    assert Ledger(path).budget("survey") == ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=3)
-    run("ledger", "create", path, "--name", "other", "--rho", "0.5", "--rows-per-person", "0", code=2)
+    run(
+        "ledger",
+        "create",
+        path,
+        "--name",
+        "survey",
+        "--rho",
+        "0.5",
+        "--replace-row",
+        "--rows-per-person",
+        "3",
+    )
+    assert Ledger(path).budget("survey") == ZCDP(
+        "0.5", neighbours=Neighbours.REPLACE_ROW, rows_per_person=3
+    )
+    run(
+        "ledger",
+        "create",
+        path,
+        "--name",
+        "other",
+        "--rho",
+        "0.5",
+        "--rows-per-person",
+        "0",
+        code=2,
+    )
     np.savetxt(tmp_path / "t.csv", CODES, fmt="%d", delimiter=",", header="a,b", comments="")
     (tmp_path / "d.json").write_text('{"a": 2, "b": 2}')
     out = releases / "x.margin"
@@ -461,7 +530,12 @@ def test_a_data_set_has_one_unit_of_protection(tmp_path, registered, asked):
 
     def release():
         return margin.release(
-            ROWS, domain={"a": 2}, budget=budget, mechanism=PriView(views=[["a"]]), ledger=ledger.dataset("d"), **unit
+            ROWS,
+            domain={"a": 2},
+            budget=budget,
+            mechanism=PriView(views=[["a"]]),
+            ledger=ledger.dataset("d"),
+            **unit,
         )
 
     if asked == registered:
@@ -481,7 +555,11 @@ def test_a_charge_by_hand_says_its_unit_too(ledger):
     with pytest.raises(BudgetError, match="'id'"):
         ledger.dataset("visits").charge(budget)
     with pytest.raises(BudgetError, match="about the budget"):
-        ledger.charge("visits", budget, statement=Statement(budget=PureDP("0.2", rows_per_person=2), unit="id"))
+        ledger.charge(
+            "visits",
+            budget,
+            statement=Statement(budget=PureDP("0.2", rows_per_person=2), unit="id"),
+        )
     said = Statement(budget=budget, unit="id")
     ledger.charge("visits", budget, statement=said)
     ledger.charge("census", PureDP("0.1"))
@@ -493,7 +571,10 @@ def test_a_release_that_states_something_else_than_its_charge_is_found(ledger):
     synopsis = released(ledger)
     token, said = synopsis.provenance.token, synopsis.provenance.statement
     assert ledger.check({"x": token}, statements={"x": said}) == []
-    for other in (Statement(budget=PureDP("0.05"), domain=said.domain), Statement(budget=said.budget)):
+    for other in (
+        Statement(budget=PureDP("0.05"), domain=said.domain),
+        Statement(budget=said.budget),
+    ):
         (problem,) = ledger.check({"x": token}, statements={"x": other})
         assert "states something else than its charge, entry 2" in problem
 
@@ -505,7 +586,9 @@ def test_a_release_that_states_something_else_than_its_charge_is_found(ledger):
 def test_a_name_has_one_form(ledger, other):
     """As it is shown: composed letters, nothing around it."""
     ledger.register("cafe\u0301 ", PureDP(1))
-    assert ledger.datasets() == ("census", "caf\u00e9") and ledger.dataset(other).name == "caf\u00e9"
+    assert (
+        ledger.datasets() == ("census", "caf\u00e9") and ledger.dataset(other).name == "caf\u00e9"
+    )
     with pytest.raises(BudgetError, match="already"):
         ledger.register(other, PureDP(1))
     ledger.charge(other, PureDP("0.25"))
@@ -565,7 +648,11 @@ def test_what_the_software_would_not_have_written_is_damage(ledger, forge, every
     forged(ledger.path, **{"dataset": "f" * 32, **forge(token.dataset)})
     uses = [ledger.verify]
     if every_use:
-        uses += [lambda: ledger.spent("census"), lambda: ledger.charge("census", PureDP("0.1")), ledger.datasets]
+        uses += [
+            lambda: ledger.spent("census"),
+            lambda: ledger.charge("census", PureDP("0.1")),
+            ledger.datasets,
+        ]
     for use in uses:
         with pytest.raises(FileError, match="damaged"):
             use()
@@ -612,7 +699,8 @@ def test_a_ledger_cut_at_any_page_is_damage(ledger):
 
 
 def test_a_ledger_that_is_made_by_two_at_once_is_made_once(tmp_path):
-    """Threads, each with a connection of its own: all find the one that was made, and nothing else is left."""
+    """Threads, each with a connection of its own: all find the one that was made, and nothing else
+    is left."""
     ledger = Ledger(tmp_path / "x.db")
     start = threading.Barrier(8)
     failed = []
@@ -645,7 +733,19 @@ def test_what_cannot_be_linked_is_no_ledger(tmp_path, monkeypatch):
 
 def test_the_command_takes_the_unit(tmp_path, capsys):
     path = tmp_path / "agency.db"
-    run("ledger", "create", path, "--name", "visits", "--epsilon", "2", "--unit", "id", "--max-rows", "3")
+    run(
+        "ledger",
+        "create",
+        path,
+        "--name",
+        "visits",
+        "--epsilon",
+        "2",
+        "--unit",
+        "id",
+        "--max-rows",
+        "3",
+    )
     run("ledger", "create", path, "--name", " visits", "--epsilon", "2", code=2)
     run("ledger", "create", path, "--name", "others", "--epsilon", "2", "--max-rows", "3", code=2)
     ledger = Ledger(path)
@@ -656,4 +756,6 @@ def test_the_command_takes_the_unit(tmp_path, capsys):
     assert "at most 3 of them counted" in capsys.readouterr().out
     run("ledger", "show", path, "--json")
     (shown,) = json.loads(capsys.readouterr().out)["datasets"]
-    assert shown["statement"] == ledger.statement("visits").to_json() and shown["charges"] == [said.to_json()]
+    assert shown["statement"] == ledger.statement("visits").to_json() and shown["charges"] == [
+        said.to_json()
+    ]

@@ -26,7 +26,13 @@ def statements(draw):
     kind = draw(st.sampled_from([PureDP, margin.ZCDP, ApproxDP, CertifiedDP]))
     numbers = [draw(st.fractions("1/1000", 1000)), "1e-9"][: 2 if issubclass(kind, ApproxDP) else 1]
     unit = draw(st.none() | st.text(min_size=1))
-    bounds = [Bound.ENFORCED] if unit else [Bound.DECLARED] if rows > 1 else [Bound.NOT_NEEDED, Bound.DECLARED]
+    bounds = (
+        [Bound.ENFORCED]
+        if unit
+        else [Bound.DECLARED]
+        if rows > 1
+        else [Bound.NOT_NEEDED, Bound.DECLARED]
+    )
     return Statement(
         budget=kind(*numbers, neighbours=neighbours, rows_per_person=rows),
         unit=unit,
@@ -84,7 +90,11 @@ def test_the_digest_is_that_of_canonical_json():
     values = json.loads(domain.to_json())
     assert json.dumps(values, sort_keys=True, separators=(",", ":")).encode() == canonical
     assert digest(domain) == f"sha256:{hashlib.sha256(canonical).hexdigest()}"
-    others = [Domain({"b": ["y", "a"], "a": 2}), Domain({"b": ["\u00e4", "y"], "a": 2}), Domain({"b": ["y", "a"]})]
+    others = [
+        Domain({"b": ["y", "a"], "a": 2}),
+        Domain({"b": ["\u00e4", "y"], "a": 2}),
+        Domain({"b": ["y", "a"]}),
+    ]
     assert len({digest(it) for it in [domain, *others]}) == 4
 
 
@@ -92,16 +102,24 @@ RELEASES = {
     "a row": ({}, PureDP(1), (None, Bound.NOT_NEEDED, 1)),
     "rows of a person, declared": ({}, PureDP(1, rows_per_person=3), (None, Bound.DECLARED, 3)),
     "a unit": ({"unit": "id"}, PureDP(1), ("id", Bound.ENFORCED, 1)),
-    "a unit of many rows": ({"unit": "id", "max_rows": 2}, margin.ZCDP(1), ("id", Bound.ENFORCED, 2)),
+    "a unit of many rows": (
+        {"unit": "id", "max_rows": 2},
+        margin.ZCDP(1),
+        ("id", Bound.ENFORCED, 2),
+    ),
     "a row replaced": ({}, PureDP(1, neighbours=REPLACE), (None, Bound.NOT_NEEDED, 1)),
 }
 
 
 @pytest.mark.parametrize(("asked", "budget", "said"), RELEASES.values(), ids=RELEASES)
-def test_a_release_its_file_and_its_entry_say_what_is_protected(asked, budget, said, tmp_path, capsys):
+def test_a_release_its_file_and_its_entry_say_what_is_protected(
+    asked, budget, said, tmp_path, capsys
+):
     ledger = margin.Ledger(tmp_path / "l.db")
     ledger.register("d", budget, **asked)
-    release = margin.release(TABLE, domain=DOMAIN, budget=budget, mechanism=Flat(), ledger=ledger.dataset("d"), **asked)
+    release = margin.release(
+        TABLE, domain=DOMAIN, budget=budget, mechanism=Flat(), ledger=ledger.dataset("d"), **asked
+    )
     statement = release.provenance.statement
     assert (statement.unit, statement.bound, statement.rows) == said
     assert statement.neighbours is budget.neighbours and statement.domain == digest(DOMAIN)

@@ -1,6 +1,8 @@
-"""No refusal tells how many rows there are: what does not fit into 64 bits is cut off, exactly, and nothing wraps.
+"""No refusal tells how many rows there are: what does not fit into 64 bits is cut off, exactly, and
+nothing wraps.
 
-Tables of 2**40 rows are put in place of counted ones, or bounds are lowered, since nobody has so many rows at hand.
+Tables of 2**40 rows are put in place of counted ones, or bounds are lowered, since nobody has so
+many rows at hand.
 """
 
 import itertools
@@ -100,12 +102,21 @@ numbers = st.sampled_from([0, 1, -1, 2**10, 2**15, -(2**15)])
 
 
 @settings(max_examples=60)
-@given(tables, st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=3), numbers, numbers)
+@given(
+    tables,
+    st.lists(st.lists(numbers, min_size=3, max_size=3), min_size=1, max_size=3),
+    numbers,
+    numbers,
+)
 def test_linear_answers_are_exact_or_cut_off(table, factor, one, other):
     strategy = Strategy(("a", "b"), [[[one, other]], factor])
     answers = strategy.answers(np.array(table, np.int64).reshape(2, 3))
     expected = [
-        sum(first * number * table[3 * a + b] for a, first in enumerate((one, other)) for b, number in enumerate(row))
+        sum(
+            first * number * table[3 * a + b]
+            for a, first in enumerate((one, other))
+            for b, number in enumerate(row)
+        )
         for row in factor
     ]
     assert answers.ravel().tolist() == [clipped(number, LARGEST_TRUE) for number in expected]
@@ -140,10 +151,15 @@ def test_a_choice_of_views_never_refuses(monkeypatch, times):
     assert abs(private.true[0]).max() <= 2**61
 
 
-@given(st.lists(st.integers(0, 2**50), min_size=4, max_size=4), st.lists(st.integers(0, 2**38), min_size=4, max_size=4))
+@given(
+    st.lists(st.integers(0, 2**50), min_size=4, max_size=4),
+    st.lists(st.integers(0, 2**38), min_size=4, max_size=4),
+)
 def test_distances_are_exact_or_cut_off(table, public):
     (gap,) = gaps([np.array(table)], [np.array(public)])
-    assert gap == min(LARGEST_GAP, sum(abs(one - other) for one, other in zip(table, public, strict=True)))
+    assert gap == min(
+        LARGEST_GAP, sum(abs(one - other) for one, other in zip(table, public, strict=True))
+    )
 
 
 # Sets of items.
@@ -184,7 +200,10 @@ sets_of_items = st.lists(st.lists(st.integers(0, 4), unique=True, max_size=5), m
 
 
 def baskets(sets):
-    return Baskets(np.array([len(one) for one in sets], np.int64), np.array([*itertools.chain(*sets)], np.int64))
+    return Baskets(
+        np.array([len(one) for one in sets], np.int64),
+        np.array([*itertools.chain(*sets)], np.int64),
+    )
 
 
 def truth(sets, most, grain):
@@ -205,7 +224,11 @@ def test_truncated_counts_are_exact_or_cut_off_block_by_block(sets, most, grain,
 
 
 @settings(max_examples=100)
-@given(sets_of_items, st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True), st.integers(1, 40))
+@given(
+    sets_of_items,
+    st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True),
+    st.integers(1, 40),
+)
 def test_gaps_are_the_same_in_integers_of_any_length(sets, grid, grain):
     grid = np.array(sorted(grid))
     arguments = baskets(sets), 5, grid, ([3, 7, 2], 2), 5, grain
@@ -213,30 +236,42 @@ def test_gaps_are_the_same_in_integers_of_any_length(sets, grid, grain):
     expected = []
     for most in grid.tolist():
         counts = truth(sets, most, grain)
-        expected.append([sum(abs(a * t - 2 * u) for t, u in zip(counts, whole, strict=True)) for a in (3, 7, 2)])
+        expected.append(
+            [sum(abs(a * t - 2 * u) for t, u in zip(counts, whole, strict=True)) for a in (3, 7, 2)]
+        )
     assert scaled_gaps(*arguments).tolist() == expected
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(item_counts, "_LARGEST_SUM", 1)
         patch.setattr(item_counts, "LARGEST_LOSS", 50)
-        assert scaled_gaps(*arguments).tolist() == [[min(50, gap) for gap in row] for row in expected]
+        assert scaled_gaps(*arguments).tolist() == [
+            [min(50, gap) for gap in row] for row in expected
+        ]
 
 
 @given(st.lists(st.integers(0, 2**61), min_size=1, max_size=9))
 def test_walsh_coefficients_are_exact_or_cut_off(counts):
     size = 1 << (len(counts) - 1).bit_length()
     found = walsh(np.array(counts), size)
-    signs = [[(-1) ** (row & column).bit_count() for column in range(len(counts))] for row in range(size)]
+    signs = [
+        [(-1) ** (row & column).bit_count() for column in range(len(counts))] for row in range(size)
+    ]
     exact = [sum(s * c for s, c in zip(row, counts, strict=True)) for row in signs]
     assert sorted(found.tolist()) == sorted(clipped(number, LARGEST_TRUE) for number in exact)
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 2**58)), max_size=4, unique_by=lambda one: one[0]),
+    st.lists(
+        st.tuples(st.integers(0, 40), st.integers(1, 2**58)),
+        max_size=4,
+        unique_by=lambda one: one[0],
+    ),
     st.lists(st.integers(1, 2**40), min_size=1, max_size=4),
 )
 def test_lost_items_are_exact_or_cut_off(sets, grid):
     """numpy's count of equal sets is put in place, since 2**58 sets cannot be."""
-    sizes, many_sets = (np.array([one[place] for one in sorted(sets)], np.int64) for place in (0, 1))
+    sizes, many_sets = (
+        np.array([one[place] for one in sorted(sets)], np.int64) for place in (0, 1)
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(item_counts.np, "unique", lambda *_, **__: (sizes, many_sets))
         losses = lost(Baskets(sizes, sizes), np.array(grid)).tolist()
@@ -246,10 +281,14 @@ def test_lost_items_are_exact_or_cut_off(sets, grid):
 
 
 def test_the_score_of_a_value_says_how_much_more_it_loses_than_the_largest():
-    """All scores of `select_most` have the same number less, which no choice by exp(rate * score) depends on."""
+    """All scores of `select_most` have the same number less, which no choice by exp(rate * score)
+    depends on."""
     sets = baskets([[0, 1, 2, 3], [0], [1, 2], [0, 1, 2, 3, 4]])
     grid = np.array([4, 1, 2])
-    lose = [sum(max(0, len(one) - most) for one in ([0] * 4, [0], [0] * 2, [0] * 5)) for most in grid.tolist()]
+    lose = [
+        sum(max(0, len(one) - most) for one in ([0] * 4, [0], [0] * 2, [0] * 5))
+        for most in grid.tolist()
+    ]
     assert lost(sets, grid).tolist() == [loss - lose[0] for loss in lose]
     rate = ExponentialMechanism(F(1, 3))
     for shift in (0, 10**6):
@@ -266,7 +305,9 @@ def test_queries_of_a_table_of_any_length_are_answered(monkeypatch, rows):
     monkeypatch.setattr(queries, "counted", lambda *_: (np.arange(6) * (rows // 8), rows))
     private = gate(CodesSource(CODES), DOMAIN)
     private.query_errors(asked, np.full(6, 2**10), records=1000, size=10**6, spend="1/2")
-    draws = private.sample_queries(asked, Rounds(step=F(1, 10**9), samples=(1, 1), size=10**6, records=1000))
+    draws = private.sample_queries(
+        asked, Rounds(step=F(1, 10**9), samples=(1, 1), size=10**6, records=1000)
+    )
     for _ in range(2):
         draws.draw(np.full(6, 2**10))
         assert max(abs(int(end)) for end in (private.true[0].max(), private.true[0].min())) <= 2**61
@@ -277,13 +318,17 @@ def test_queries_of_a_table_of_any_length_are_answered(monkeypatch, rows):
 def test_rows_are_counted_in_pieces_where_memory_holds_no_more(monkeypatch, rows, words):
     rng = np.random.default_rng(rows)
     codes = np.column_stack([rng.integers(0, size, rows) for size in DOMAIN.sizes])
-    asked = Conjunctions(DOMAIN, [[0, 1], [1, 2], [2, 0]], [[0, 2], [1, 0], [0, 0]], [[False, True]] * 3)
+    asked = Conjunctions(
+        DOMAIN, [[0, 1], [1, 2], [2, 0]], [[0, 2], [1, 0], [0, 0]], [[False, True]] * 3
+    )
     expected = asked.counts(BitTable.of_codes(DOMAIN, codes)).tolist()
     source = CodesSource(codes)
     monkeypatch.setattr(queries, "MAX_WORDS", words)
     monkeypatch.setattr(queries, "_AT_ONCE", 2)
     pieces = list(BitTable.pieces(DOMAIN, asked.used, source.batches(DOMAIN), words=words))
-    assert sum(piece.rows for piece in pieces) == rows and all(piece.words.size <= words for piece in pieces)
+    assert sum(piece.rows for piece in pieces) == rows and all(
+        piece.words.size <= words for piece in pieces
+    )
     counts, found = queries.counted(source, DOMAIN, asked)
     assert counts.tolist() == expected and found == rows
 
@@ -297,14 +342,22 @@ def test_a_source_with_bits_of_its_own_is_read_in_pieces_too(monkeypatch):
     whole = queries.counted(source, domain, asked)
     monkeypatch.setattr(queries, "MAX_WORDS", 8)
     pieces = queries.counted(source, domain, asked)
-    assert pieces[0].tolist() == whole[0].tolist() == asked.counts(BitTable.of_codes(domain, codes)).tolist()
+    assert (
+        pieces[0].tolist()
+        == whole[0].tolist()
+        == asked.counts(BitTable.of_codes(domain, codes)).tolist()
+    )
     assert pieces[1] == whole[1] == 300
 
 
 def test_lines_that_no_piece_can_hold_are_refused_whatever_the_rows():
     for rows in (0, 1):
         with pytest.raises(margin.DomainError, match="ask about fewer"):
-            next(BitTable.pieces(DOMAIN, np.ones(3, bool), [dict.fromkeys("abc", np.zeros(rows, int))], words=4))
+            next(
+                BitTable.pieces(
+                    DOMAIN, np.ones(3, bool), [dict.fromkeys("abc", np.zeros(rows, int))], words=4
+                )
+            )
 
 
 def test_a_number_of_rows_of_any_size_is_counted():

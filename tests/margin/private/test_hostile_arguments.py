@@ -1,7 +1,9 @@
-"""Arguments of the gate that are not what they say: sensitivities are of what is used, or the call is refused.
+"""Arguments of the gate that are not what they say: sensitivities are of what is used, or the call
+is refused.
 
-A mechanism may pass anything to `Private`: subclasses that answer for themselves, arrays that change after they were
-checked, numbers with an arithmetic of their own. What reaches the noise must be what the event declares.
+A mechanism may pass anything to `Private`: subclasses that answer for themselves, arrays that
+change after they were checked, numbers with an arithmetic of their own. What reaches the noise must
+be what the event declares.
 """
 
 import contextlib
@@ -46,7 +48,8 @@ def gate(rows=3, domain=DOMAIN, budget=PureDP("0.01")):
 
 
 def moves(call, domain=DOMAIN, budget=PureDP("0.01")):
-    """How far the true answers move, in L1, from 2 to 3 rows, and what is declared; or (0, 1) when it is refused."""
+    """How far the true answers move, in L1, from 2 to 3 rows, and what is declared; or (0, 1) when
+    it is refused."""
     seen = []
     for rows in (2, 3):
         private = gate(rows, domain, budget)
@@ -57,29 +60,45 @@ def moves(call, domain=DOMAIN, budget=PureDP("0.01")):
             return 0, 1
         seen.append([one.ravel().tolist() for one in private.true])
     declared = sum(event.l1 for event in private.declared)
-    return sum(abs(x - y) for one, two in zip(*seen, strict=True) for x, y in zip(one, two, strict=True)), declared
+    return sum(
+        abs(x - y) for one, two in zip(*seen, strict=True) for x, y in zip(one, two, strict=True)
+    ), declared
 
 
 # Numbers.
 
 
-@pytest.mark.parametrize("matrix", [[[LEAST, 1]], [[LEAST + 1, 0]], [[2**63 - 1, 0]], [[0, LEAST], [1, 1]]], ids=str)
+@pytest.mark.parametrize(
+    "matrix", [[[LEAST, 1]], [[LEAST + 1, 0]], [[2**63 - 1, 0]], [[0, LEAST], [1, 1]]], ids=str
+)
 def test_no_number_is_small_because_its_absolute_value_wraps_around(matrix):
     with pytest.raises(DomainError, match=r"2\*\*20"):
         Factor(np.array(matrix, np.int64))
 
 
 CALLS = {
-    "public answers": lambda gate, bad: gate.select([["a"], ["b"]], [np.array([bad, 0]), np.zeros(2)]),
+    "public answers": lambda gate, bad: gate.select(
+        [["a"], ["b"]], [np.array([bad, 0]), np.zeros(2)]
+    ),
     "weights": lambda gate, bad: gate.select([["a"], ["b"]], [np.zeros(2)] * 2, weights=[bad, 1]),
-    "penalties": lambda gate, bad: gate.select([["a"], ["b"]], [np.zeros(2)] * 2, penalties=[0, bad]),
+    "penalties": lambda gate, bad: gate.select(
+        [["a"], ["b"]], [np.zeros(2)] * 2, penalties=[0, bad]
+    ),
     "answers": lambda gate, bad: gate.query_errors(CELLS, [0, 0, bad, 0], records=1, size=1),
     "answers of a round": lambda gate, bad: gate.sample_queries(CELLS, ROUNDS).draw([0, 0, bad, 0]),
-    "penalties of a grid": lambda gate, bad: gate.select_most(["a", "b"], [1, 2], penalties=[bad, 0]),
-    "penalties of factors": lambda gate, bad: gate.select_scaled(["a", "b"], [1], scales=[1, 2], penalties=[[bad, 0]]),
+    "penalties of a grid": lambda gate, bad: gate.select_most(
+        ["a", "b"], [1, 2], penalties=[bad, 0]
+    ),
+    "penalties of factors": lambda gate, bad: gate.select_scaled(
+        ["a", "b"], [1], scales=[1, 2], penalties=[[bad, 0]]
+    ),
     "a grid": lambda gate, bad: gate.select_most(["a", "b"], [1, bad], penalties=[0, 0]),
-    "a factor": lambda gate, bad: gate.select_scaled(["a", "b"], [1], scales=[1, bad], penalties=[[0, 0]]),
-    "longest": lambda gate, bad: gate.select_scaled(["a", "b"], [1], scales=[1], penalties=[[0]], longest=bad),
+    "a factor": lambda gate, bad: gate.select_scaled(
+        ["a", "b"], [1], scales=[1, bad], penalties=[[0, 0]]
+    ),
+    "longest": lambda gate, bad: gate.select_scaled(
+        ["a", "b"], [1], scales=[1], penalties=[[0]], longest=bad
+    ),
     "most": lambda gate, bad: gate.truncated_counts(["a", "b"], most=2, grain=bad),
     "grain": lambda gate, bad: gate.walsh_counts(["a", "b"], first=1, most=1, grain=bad),
     "chosen": lambda gate, bad: gate.chosen_counts(["a", "b"], chosen=[bad]),
@@ -96,7 +115,9 @@ def test_numbers_beyond_64_bits_are_refused_before_anything_is_charged(case, bad
     with pytest.raises((margin.MarginError, OverflowError)) as raised:
         CALLS[case](private, bad)
     assert not private._account.spent and not hasattr(private, "true")
-    assert isinstance(raised.value, margin.MarginError) or case == "public answers"  # numpy cannot hold it: no array
+    assert (
+        isinstance(raised.value, margin.MarginError) or case == "public answers"
+    )  # numpy cannot hold it: no array
 
 
 def test_penalties_times_the_grain_do_not_wrap_around():
@@ -185,16 +206,22 @@ def changing():
     ids=["subclass", "enlarged", "exchanged", "noted", "pretending", "changing"],
 )
 def test_norms_are_those_of_the_matrix_that_is_used(make, neighbours):
-    moved, declared = moves(lambda private: private.measure_linear([make()]), budget=PureDP(1, neighbours=neighbours))
+    moved, declared = moves(
+        lambda private: private.measure_linear([make()]), budget=PureDP(1, neighbours=neighbours)
+    )
     assert moved <= declared
 
 
 def test_the_same_factor_in_many_strategies_is_copied_once(monkeypatch):
     made = []
     right = Factor.__init__
-    monkeypatch.setattr(Factor, "__init__", lambda self, matrix: made.append(1) or right(self, matrix))
+    monkeypatch.setattr(
+        Factor, "__init__", lambda self, matrix: made.append(1) or right(self, matrix)
+    )
     factor = Factor([[1, 1]])
-    gate().measure_linear([Strategy(("a",), [factor]), Strategy(("b",), [factor]), Strategy(("a", "b"), [factor] * 2)])
+    gate().measure_linear(
+        [Strategy(("a",), [factor]), Strategy(("b",), [factor]), Strategy(("a", "b"), [factor] * 2)]
+    )
     assert len(made) == 2
 
 
@@ -233,7 +260,9 @@ def test_a_subclass_of_arrays_is_not_asked_how_large_it_is():
     assert large.max() == 0
     for call in (
         lambda private: private.select([["a"]], [large]),
-        lambda private: private.query_errors(CELLS, np.full(4, 2**50).view(Slippery), records=1, size=1),
+        lambda private: private.query_errors(
+            CELLS, np.full(4, 2**50).view(Slippery), records=1, size=1
+        ),
     ):
         with pytest.raises(DomainError, match=r"2\*\*40"):
             call(gate())
@@ -274,7 +303,10 @@ def test_a_part_of_the_budget_is_the_number_that_was_checked():
     private.measure([["a"]], spend=Generous(1, 4))
     assert private._account.spent == private.budget.units // 4
     private.measure([["a"], ["b"]], shares=[Generous(1), 3], spend="1/2")
-    assert [event.units for event in private.declared] == [private.budget.units // 8, private.budget.units // 8 * 3]
+    assert [event.units for event in private.declared] == [
+        private.budget.units // 8,
+        private.budget.units // 8 * 3,
+    ]
 
 
 class Rising:
@@ -301,7 +333,9 @@ def test_a_part_of_the_budget_is_read_once(rising):
     budget = ApproxDP(1, "1e-6")
     private = gate(budget=budget)
     with pytest.raises(BudgetError, match="cost more"):
-        private.sample_queries(CELLS, Rounds(step=Fraction(1, 10), samples=(1, 40), size=3), spend=rising)
+        private.sample_queries(
+            CELLS, Rounds(step=Fraction(1, 10), samples=(1, 40), size=3), spend=rising
+        )
     assert rising.reads == 1
 
 
@@ -343,7 +377,9 @@ class Cheap(Rounds):
         return 10**6 * place
 
 
-@pytest.mark.parametrize("budget", [PureDP("0.01"), ZCDP("0.0001"), ApproxDP("0.01", "1e-9")], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [PureDP("0.01"), ZCDP("0.0001"), ApproxDP("0.01", "1e-9")], ids=repr
+)
 def test_rounds_cost_what_their_numbers_say(budget):
     private = gate(budget=budget)
     dear = Cheap(step=Fraction(1), samples=(5, 5), size=3)
@@ -379,8 +415,8 @@ def shouting():
 
 
 def unmarked():
-    """All literals say that a bit is zero, and so do the bits beyond the last row, which this says need not be left
-    out: a row more would change the count by 63."""
+    """All literals say that a bit is zero, and so do the bits beyond the last row, which this says
+    need not be left out: a row more would change the count by 63."""
     asked = Conjunctions(DOMAIN, [[0], [1]], [[0], [0]])
     asked.__dict__["_negative"] = np.empty(0, np.int64)
     return asked
@@ -471,7 +507,10 @@ class Meanwhile:
 def test_two_threads_never_draw_the_same_round():
     entropy = Meanwhile(lambda: rounds.draw([0]))
     private = Private(
-        CodesSource(np.ones((3, 2), np.int64)), domain=DOMAIN, budget=PureDP(10), entropy=SeededEntropy(1)
+        CodesSource(np.ones((3, 2), np.int64)),
+        domain=DOMAIN,
+        budget=PureDP(10),
+        entropy=SeededEntropy(1),
     )
     queries = Parities(DOMAIN, np.array([[0, 1]]))
     rounds = private.sample_queries(queries, Rounds(step="0.01", samples=(1, 1), size=10))
@@ -495,4 +534,8 @@ def test_rounds_are_charged_to_the_unit(budget, samples):
     play = private.sample_queries(Parities(DOMAIN, np.array([[0, 1]])), rounds)
     for _ in samples:
         play.draw([0])
-        assert private._account.spent == sum(event.units for event in private.events) == rounds.units(budget)
+        assert (
+            private._account.spent
+            == sum(event.units for event in private.events)
+            == rounds.units(budget)
+        )

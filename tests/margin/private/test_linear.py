@@ -44,7 +44,9 @@ def dense(strategy):
 
 
 matrices = st.integers(1, 4).flatmap(
-    lambda rows: st.lists(st.lists(st.integers(-5, 5), min_size=3, max_size=3), min_size=rows, max_size=rows)
+    lambda rows: st.lists(
+        st.lists(st.integers(-5, 5), min_size=3, max_size=3), min_size=rows, max_size=rows
+    )
 )
 
 
@@ -63,7 +65,8 @@ def test_norms_and_products_of_a_kronecker_product_are_those_of_its_matrix(facto
 @settings(max_examples=30)
 @given(matrices)
 def test_no_two_neighbours_differ_by_more_than_the_sensitivity(neighbours, rows, factor):
-    """All sums of a person's rows, on three cells; where the bound is above zero some pair reaches the L2 one."""
+    """All sums of a person's rows, on three cells; where the bound is above zero some pair reaches
+    the L2 one."""
     budget = PureDP(1, neighbours=neighbours, rows_per_person=rows)
     strategy = Strategy(("b",), [factor])
     columns = dense(strategy).T
@@ -80,10 +83,15 @@ def test_no_two_neighbours_differ_by_more_than_the_sensitivity(neighbours, rows,
 
 
 def test_signs_cost_more_where_rows_are_replaced():
-    """A row of ones and minus ones moves by two: as a count it would be thought to move by the root of two."""
+    """A row of ones and minus ones moves by two: as a count it would be thought to move by the root
+    of two."""
     budget = ZCDP(1, neighbours=Neighbours.REPLACE_ROW)
     assert Strategy(("a",), [[[1, -1]]]).sensitivity(budget) == (2, 4)
-    assert Strategy(("a",), [np.eye(2, dtype=int)]).sensitivity(budget) == budget.sensitivity() == (2, 2)
+    assert (
+        Strategy(("a",), [np.eye(2, dtype=int)]).sensitivity(budget)
+        == budget.sensitivity()
+        == (2, 2)
+    )
 
 
 def test_answers_are_exact_and_in_the_order_of_the_view():
@@ -96,16 +104,26 @@ def test_answers_are_exact_and_in_the_order_of_the_view():
         Strategy.total(DOMAIN),
     ]
     first, second, third, total = private(FREE).measure_linear(strategies)
-    assert first.values.tolist() == np.einsum("xc,ya,abc->xy", [[1, -1]], [[3, 5], [7, 0]], table).tolist()
+    assert (
+        first.values.tolist()
+        == np.einsum("xc,ya,abc->xy", [[1, -1]], [[3, 5], [7, 0]], table).tolist()
+    )
     assert second.values.tolist() == [[1, 2, 3] @ table.sum(axis=(0, 2))]
-    assert third.values.tolist() == (np.arange(12).reshape(2, 6) @ table.sum(axis=2).T.ravel()).tolist()
+    assert (
+        third.values.tolist()
+        == (np.arange(12).reshape(2, 6) @ table.sum(axis=2).T.ravel()).tolist()
+    )
     assert total.values.tolist() == [4]
 
 
 def test_large_numbers_are_exact():
     codes = np.zeros((1000, 3), int)
-    (answers,) = private(FREE, codes).measure_linear([Strategy(("a", "b"), [[[2**20, 0]], [[2**10 - 1, 1, 1]]])])
-    assert abs(answers.values.item() - 1000 * 2**20 * (2**10 - 1)) < 2**20, "noise of scale 2**30 / 10**6"
+    (answers,) = private(FREE, codes).measure_linear(
+        [Strategy(("a", "b"), [[[2**20, 0]], [[2**10 - 1, 1, 1]]])]
+    )
+    assert abs(answers.values.item() - 1000 * 2**20 * (2**10 - 1)) < 2**20, (
+        "noise of scale 2**30 / 10**6"
+    )
 
 
 def test_views_within_others_are_not_counted_again(monkeypatch):
@@ -127,10 +145,14 @@ def test_views_within_others_are_not_counted_again(monkeypatch):
     ids=repr,
 )
 def test_without_shares_all_answers_have_the_same_noise(budget, noises):
-    """L1 norms of columns 4 + 3, squared L2 norms 4 * 1 * ... : the noise is that of one vector of all answers."""
+    """L1 norms of columns 4 + 3, squared L2 norms 4 * 1 * ... : the noise is that of one vector of
+    all answers."""
     gate = private(budget)
     gate.measure_linear(
-        [Strategy(("a",), [[[1, 1], [1, -1], [1, 1], [1, 1]]]), Strategy(("b",), [[[3, 3, 1], [0, 0, 1]]])]
+        [
+            Strategy(("a",), [[[1, 1], [1, -1], [1, 1], [1, 1]]]),
+            Strategy(("b",), [[[3, 3, 1], [0, 0, 1]]]),
+        ]
     )
     events = gate.events
     assert sum(event.units for event in events) == budget.units
@@ -205,11 +227,17 @@ class Linear:
     def run(self, gate, workload):
         strategies = [
             Strategy(("a", "b"), [[[1, -1]], [[2, -1, -1], [-1, 2, -1]]]),
-            Strategy(("c", "a"), [[[1, 2, 3, -4]] if gate.domain["c"].size == 2 else np.ones((1, 4), int)]),
+            Strategy(
+                ("c", "a"),
+                [[[1, 2, 3, -4]] if gate.domain["c"].size == 2 else np.ones((1, 4), int)],
+            ),
             Strategy.total(gate.domain),
         ]
         first = gate.measure_linear(strategies, spend="1/2")
-        return [answers.values for answers in (*first, *gate.measure_linear(strategies, shares=[1, 2, 3]))]
+        return [
+            answers.values
+            for answers in (*first, *gate.measure_linear(strategies, shares=[1, 2, 3]))
+        ]
 
 
 @pytest.mark.slow

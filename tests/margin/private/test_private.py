@@ -56,13 +56,17 @@ def private(budget=PureDP(1), codes=CODES, **more):
 
 @pytest.mark.parametrize("budget", [PureDP(2), ZCDP("0.1"), margin.ApproxDP(1, "1e-6")], ids=repr)
 def test_the_noise_has_the_scale_that_was_paid_for(budget):
-    """20,000 draws a view; the variance of a sum of squares is known, and six standard errors are allowed.
+    """20,000 draws a view; the variance of a sum of squares is known, and six standard errors are
+    allowed.
 
-    Only a part of the budget is spent: test_composition.py tests what all of an approximate one buys.
+    Only a part of the budget is spent: test_composition.py tests what all of an approximate one
+    buys.
     """
     domain = Domain({"x": 20_000, "y": 1})
     views = [["x"], ["x", "y"]]
-    gate = Private(open_source(np.zeros((0, 2), int)), domain=domain, budget=budget, entropy=SeededEntropy(4))
+    gate = Private(
+        open_source(np.zeros((0, 2), int)), domain=domain, budget=budget, entropy=SeededEntropy(4)
+    )
     first, second = gate.measure(views, shares=[1, 3], spend="0.8")
     for marginal, share in ((first, 0.2), (second, 0.6)):
         units = share * budget.units * 1e-12
@@ -83,7 +87,9 @@ def test_noise_is_added_to_the_true_counts():
 
 
 def test_every_cell_gets_noise_zero_or_not():
-    counts = private(PureDP("0.001"), codes=np.zeros((0, 3), int)).measure([["a", "b", "c"]])[0].counts
+    counts = (
+        private(PureDP("0.001"), codes=np.zeros((0, 3), int)).measure([["a", "b", "c"]])[0].counts
+    )
     assert np.count_nonzero(counts) == counts.size
 
 
@@ -165,7 +171,9 @@ def test_the_unit_of_privacy_is_carried_into_the_noise(neighbours, rows, l1, l2_
 
 
 def choose(gate, **more):
-    return gate.select([["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.array([2.0, 2.0])], **more)
+    return gate.select(
+        [["a"], ["b"], ["c"]], [np.zeros(2), np.zeros(3), np.array([2.0, 2.0])], **more
+    )
 
 
 def sparse(gate, **more):
@@ -218,7 +226,12 @@ def test_every_method_charges_what_it_spends_before_it_draws(method, budget):
     gate = private(budget, entropy=entropy, ledger=book)
     method(gate, spend="1/4")
     spent = gate._account.spent
-    assert budget.units // 4 - 10 <= spent == sum(event.units for event in gate.events) <= budget.units // 4
+    assert (
+        budget.units // 4 - 10
+        <= spent
+        == sum(event.units for event in gate.events)
+        <= budget.units // 4
+    )
     method(gate)
     assert budget.units - 10 <= gate._account.spent <= budget.units and book.charges == [budget]
     for event in gate.events:
@@ -296,8 +309,11 @@ def test_arguments_of_the_wrong_shape_cost_nothing():
 
 
 def test_a_choice_prefers_what_is_furthest_from_the_truth():
-    """Tables a: [2, 2], b: [1, 2, 1], c: [2, 2]; with so large a budget the best are chosen but for chance 1e-100."""
-    assert choose(private(PureDP(10**4)), count=2) == (0, 1) or choose(private(PureDP(10**4)), count=2) == (1, 0)
+    """Tables a: [2, 2], b: [1, 2, 1], c: [2, 2]; with so large a budget the best are chosen but for
+    chance 1e-100."""
+    assert choose(private(PureDP(10**4)), count=2) == (0, 1) or choose(
+        private(PureDP(10**4)), count=2
+    ) == (1, 0)
     assert choose(private(PureDP(10**4)), penalties=[5, 4, -9]) == (2,)
     assert choose(private(PureDP(10**4)), weights=[1, 3, 1]) == (1,)
 
@@ -327,13 +343,21 @@ def test_a_huge_table_costs_no_more_than_a_small_one(attributes):
     codes = np.random.default_rng(1).integers(0, 2, (200, attributes))
     gate = Private(open_source(codes), domain=domain, budget=PureDP(1), entropy=SeededEntropy(1))
     kept = gate.sparse_cells(domain.attributes, keep=Keep(attributes, attributes, False))
-    assert kept.counts.min(initial=attributes) >= attributes and kept.codes.shape == (kept.counts.size, attributes)
+    assert kept.counts.min(initial=attributes) >= attributes and kept.codes.shape == (
+        kept.counts.size,
+        attributes,
+    )
     assert kept.counts.size < 100 and kept.codes.max(initial=0) <= 1
 
 
 def test_too_low_a_threshold_or_too_large_a_table_is_refused():
     domain = Domain({f"x{place}": 2 for place in range(1001)})
-    gate = Private(open_source(np.zeros((1, 1001), int)), domain=domain, budget=PureDP(1), entropy=CountingEntropy(1))
+    gate = Private(
+        open_source(np.zeros((1, 1001), int)),
+        domain=domain,
+        budget=PureDP(1),
+        entropy=CountingEntropy(1),
+    )
     with pytest.raises(DomainError, match="raise theta to"):
         gate.sparse_cells(domain.attributes[:40], keep=Keep(3, 3, False))
     with pytest.raises(DomainError, match="raise theta to"):
@@ -348,14 +372,20 @@ def test_too_low_a_threshold_or_too_large_a_table_is_refused():
 def test_a_row_of_many_items_counts_less_for_each():
     domain = Domain(dict.fromkeys("abcd", 2))
     codes = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]])
-    gate = Private(open_source(codes), domain=domain, budget=PureDP(10**6), entropy=SeededEntropy(1))
+    gate = Private(
+        open_source(codes), domain=domain, budget=PureDP(10**6), entropy=SeededEntropy(1)
+    )
     counts = gate.truncated_counts(list("abcd"), most=2, grain=1000, spend="1/2")
     assert counts.counts.tolist() == [2.5, 1.5, 0.5, 0.5] and counts.attributes == ("item",)
     assert gate.select_most(list("abcd"), [1, 2, 4], penalties=[0, 0, 100], spend="1/4") == 1
 
 
 @settings(max_examples=100)
-@given(st.lists(st.lists(st.booleans(), min_size=6, max_size=6), max_size=8), st.integers(1, 7), st.integers(1, 50))
+@given(
+    st.lists(st.lists(st.booleans(), min_size=6, max_size=6), max_size=8),
+    st.integers(1, 7),
+    st.integers(1, 50),
+)
 def test_no_row_adds_more_than_its_share(table, most, grain):
     held = np.array(table, bool).reshape(-1, 6)
 
@@ -364,7 +394,11 @@ def test_no_row_adds_more_than_its_share(table, most, grain):
 
     for row in held:
         added = counts(row[None, :])
-        assert added.sum() <= grain * most and (added**2).sum() <= grain**2 * most and (added >= 0).all()
+        assert (
+            added.sum() <= grain * most
+            and (added**2).sum() <= grain**2 * most
+            and (added >= 0).all()
+        )
     assert (counts(held) == sum((counts(row[None, :]) for row in held), np.zeros(6))).all()
 
 
@@ -402,23 +436,44 @@ def imported(path):
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
-            names |= {f"{'.' * node.level}{node.module or ''}"} | {alias.name for alias in node.names}
+            names |= {f"{'.' * node.level}{node.module or ''}"} | {
+                alias.name for alias in node.names
+            }
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
     return names
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "mechanisms").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "mechanisms").glob("*.py")), ids=lambda path: path.stem
+)
 def test_mechanisms_import_nothing_that_reads_data(path):
-    forbidden = {"..source", "..files", "..encode", "..counting", "..counting.plan", "..entropy", "duckdb", "pyarrow"}
+    forbidden = {
+        "..source",
+        "..files",
+        "..encode",
+        "..counting",
+        "..counting.plan",
+        "..entropy",
+        "duckdb",
+        "pyarrow",
+    }
     assert not imported(path) & forbidden
 
 
 def test_true_counts_and_noise_meet_as_integers():
     """In the gate, the only arithmetic with true counts is the clamped sum with integer draws."""
     tree = ast.parse((PACKAGE / "private" / "gate.py").read_text())
-    assert not [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and "true" in ast.dump(node.left)]
-    sums = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "noisy_sum" in ast.unparse(node.func)]
+    assert not [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp) and "true" in ast.dump(node.left)
+    ]
+    sums = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and "noisy_sum" in ast.unparse(node.func)
+    ]
     assert [ast.unparse(node) for node in sums] == ["noisy_sum(true, draws.reshape(true.shape))"]
     counts = np.array([3], dtype=np.int64)
     assert noisy_sum(counts, PureDP(1).noise(10**12).sample(1, SeededEntropy(0))).dtype == np.int64
@@ -427,7 +482,8 @@ def test_true_counts_and_noise_meet_as_integers():
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_the_number_of_rows_is_public_only_where_one_row_replaces_one(neighbours, rows):
-    """A person of three rows for one of one: with several rows a person the number is hidden by noise that is paid."""
+    """A person of three rows for one of one: with several rows a person the number is hidden by
+    noise that is paid."""
     budget = PureDP(1, neighbours=neighbours, rows_per_person=rows)
     gate = private(budget)
     number = gate.count_rows()
@@ -437,7 +493,9 @@ def test_the_number_of_rows_is_public_only_where_one_row_replaces_one(neighbours
         assert number == len(CODES) and not gate.events and not gate._account.spent
         return
     (event,) = gate.events
-    assert (event.l1, event.l2_squared) == (rows, rows**2) and event.sampler == DiscreteLaplace(F(rows))
+    assert (event.l1, event.l2_squared) == (rows, rows**2) and event.sampler == DiscreteLaplace(
+        F(rows)
+    )
     assert gate._account.spent == budget.units
 
 
@@ -446,4 +504,6 @@ def test_the_guarantee_says_whether_the_number_of_rows_is_protected():
     assert "The number of rows is public" in in_words(Statement(budget=PureDP(1, **replaced)))[0]
     several = PureDP(1, **replaced, rows_per_person=3)
     assert "The number of rows is protected" in in_words(Statement(budget=several))[0]
-    assert several.describe().endswith("replace all rows of a person, 3 at most, by others, 3 at most")
+    assert several.describe().endswith(
+        "replace all rows of a person, 3 at most, by others, 3 at most"
+    )

@@ -21,7 +21,11 @@ def brute(queries, codes):
     """By the definition, without any bits."""
     if isinstance(queries, Parities):
         return ((codes[:, queries.attributes] == 1).sum(axis=-1) % 2 == 0).sum(axis=0)
-    return ((codes[:, queries.attributes] == queries.values) != queries.negated).all(axis=-1).sum(axis=0)
+    return (
+        ((codes[:, queries.attributes] == queries.values) != queries.negated)
+        .all(axis=-1)
+        .sum(axis=0)
+    )
 
 
 def with_negations(queries, seed=1):
@@ -49,8 +53,15 @@ def test_batches_codes_and_words_make_the_same_bits(rows, step, seed, keep):
     used = np.arange(len(DOMAIN)) % 3 < keep
     batches = [{name: codes[start : start + step, axis] for axis, name in enumerate(DOMAIN)}
                for start in range(0, rows, step)]  # fmt: skip
-    one, other = next(BitTable.pieces(DOMAIN, used, batches)), BitTable.of_codes(DOMAIN, codes, used)
-    assert one.rows == other.rows == rows and (one.words == other.words).all() and (one.start == other.start).all()
+    one, other = (
+        next(BitTable.pieces(DOMAIN, used, batches)),
+        BitTable.of_codes(DOMAIN, codes, used),
+    )
+    assert (
+        one.rows == other.rows == rows
+        and (one.words == other.words).all()
+        and (one.start == other.start).all()
+    )
     whole = BitTable.of_codes(DOMAIN, codes)
     assert (BitTable.of_words(DOMAIN, whole.words, rows).start == whole.start).all()
 
@@ -66,7 +77,8 @@ def test_blocks_do_not_change_the_counts(monkeypatch):
 
 
 def test_random_queries_are_of_distinct_attributes_and_uniform():
-    """6,000 sets of 2 of 4: each of the 6 expected 1,000 times, 6 standard deviations of 29 allowed; chance 1e-8."""
+    """6,000 sets of 2 of 4: each of the 6 expected 1,000 times, 6 standard deviations of 29
+    allowed; chance 1e-8."""
     domain = Domain(dict.fromkeys("abcd", 2))
     queries = Conjunctions.random(domain, 2, 6000, 5)
     sets, times = np.unique(np.sort(queries.attributes, axis=1), axis=0, return_counts=True)
@@ -74,7 +86,11 @@ def test_random_queries_are_of_distinct_attributes_and_uniform():
     assert abs(queries.values.mean() - 0.5) < 6 * 0.5 / np.sqrt(12_000)
     assert (Conjunctions.random(domain, 2, 6000, 5).attributes == queries.attributes).all()
     assert queries.digest == Conjunctions.random(domain, 2, 6000, 5).digest
-    assert queries.digest != Conjunctions.random(domain, 2, 6000, 6).digest != with_negations(queries).digest
+    assert (
+        queries.digest
+        != Conjunctions.random(domain, 2, 6000, 6).digest
+        != with_negations(queries).digest
+    )
     assert (np.sort(Conjunctions.random(DOMAIN, 6, 40, 1).attributes, axis=1) == np.arange(6)).all()
 
 
@@ -84,7 +100,8 @@ def test_cells_of_views_are_in_the_order_of_their_tables():
     table = np.zeros((3, 2), int)
     np.add.at(table, (codes[:, 1], codes[:, 0]), 1)
     assert (
-        len(queries) == 16 and queries.counts(BitTable.of_codes(DOMAIN, codes))[:6].tolist() == table.ravel().tolist()
+        len(queries) == 16
+        and queries.counts(BitTable.of_codes(DOMAIN, codes))[:6].tolist() == table.ravel().tolist()
     )
 
 
@@ -96,7 +113,10 @@ def test_cells_of_views_are_in_the_order_of_their_tables():
         (lambda: Conjunctions.random(DOMAIN, True, 5, 0), "k"),
         (lambda: Conjunctions.random(DOMAIN, 2, 0, 0), "count"),
         (lambda: Conjunctions.random(DOMAIN, 2, 10**12, 0), "count"),
-        (lambda: Conjunctions(DOMAIN, np.zeros((0, 2), int), np.zeros((0, 2), int)), "at least one query"),
+        (
+            lambda: Conjunctions(DOMAIN, np.zeros((0, 2), int), np.zeros((0, 2), int)),
+            "at least one query",
+        ),
         (lambda: Conjunctions(DOMAIN, [[0, 0]], [[0, 1]]), "twice"),
         (lambda: Conjunctions(DOMAIN, [[0, 6]], [[0, 1]]), "attribute"),
         (lambda: Conjunctions(DOMAIN, [[0, -1]], [[0, 1]]), "attribute"),

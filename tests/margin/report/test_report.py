@@ -26,7 +26,9 @@ VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
 @pytest.fixture
 def synopsis(table, domain):
-    return margin.release(table, domain=domain, budget=PureDP("0.5"), mechanism=PriView(views=VIEWS))
+    return margin.release(
+        table, domain=domain, budget=PureDP("0.5"), mechanism=PriView(views=VIEWS)
+    )
 
 
 @pytest.fixture
@@ -37,7 +39,9 @@ def saved(synopsis, tmp_path):
 
 def held(text):
     """The content of a page."""
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL
+    )
     return json.loads(data)
 
 
@@ -111,7 +115,10 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
         (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "they are in the table", "1.11"]),
         (ZCDP("0.1"), ["but for a probability of 1e-06"]),
         (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09"]),
-        (PureDP(1, neighbours=Neighbours.REPLACE_ROW), ["number of rows is public", "it says one thing"]),
+        (
+            PureDP(1, neighbours=Neighbours.REPLACE_ROW),
+            ["number of rows is public", "it says one thing"],
+        ),
         (PureDP(1000), ["factor of at most"]),
     ],
 )
@@ -126,14 +133,20 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
         in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[0]
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
-    assert "did not check" in declared and "'person_id'" in enforced and "counted at most 3" in enforced
+    assert (
+        "did not check" in declared
+        and "'person_id'" in enforced
+        and "counted at most 3" in enforced
+    )
     assert "check" not in one and "counted" not in one
 
 
 def test_words_never_promise_more_than_the_budget():
     """Both figures are rounded up."""
     text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
-    factor, epsilon = (float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0])
+    factor, epsilon = (
+        float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0]
+    )
     assert factor >= np.exp(epsilon) - 0.011 and epsilon >= 2.14
 
 
@@ -172,7 +185,8 @@ class Silent(socket.socket):
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"])
 @pytest.mark.parametrize("limit", ["_SOCKET_SECONDS", "_REQUEST_SECONDS"])
 def test_who_does_not_finish_a_request_is_cut_off(synopsis, monkeypatch, limit, sent):
-    """By the time without a byte, and by the time of the whole request: a byte now and then does not help."""
+    """By the time without a byte, and by the time of the whole request: a byte now and then does
+    not help."""
     monkeypatch.setattr(importlib.import_module("margin.report.explore"), limit, 0.2)
     made = explore(synopsis, title="people")
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
@@ -235,7 +249,9 @@ def test_the_server_answers_every_marginal(server, synopsis):
     status, body = get(server, "/marginal?attribute=income&attribute=age&attribute=region")
     answer = json.loads(body)
     assert status == 200 and answer["axes"] == [4, 0, 2]
-    assert (doubles(answer["counts"]) == synopsis.marginal(["income", "age", "region"]).counts.ravel()).all()
+    assert (
+        doubles(answer["counts"]) == synopsis.marginal(["income", "age", "region"]).counts.ravel()
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -318,8 +334,15 @@ def pick(browser, domain, names):
     browser.execute_script("document.getElementById('clear').click()")
     for name in names:
         place = domain.attributes.index(name)
-        browser.execute_script("document.querySelectorAll('#attributes input')[arguments[0]].click()", place)
-    until(lambda: texts(browser, "#asked") == [" \u00d7 ".join(names)] and texts(browser, "#table tbody tr"))
+        browser.execute_script(
+            "document.querySelectorAll('#attributes input')[arguments[0]].click()", place
+        )
+    until(
+        lambda: (
+            texts(browser, "#asked") == [" \u00d7 ".join(names)]
+            and texts(browser, "#table tbody tr")
+        )
+    )
 
 
 def printed(marginal):
@@ -340,11 +363,19 @@ def test_every_printed_number_is_pythons(browser, synopsis, domain, tmp_path, wi
     write_report(synopsis, tmp_path / "r.html")
     browser.set_window_size(width, 900)
     browser.get(f"file://{tmp_path / 'r.html'}")
-    for names in (["sex"], ["children", "region"], ["sex", "children", "region"], ["income", "age"], ["age", "region"]):
+    for names in (
+        ["sex"],
+        ["children", "region"],
+        ["sex", "children", "region"],
+        ["income", "age"],
+        ["age", "region"],
+    ):
         pick(browser, domain, names)
         assert rows_of(browser) == printed(synopsis.marginal(names)), names
         until(lambda: texts(browser, "#chart svg"))
-    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert browser.execute_script(
+        "return document.documentElement.scrollWidth <= window.innerWidth"
+    )
     assert texts(browser, "#views-chart svg") and texts(browser, "#errors-chart svg")
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
@@ -356,7 +387,9 @@ def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_p
     labels = [f"category number {place}" for place in range(8)]
     domain = Domain({f"attribute {place}": {"values": labels} for place in range(45)})
     rows = {name: rng.choice(labels, 500) for name in domain}
-    views = [[f"attribute {place}" for place in rng.choice(45, 4, replace=False)] for _ in range(29)]
+    views = [
+        [f"attribute {place}" for place in rng.choice(45, 4, replace=False)] for _ in range(29)
+    ]
     mechanism = PriView(views=[["attribute 0", "attribute 1"], *views], nonnegativity=None)
     made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=mechanism)
     write_report(made, tmp_path / "r.html")
@@ -384,28 +417,41 @@ def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_p
 def test_numbers_are_pythons_whatever_was_released(browser, table, domain, tmp_path, mechanism):
     """Also where the domain excludes combinations, and declares how many rows there are."""
     names = ["age", "sex", "children"]
-    rules = [{"age": 0, "children": [2, 3]}] if isinstance(mechanism, PriView | margin.Residual) else []
-    declared = Domain({name: domain[name] for name in names}, impossible=rules, rows=500 if rules else None)
+    rules = (
+        [{"age": 0, "children": [2, 3]}] if isinstance(mechanism, PriView | margin.Residual) else []
+    )
+    declared = Domain(
+        {name: domain[name] for name in names}, impossible=rules, rows=500 if rules else None
+    )
     rows = table.filter(~((np.array(table["age"]) < 18) & (np.array(table["children"]) > 1)))
     made = margin.release(rows, domain=declared, budget=PureDP(1), mechanism=mechanism)
     write_report(made, tmp_path / "r.html")
     browser.get(f"file://{tmp_path / 'r.html'}")
     for asked in (["sex", "age"], ["children", "age"], ["sex", "children"]):
         pick(browser, declared, asked)
-        expected = [["\u2013" if "nan" in cell else cell for cell in row] for row in printed(made.marginal(asked))]
+        expected = [
+            ["\u2013" if "nan" in cell else cell for cell in row]
+            for row in printed(made.marginal(asked))
+        ]
         assert rows_of(browser) == expected, asked
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
 @pytest.mark.slow
 def test_a_release_without_tables_says_what_it_is(browser, tmp_path):
-    rows = scipy.sparse.csr_array(np.eye(40, 10, dtype=np.int64) + np.eye(40, 10, 1, dtype=np.int64))
+    rows = scipy.sparse.csr_array(
+        np.eye(40, 10, dtype=np.int64) + np.eye(40, 10, 1, dtype=np.int64)
+    )
     budget = PureDP(5)
     made = margin.release(rows, domain={"page": 10}, budget=budget, mechanism=margin.PrivBasis(k=3))
     write_report(made, tmp_path / "r.html")
     browser.get(f"file://{tmp_path / 'r.html'}")
     shown = browser.execute_script("return document.body.innerText")
-    assert "What was published" in shown and "margin info" in shown and "Choose attributes" not in shown
+    assert (
+        "What was published" in shown
+        and "margin info" in shown
+        and "Choose attributes" not in shown
+    )
     assert "1 attribute, published with the mechanism PrivBasis" in shown
     assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
 
@@ -420,7 +466,9 @@ def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
     lines = (browser.downloads / "sex-age.csv").read_text().splitlines()
     marginal = synopsis.marginal(["sex", "age"])
     assert lines[0] == "sex,age,count,low_95,high_95" and len(lines) == 1 + marginal.counts.size
-    assert [float(line.split(",")[-3]) for line in lines[1:]] == pytest.approx(marginal.counts.ravel())
+    assert [float(line.split(",")[-3]) for line in lines[1:]] == pytest.approx(
+        marginal.counts.ravel()
+    )
 
 
 @pytest.mark.slow
@@ -451,7 +499,9 @@ def test_what_the_page_lacks_it_says_and_the_server_gives(browser, tmp_path):
     write_report(made, tmp_path / "r.html")
     browser.get(f"file://{tmp_path / 'r.html'}")
     for place in (5, 7, 8):
-        browser.execute_script("document.querySelectorAll('#attributes input')[arguments[0]].click()", place)
+        browser.execute_script(
+            "document.querySelectorAll('#attributes input')[arguments[0]].click()", place
+        )
     until(lambda: "margin explore" in texts(browser, "#status")[0])
     server = explore(made, title="x")
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

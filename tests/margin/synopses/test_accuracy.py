@@ -24,11 +24,15 @@ def codes():
 
 def simulated(codes, seed=0, **options):
     mechanism = PriView(views=VIEWS, **options)
-    return margin.simulate(codes, domain=DOMAIN, budget=PureDP("0.5"), mechanism=mechanism, seed=seed)
+    return margin.simulate(
+        codes, domain=DOMAIN, budget=PureDP("0.5"), mechanism=mechanism, seed=seed
+    )
 
 
 def test_interval_is_the_normal_quantile_around_the_count():
-    marginal = Marginal(Domain({"x": 3}), np.array([100.0, 5.0, 50.0]), np.array([16.0, 100.0, np.nan]))
+    marginal = Marginal(
+        Domain({"x": 3}), np.array([100.0, 5.0, 50.0]), np.array([16.0, 100.0, np.nan])
+    )
     low, high = marginal.interval(0.9)
     half = NormalDist().inv_cdf(0.95)
     assert low[:2] == pytest.approx([100 - 4 * half, 0.0])
@@ -46,7 +50,11 @@ def test_a_level_is_a_probability(level):
 
 def test_many_marginals_are_those_asked_one_by_one(codes):
     synopsis = simulated(codes)
-    asked = [list(view) for size in (1, 2, 3, 4) for view in itertools.permutations(DOMAIN.attributes, size)]
+    asked = [
+        list(view)
+        for size in (1, 2, 3, 4)
+        for view in itertools.permutations(DOMAIN.attributes, size)
+    ]
     together = synopsis.marginals(asked)
     for view, answer in zip(asked[::7], together[::7], strict=True):
         alone = synopsis.marginal(view)
@@ -75,9 +83,12 @@ def test_context_is_used_by_the_synopsis():
 
 @pytest.mark.slow
 def test_bars_of_a_release_hold_the_reconstruction_without_noise(codes):
-    """At 95 %, over views and reconstructions and 60 seeds: between 93 and 99 %, and the truth where views cover."""
+    """At 95 %, over views and reconstructions and 60 seeds: between 93 and 99 %, and the truth
+    where views cover."""
     asked = [["a", "b"], ["d", "e"], ["a", "d"], ["a", "b", "e"], ["c", "d", "e"]]
-    exact = margin.simulate(codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=PriView(views=VIEWS), seed=0)
+    exact = margin.simulate(
+        codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=PriView(views=VIEWS), seed=0
+    )
     truths = exact.marginals(asked)
     held = []
     for seed in range(60):

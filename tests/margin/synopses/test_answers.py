@@ -1,4 +1,5 @@
-"""Queries answered from marginals: every synopsis that gives marginals, against cells added up one by one."""
+"""Queries answered from marginals: every synopsis that gives marginals, against cells added up one
+by one."""
 
 import itertools
 
@@ -6,11 +7,24 @@ import numpy as np
 import pytest
 
 import margin
-from margin import Direct, Domain, DomainError, Dyadic, Flat, HighPass, PriView, PureDP, Uniform, simulate
+from margin import (
+    Direct,
+    Domain,
+    DomainError,
+    Dyadic,
+    Flat,
+    HighPass,
+    PriView,
+    PureDP,
+    Uniform,
+    simulate,
+)
 from margin.queries import BitTable, Conjunctions, Parities
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4, "e": 2})
-CODES = np.random.default_rng(1).integers(0, DOMAIN.sizes, (500, 5)) * (np.arange(500) % 3 > 0)[:, None]
+CODES = (
+    np.random.default_rng(1).integers(0, DOMAIN.sizes, (500, 5)) * (np.arange(500) % 3 > 0)[:, None]
+)
 
 
 def some(k, count=60, seed=1):
@@ -51,17 +65,25 @@ MECHANISMS = [
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_answers_are_those_of_the_marginals(mechanism, k):
     workload = list(itertools.combinations(DOMAIN.attributes, k))
-    synopsis = simulate(CODES, domain=DOMAIN, budget=PureDP(2), mechanism=mechanism, workload=workload, seed=1).synopsis
+    synopsis = simulate(
+        CODES, domain=DOMAIN, budget=PureDP(2), mechanism=mechanism, workload=workload, seed=1
+    ).synopsis
     for queries in (some(k), Parities(DOMAIN, [[4, 0, 2][:k], [2, 4, 0][:k], [0, 2, 4][:k]])):
         answers = synopsis.answer(queries)
-        assert answers.shape == (len(queries),) and answers == pytest.approx(by_hand(synopsis, queries), abs=1e-9)
+        assert answers.shape == (len(queries),) and answers == pytest.approx(
+            by_hand(synopsis, queries), abs=1e-9
+        )
 
 
 def test_without_noise_they_are_the_shares_of_the_rows():
-    synopsis = simulate(CODES, domain=DOMAIN, budget=PureDP(10**5), mechanism=Flat(), seed=1).synopsis
+    synopsis = simulate(
+        CODES, domain=DOMAIN, budget=PureDP(10**5), mechanism=Flat(), seed=1
+    ).synopsis
     table = BitTable.of_codes(DOMAIN, CODES)
     for k in range(1, 6):
-        assert synopsis.answer(some(k)) == pytest.approx(some(k).counts(table) / len(CODES), abs=1e-9)
+        assert synopsis.answer(some(k)) == pytest.approx(
+            some(k).counts(table) / len(CODES), abs=1e-9
+        )
 
 
 def test_answers_come_in_parts(monkeypatch):
@@ -83,10 +105,14 @@ def test_what_cannot_be_answered_is_told():
     with pytest.raises(DomainError, match="queries of the domain"):
         synopsis.answer(["a"])
     workload = [["a", "b"]]
-    few = simulate(CODES, domain=DOMAIN, budget=PureDP(1), mechanism=Direct(), workload=workload, seed=1)
+    few = simulate(
+        CODES, domain=DOMAIN, budget=PureDP(1), mechanism=Direct(), workload=workload, seed=1
+    )
     with pytest.raises(DomainError, match="not within one of the workload"):
         few.synopsis.answer(some(3))
     wide = Domain({f"x{place}": 2 for place in range(40)})
-    flat = simulate(np.zeros((3, 40), int), domain=wide, budget=PureDP(1), mechanism=Uniform(), seed=1).synopsis
+    flat = simulate(
+        np.zeros((3, 40), int), domain=wide, budget=PureDP(1), mechanism=Uniform(), seed=1
+    ).synopsis
     with pytest.raises(DomainError, match="cells"):
         flat.answer(Conjunctions.random(wide, 35, 2, 1))

@@ -1,4 +1,5 @@
-"""A synopsis that answers by somebody's own solver: whatever that does, no wrong table is handed on."""
+"""A synopsis that answers by somebody's own solver: whatever that does, no wrong table is handed
+on."""
 
 import numpy as np
 import pytest
@@ -7,7 +8,10 @@ from margin import from_measurements
 from margin.errors import DomainError, SolverError
 from margin.solvers import Solution, Status
 
-MEASURED = [(["a", "b"], [[10.2, 3.9], [5.1, 0.8]], 1.0), (["b", "c"], [[9.0, 6.1], [2.2, 2.9]], 1.0)]
+MEASURED = [
+    (["a", "b"], [[10.2, 3.9], [5.1, 0.8]], 1.0),
+    (["b", "c"], [[9.0, 6.1], [2.2, 2.9]], 1.0),
+]
 
 
 class Own:
@@ -42,11 +46,15 @@ GARBAGE = {
 
 @pytest.mark.parametrize("answer", GARBAGE.values(), ids=GARBAGE)
 def test_garbage_is_an_error(answer):
-    with pytest.raises(SolverError, match="the marginal on a, c could not be reconstructed: no answer was found"):
+    with pytest.raises(
+        SolverError, match="the marginal on a, c could not be reconstructed: no answer was found"
+    ):
         asked(Own(answer))
 
 
-@pytest.mark.parametrize("status", [Status.TIME_LIMIT, Status.MISSING, Status.INFEASIBLE, Status.ITERATION_LIMIT])
+@pytest.mark.parametrize(
+    "status", [Status.TIME_LIMIT, Status.MISSING, Status.INFEASIBLE, Status.ITERATION_LIMIT]
+)
 def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
     with pytest.raises(SolverError, match=status.value.split(";")[0]):
         asked(Own(uniform, status))
@@ -60,7 +68,9 @@ def test_a_solver_that_breaks_down_is_an_error_of_its_name(answer):
 
 def test_a_good_answer_is_handed_on_in_the_order_that_was_asked_for():
     marginal = asked(Own(lambda problem: problem.total * np.array([[0.1, 0.2], [0.3, 0.4]])))
-    assert marginal.counts / marginal.counts.sum() == pytest.approx(np.array([[0.1, 0.3], [0.2, 0.4]]))
+    assert marginal.counts / marginal.counts.sum() == pytest.approx(
+        np.array([[0.1, 0.3], [0.2, 0.4]])
+    )
     assert np.isnan(marginal.variance).all()
 
 

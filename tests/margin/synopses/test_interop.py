@@ -30,7 +30,10 @@ def marginal(synopsis):
 
 def test_arrow_and_polars_have_a_row_a_cell(marginal):
     arrow = to_arrow(marginal)
-    assert arrow.column_names == ["sex", "age", "count", "noise_sd"] and arrow.num_rows == marginal.counts.size
+    assert (
+        arrow.column_names == ["sex", "age", "count", "noise_sd"]
+        and arrow.num_rows == marginal.counts.size
+    )
     assert arrow["count"].to_pylist() == marginal.counts.ravel().tolist()
     assert arrow["noise_sd"].to_pylist() == pytest.approx(np.sqrt(marginal.variance.ravel()))
     series = to_pandas(marginal)
@@ -67,7 +70,9 @@ def test_what_was_measured_elsewhere_answers_like_a_release(table, domain):
     class Kept:
         def run(self, private, workload):
             self.measured = private.measure(VIEWS)
-            return margin.ViewSynopsis.of(private.domain, self.measured, reconstruction=margin.solvers.Newton())
+            return margin.ViewSynopsis.of(
+                private.domain, self.measured, reconstruction=margin.solvers.Newton()
+            )
 
     kept = Kept()
     margin.release(table, domain=domain, budget=PureDP(2), mechanism=kept)
@@ -94,7 +99,9 @@ def test_the_publishers_guarantee_goes_with_the_file(domain, tmp_path):
         from_measurements(given, domain=domain).save(tmp_path / "x.margin")
     from_measurements(given, domain=domain, guarantee=PureDP("0.1")).save(tmp_path / "x.margin")
     loaded = margin.load(tmp_path / "x.margin")
-    assert loaded.spent == PureDP("0.1") and loaded.provenance.mechanism == {"name": "from_measurements"}
+    assert loaded.spent == PureDP("0.1") and loaded.provenance.mechanism == {
+        "name": "from_measurements"
+    }
 
 
 BAD = {
@@ -170,11 +177,14 @@ assert np.abs(theirs - ours).max() < 0.01 * 5_000, (theirs, ours)
 
 def test_rules_become_constraints_one_for_each_set_of_attributes(monkeypatch):
     made = SimpleNamespace(
-        Domain=lambda names, sizes: (names, sizes), Constraint=lambda domain, invalid: (domain, invalid)
+        Domain=lambda names, sizes: (names, sizes),
+        Constraint=lambda domain, invalid: (domain, invalid),
     )
     monkeypatch.setitem(sys.modules, "mbi", made)
     rules = [{"b": 1, "a": 0}, {"a": 2, "b": [0, 1]}, {"c": [1, 3]}]
-    pair, single = sorted(to_mbi_constraints(Domain({"a": 3, "b": 2, "c": 4}, impossible=rules)), key=str)
+    pair, single = sorted(
+        to_mbi_constraints(Domain({"a": 3, "b": 2, "c": 4}, impossible=rules)), key=str
+    )
     assert pair[0] == (("a", "b"), (3, 2)) and pair[1].tolist() == [[0, 1], [2, 0], [2, 1]]
     assert single[0] == (("c",), (4,)) and single[1].tolist() == [[1], [3]]
     assert to_mbi_constraints(Domain({"a": 3})) == []
@@ -219,7 +229,9 @@ def test_a_measurement_of_something_else_is_refused(domain):
 
 
 def test_the_methods_of_a_marginal_are_the_functions(marginal):
-    assert marginal.to_json() == to_json(marginal) and marginal.to_arrow().equals(to_arrow(marginal))
+    assert marginal.to_json() == to_json(marginal) and marginal.to_arrow().equals(
+        to_arrow(marginal)
+    )
     assert marginal.to_pandas().equals(to_pandas(marginal))
 
 

@@ -30,28 +30,39 @@ def test_ninety_five_percent_bars_hold_the_reconstruction_without_noise(projecti
     truth = answers(exact).table
     held = []
     for _ in range(100):
-        noisy = exact.with_values([value + rng.laplace(0, noise, value.shape) for value in exact.values])
+        noisy = exact.with_values(
+            [value + rng.laplace(0, noise, value.shape) for value in exact.values]
+        )
         tables = ResidualConsistency()(noisy)
         found = answers(projection(tables) if projection else tables)
         held.append(np.abs(found.table - truth) <= 1.959964 * np.sqrt(found.variance))
     assert 0.93 <= np.mean(held) <= 0.99
 
 
-@pytest.mark.parametrize("way", ["numpy", pytest.param("sampled", marks=pytest.mark.slow), "compiled"])
+@pytest.mark.parametrize(
+    "way", ["numpy", pytest.param("sampled", marks=pytest.mark.slow), "compiled"]
+)
 @pytest.mark.parametrize("noise", [300.0, 10.0, 1.0])
 @pytest.mark.parametrize("shape", [(20,), (12, 2), (8, 5), (2,) * 5, (40, 6)], ids=str)
 def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkeypatch):
-    """Little noise and rare cells make H^-1 huge, and sums over its entries nothing but rounding errors. Against
-    solving for each cell, where nothing cancels out."""
+    """Little noise and rare cells make H^-1 huge, and sums over its entries nothing but rounding
+    errors. Against solving for each cell, where nothing cancels out."""
     rng = np.random.default_rng(7)
     cells, rows = int(np.prod(shape)), 1e7
     share = rng.dirichlet(np.full(cells, 0.05))
     basis = transform(shape)
     index = np.flatnonzero((basis.order > 0) & (basis.order <= 2))
     variance = np.full(len(index), cells * noise**2 / rows**2)
-    target = basis.analyse(share)[index] * np.sqrt(cells) + rng.normal(size=len(index)) * np.sqrt(variance)
+    target = basis.analyse(share)[index] * np.sqrt(cells) + rng.normal(size=len(index)) * np.sqrt(
+        variance
+    )
     problem = Problem(
-        shape=shape, index=index, target=target, variance=variance, total=rows, total_variance=cells * noise**2
+        shape=shape,
+        index=index,
+        target=target,
+        variance=variance,
+        total=rows,
+        total_variance=cells * noise**2,
     )
     if way == "sampled":
         monkeypatch.setattr(dual_module, "_MOST_SUMMED", 0)
@@ -69,6 +80,10 @@ def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkey
     centred = (functions - mean[:, None]) * found
     hessian = centred @ (functions - mean[:, None]).T + np.diag(Newton().ridge(problem))
     changes = np.linalg.solve(hessian, centred)
-    expected = rows**2 * (variance @ changes**2) + problem.total_variance * (found - target @ changes) ** 2
+    expected = (
+        rows**2 * (variance @ changes**2) + problem.total_variance * (found - target @ changes) ** 2
+    )
     deviation = np.sqrt(expected)
-    assert np.sqrt(solution.variance.ravel()) == pytest.approx(deviation, abs=1e-2 * deviation.max())
+    assert np.sqrt(solution.variance.ravel()) == pytest.approx(
+        deviation, abs=1e-2 * deviation.max()
+    )

@@ -9,7 +9,15 @@ import pytest
 from cases import random_tables, seeds, tables_of
 from hypothesis import given, settings
 
-from margin.solvers import Batch, JointProjection, Newton, Problem, ResidualConsistency, Status, Tables
+from margin.solvers import (
+    Batch,
+    JointProjection,
+    Newton,
+    Problem,
+    ResidualConsistency,
+    Status,
+    Tables,
+)
 from margin.solvers import threads as threads_module
 from margin.solvers.testing import examples
 
@@ -29,7 +37,8 @@ def kernels():
 @given(seed=seeds)
 @settings(max_examples=40)
 def test_a_batch_holds_the_problems_of_its_rows(seed):
-    """Against reading each coefficient from the first view that holds it, and summing precisions, one by one."""
+    """Against reading each coefficient from the first view that holds it, and summing precisions,
+    one by one."""
     tables = consistent(seed, mean=50.0)
     axes = tuple(range(len(tables.sizes)))
     problem = Problem.of(tables, axes)
@@ -121,14 +130,26 @@ def test_malformed_batches_are_refused(change, says):
         Batch(**{**GOOD, **change})
 
 
-SHAPES = [(2, 2, 2, 2), (2,) * 7, (3, 2, 4, 2), (1, 3, 2, 5), (5,), (2, 70, 3), (2, 2, 1, 2), (3, 3, 3)]
+SHAPES = [
+    (2, 2, 2, 2),
+    (2,) * 7,
+    (3, 2, 4, 2),
+    (1, 3, 2, 5),
+    (5,),
+    (2, 70, 3),
+    (2, 2, 1, 2),
+    (3, 3, 3),
+]
 
 
 @pytest.mark.parametrize("sizes", SHAPES, ids=str)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_compiled_loops_give_numpys_numbers(kernels, sizes, threads):
     batch = Batch.pack(
-        [Problem.of(consistent(seed, sizes=sizes, count=4), tuple(range(len(sizes)))) for seed in range(9)]
+        [
+            Problem.of(consistent(seed, sizes=sizes, count=4), tuple(range(len(sizes))))
+            for seed in range(9)
+        ]
     )
     solver = Newton(threads=threads, tolerance=1e-11)
     compiled = solver._many(batch, kernels)
@@ -137,7 +158,9 @@ def test_compiled_loops_give_numpys_numbers(kernels, sizes, threads):
         assert solution.status is plain.status is Status.OPTIMAL
         assert solution.objective == pytest.approx(plain.objective, abs=1e-10)
         assert solution.table == pytest.approx(plain.table, rel=1e-6, abs=1e-8 * problem.total)
-        assert np.sqrt(solution.variance) == pytest.approx(np.sqrt(plain.variance), rel=1e-4, abs=1e-4)
+        assert np.sqrt(solution.variance) == pytest.approx(
+            np.sqrt(plain.variance), rel=1e-4, abs=1e-4
+        )
         assert solution.residual == pytest.approx(plain.residual, abs=1e-8)
 
 
@@ -214,13 +237,18 @@ def test_the_default_never_fails(blocks, scale):
     rows = (rng.random((20_000, 14)) < rate[rng.integers(0, 6, 20_000)]).astype(np.int64)
     width = 14 // (2 * blocks)
     groups = [tuple(range(start, min(start + width, 14))) for start in range(0, 14, width)]
-    views = sorted({tuple(sorted(sum(some, ()))) for some in itertools.combinations(groups, blocks)})
+    views = sorted(
+        {tuple(sorted(sum(some, ()))) for some in itertools.combinations(groups, blocks)}
+    )
     exact = [np.zeros((2,) * len(view)) for view in views]
     for view, table in zip(views, exact, strict=True):
         np.add.at(table, tuple(rows[:, axis] for axis in view), 1.0)
     noisy = tuple(table + rng.laplace(0, scale * len(views), table.shape) for table in exact)
     tables = Tables(
-        sizes=(2,) * 14, views=tuple(views), values=noisy, variances=(2 * (scale * len(views)) ** 2,) * len(views)
+        sizes=(2,) * 14,
+        views=tuple(views),
+        values=noisy,
+        variances=(2 * (scale * len(views)) ** 2,) * len(views),
     )
     tables = JointProjection()(ResidualConsistency()(tables))
     for size in (1, 4, 8, 12):

@@ -77,8 +77,14 @@ def test_variance_of_a_projection_is_that_of_its_cells(joint, monkeypatch):
 
 
 CASES = [
-    *(pytest.param(sizes, False, id=str(sizes)) for sizes in [(2,) * 6, (3, 2, 1, 4), (1, 5, 1), (2,), (2, 1)]),
-    *(pytest.param(sizes, True, id=f"{sizes} with zeros") for sizes in [(2,) * 6, (3, 2, 1, 4), (2, 2)]),
+    *(
+        pytest.param(sizes, False, id=str(sizes))
+        for sizes in [(2,) * 6, (3, 2, 1, 4), (1, 5, 1), (2,), (2, 1)]
+    ),
+    *(
+        pytest.param(sizes, True, id=f"{sizes} with zeros")
+        for sizes in [(2,) * 6, (3, 2, 1, 4), (2, 2)]
+    ),
 ]
 
 
@@ -92,7 +98,9 @@ def joint_of(sizes, *, zeros=False, known=None, seed=0, **options):
         array[rules.cells(tuple(range(len(sizes))))] = 0.0
     if known is not None:
         array *= known / array.sum()
-    views = [tuple(range(start, min(start + 2, len(sizes)))) for start in range(max(1, len(sizes) - 1))]
+    views = [
+        tuple(range(start, min(start + 2, len(sizes)))) for start in range(max(1, len(sizes) - 1))
+    ]
     tables = tables_of(array, views, variance=25.0)
     tables = dataclasses.replace(tables, zeros=rules, known_total=known)
     return tables, Reconstruction(tables, Newton(context=len(sizes) + 1, **options))
@@ -127,7 +135,9 @@ def test_variances_with_the_kept_inverse_are_those_of_solving(sizes, zeros):
 
 
 @pytest.mark.parametrize("joint", [True, False], ids=["joint", "context"])
-@pytest.mark.parametrize("sizes", [pytest.param((2,) * 6, marks=pytest.mark.slow), (3, 2, 1, 4)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [pytest.param((2,) * 6, marks=pytest.mark.slow), (3, 2, 1, 4)], ids=str
+)
 def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monkeypatch):
     if not joint:
         monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
@@ -159,24 +169,32 @@ def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatc
     monkeypatch.setattr(context_module, "_CONTEXT_CELLS", 4)
     tables, reconstruction = joint_of((2,) * 6)
     found = reconstruction.solve([(0, 2, 4), (1, 3, 5)])
-    alone = Newton(strength=reconstruction.solver.strength).solve(Batch.of(tables, [(0, 2, 4), (1, 3, 5)]))
+    alone = Newton(strength=reconstruction.solver.strength).solve(
+        Batch.of(tables, [(0, 2, 4), (1, 3, 5)])
+    )
     assert found.table == pytest.approx(alone.table)
     assert found.variance == pytest.approx(alone.variance)
 
 
 @pytest.mark.parametrize("bars", [True, False])
-@pytest.mark.parametrize("together", [1, 70, 1 << 22], ids=["one by one", "two at a time", "all at once"])
+@pytest.mark.parametrize(
+    "together", [1, 70, 1 << 22], ids=["one by one", "two at a time", "all at once"]
+)
 def test_answers_do_not_depend_on_how_many_are_solved_for_together(together, bars, monkeypatch):
     monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
     monkeypatch.setattr(context_module, "_CONTEXT_CELLS", 32)
     tables, _ = joint_of((2, 3, 2, 2, 3))
     asked = [(0, 2), (0, 3), (2, 3)]
-    alone = [Reconstruction(tables, Newton(context=4, bars=bars)).solve([axes])[0] for axes in asked]
+    alone = [
+        Reconstruction(tables, Newton(context=4, bars=bars)).solve([axes])[0] for axes in asked
+    ]
     monkeypatch.setattr(context_module, "_AT_ONCE", together)
     found = Reconstruction(tables, Newton(context=4, bars=bars)).solve(asked)
     for one, expected in zip(found, alone, strict=True):
         assert one.table == pytest.approx(expected.table)
-        assert (one.variance is None) == (not bars) and (not bars or one.variance == pytest.approx(expected.variance))
+        assert (one.variance is None) == (not bars) and (
+            not bars or one.variance == pytest.approx(expected.variance)
+        )
 
 
 def test_a_batch_from_one_joint_table_is_its_single_answers():

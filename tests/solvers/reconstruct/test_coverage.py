@@ -10,7 +10,11 @@ from cases import tables_of
 from margin.solvers import Newton, Problem, ResidualConsistency, coverage_error
 
 VIEWS = [(0, 1, 2, 3), (2, 3, 4, 5), (0, 1, 4, 5)]
-UNCOVERED = [axes for axes in itertools.combinations(range(6), 3) if not any(set(axes) <= set(v) for v in VIEWS)]
+UNCOVERED = [
+    axes
+    for axes in itertools.combinations(range(6), 3)
+    if not any(set(axes) <= set(v) for v in VIEWS)
+]
 
 
 def symmetric(strength):
@@ -19,7 +23,9 @@ def symmetric(strength):
     for axes in itertools.combinations(range(6), 3):
         signs = np.array([1.0, -1.0])
         shape = [2 if axis in axes else 1 for axis in range(6)]
-        array = array + strength * np.multiply.outer(np.multiply.outer(signs, signs), signs).reshape(shape)
+        array = array + strength * np.multiply.outer(
+            np.multiply.outer(signs, signs), signs
+        ).reshape(shape)
     return array / array.sum() * 64_000
 
 
@@ -29,7 +35,9 @@ def test_it_is_the_true_error_where_all_marginals_are_alike(strength, noise):
     array = symmetric(strength)
     rng = np.random.default_rng(0)
     tables = tables_of(array, VIEWS, variance=max(noise, 1e-3) ** 2)
-    noisy = tables.with_values([value + rng.normal(0, noise, value.shape) for value in tables.values])
+    noisy = tables.with_values(
+        [value + rng.normal(0, noise, value.shape) for value in tables.values]
+    )
     noisy = ResidualConsistency()(noisy)
     true = []
     for axes in UNCOVERED:

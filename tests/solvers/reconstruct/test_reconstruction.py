@@ -1,11 +1,20 @@
-"""Every solver on the same problems: the optimality conditions of its stated objective, and known answers."""
+"""Every solver on the same problems: the optimality conditions of its stated objective, and known
+answers."""
 
 import numpy as np
 import pytest
 from cases import random_tables, seeds, tables_of
 from hypothesis import given, settings
 
-from margin.solvers import JointProjection, Ladder, Newton, Problem, ResidualConsistency, Status, Tables
+from margin.solvers import (
+    JointProjection,
+    Ladder,
+    Newton,
+    Problem,
+    ResidualConsistency,
+    Status,
+    Tables,
+)
 from margin.solvers.reconstruct import dual as dual_module
 
 EXACT = 1e-12
@@ -60,8 +69,8 @@ def test_what_is_not_known_is_uniform(solver):
 @given(seed=seeds)
 @settings(max_examples=25, deadline=None)
 def test_newton_meets_its_optimality_conditions(large, seed):
-    """Primal: log p is in the span of the functions, and each moment misses its target by ridge times its dual
-    variable."""
+    """Primal: log p is in the span of the functions, and each moment misses its target by ridge
+    times its dual variable."""
     tables = JointProjection()(ResidualConsistency()(random_tables(seed, mean=30.0, noise=40.0)))
     if tables.total <= 0:
         return
@@ -83,7 +92,9 @@ def test_newton_meets_its_optimality_conditions(large, seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_both_representations_of_newton_agree(seed, monkeypatch):
-    tables = JointProjection()(ResidualConsistency()(random_tables(seed, sizes=(3, 2, 4, 2), count=4)))
+    tables = JointProjection()(
+        ResidualConsistency()(random_tables(seed, sizes=(3, 2, 4, 2), count=4))
+    )
     problem = Problem.of(tables, (0, 1, 2, 3))
     small = Newton(tolerance=1e-10).solve(problem)
     monkeypatch.setattr(dual_module, "_LARGEST_HESSIAN", -1)
@@ -100,11 +111,17 @@ def test_newton_equals_the_same_programme_in_cvxpy(seed):
     tables = JointProjection()(ResidualConsistency()(random_tables(seed, sizes=(2, 3, 2), count=4)))
     problem = Problem.of(tables, (0, 1, 2))
     solution = Newton(strength=3.0, tolerance=1e-10).solve(problem)
-    ridge = np.maximum(3.0 * np.where(problem.order == 1, 0.01, problem.order**2.0) * problem.variance, 1e-10)
+    ridge = np.maximum(
+        3.0 * np.where(problem.order == 1, 0.01, problem.order**2.0) * problem.variance, 1e-10
+    )
     cells = cvxpy.Variable(problem.cells, nonneg=True)
     functions = np.array([problem.functions(row) for row in np.eye(len(problem.index))])
-    penalty = cvxpy.sum(cvxpy.multiply(1 / (2 * ridge), cvxpy.square(functions @ cells - problem.target)))
-    programme = cvxpy.Problem(cvxpy.Minimize(-cvxpy.sum(cvxpy.entr(cells)) + penalty), [cvxpy.sum(cells) == 1])
+    penalty = cvxpy.sum(
+        cvxpy.multiply(1 / (2 * ridge), cvxpy.square(functions @ cells - problem.target))
+    )
+    programme = cvxpy.Problem(
+        cvxpy.Minimize(-cvxpy.sum(cvxpy.entr(cells)) + penalty), [cvxpy.sum(cells) == 1]
+    )
     programme.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10)
     assert solution.table.ravel() / problem.total == pytest.approx(cells.value, abs=2e-5)
 
@@ -119,9 +136,15 @@ def test_ladder_and_newton_agree_where_the_constraints_do(seed):
 
 
 def contradictory():
-    """Pairs that agree on single axes but belong to no joint table: a equals b, b equals c, a differs from c."""
+    """Pairs that agree on single axes but belong to no joint table: a equals b, b equals c, a
+    differs from c."""
     same, other = np.array([[50.0, 0.0], [0.0, 50.0]]), np.array([[0.0, 50.0], [50.0, 0.0]])
-    return Tables(sizes=(2, 2, 2), views=((0, 1), (1, 2), (0, 2)), values=(same, same, other), variances=(1.0,) * 3)
+    return Tables(
+        sizes=(2, 2, 2),
+        views=((0, 1), (1, 2), (0, 2)),
+        values=(same, same, other),
+        variances=(1.0,) * 3,
+    )
 
 
 def test_contradictory_constraints_climb_the_ladder():
@@ -148,20 +171,29 @@ def test_margins_say_the_same_as_the_moments():
 
 @pytest.mark.slow
 def test_delta_method_variance_matches_repeated_noise():
-    """The variance of each cell over 4000 draws; a relative error of 15 % is over six standard errors of a variance."""
+    """The variance of each cell over 4000 draws; a relative error of 15 % is over six standard
+    errors of a variance."""
     array = array_of((2, 3, 2), 2) * 100
     views = [(0, 1), (1, 2)]
     exact = tables_of(array, views, variance=2500.0)
     rng = np.random.default_rng(9)
     answers = []
     for _ in range(4000):
-        noisy = exact.with_values([value + rng.normal(0, 50.0, value.shape) for value in exact.values])
+        noisy = exact.with_values(
+            [value + rng.normal(0, 50.0, value.shape) for value in exact.values]
+        )
         answers.append(Newton().solve(Problem.of(ResidualConsistency()(noisy), (0, 1, 2))).table)
     predicted = Newton().solve(Problem.of(exact, (0, 1, 2))).variance
     assert predicted == pytest.approx(np.var(answers, axis=0), rel=0.15)
 
 
-GOOD = {"shape": (2, 2), "index": np.array([1, 2]), "target": np.zeros(2), "variance": np.ones(2), "total": 1.0}
+GOOD = {
+    "shape": (2, 2),
+    "index": np.array([1, 2]),
+    "target": np.zeros(2),
+    "variance": np.ones(2),
+    "total": 1.0,
+}
 
 
 @pytest.mark.parametrize(
@@ -198,6 +230,8 @@ def test_solver_parameters_are_checked(make):
 
 
 def test_an_iteration_limit_is_told():
-    problem = Problem.of(tables_of(array_of((2, 2, 2)), [(0, 1), (1, 2)], variance=EXACT), (0, 1, 2))
+    problem = Problem.of(
+        tables_of(array_of((2, 2, 2)), [(0, 1), (1, 2)], variance=EXACT), (0, 1, 2)
+    )
     solution = Newton(iterations=0).solve(problem)
     assert solution.status is Status.ITERATION_LIMIT and not solution.status.ok

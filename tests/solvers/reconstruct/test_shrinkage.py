@@ -20,7 +20,9 @@ def noisy(array_of, scale: float, seed: int = 0, axes: int = 24) -> Tables:
         table = np.zeros((2,) * len(view))
         np.add.at(table, tuple(rows[:, axis] for axis in view), 1.0)
         values.append(table + rng.normal(0, scale, table.shape))
-    raw = Tables(sizes=(2,) * axes, views=VIEWS, values=tuple(values), variances=(scale**2,) * len(VIEWS))
+    raw = Tables(
+        sizes=(2,) * axes, views=VIEWS, values=tuple(values), variances=(scale**2,) * len(VIEWS)
+    )
     return ResidualConsistency()(raw)
 
 
@@ -30,7 +32,9 @@ def independent(rng, axes):
 
 def classes(rng, axes):
     rate = rng.uniform(0.2, 0.8, axes)
-    return (rng.random((20_000, axes)) < np.stack([rate, 1 - rate])[rng.integers(0, 2, 20_000)]).astype(np.int64)
+    return (
+        rng.random((20_000, axes)) < np.stack([rate, 1 - rate])[rng.integers(0, 2, 20_000)]
+    ).astype(np.int64)
 
 
 def test_independent_axes_call_for_more_and_related_ones_do_not():
@@ -57,7 +61,9 @@ def test_it_lowers_the_error_where_noise_is_all_there_is():
     for _ in range(8):
         truth = np.multiply.outer(truth, [0.6, 0.4])
     usual, suited = (
-        np.linalg.norm(Reconstruction(tables, Newton(bars=False, strength=strength)).solve(asked).table - truth)
+        np.linalg.norm(
+            Reconstruction(tables, Newton(bars=False, strength=strength)).solve(asked).table - truth
+        )
         for strength in (1.0, None)
     )
     assert suited < 0.95 * usual
@@ -68,14 +74,20 @@ def test_a_stated_strength_is_kept_and_told():
     for strength in (2.0, 0.5):
         solutions = Reconstruction(tables, Newton(strength=strength)).solve([(0, 9)])
         assert (solutions.relaxation == strength).all()
-    assert (Reconstruction(tables, Newton()).solve([(0, 9)]).relaxation == strength_for(tables)).all()
+    assert (
+        Reconstruction(tables, Newton()).solve([(0, 9)]).relaxation == strength_for(tables)
+    ).all()
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"sizes": (2,) * 23 + (3,)},
-        {"views": ((0,), (1,)), "values": (np.array([5.0, 4.0]), np.array([6.0, 3.0])), "variances": (1.0, 1.0)},
+        {
+            "views": ((0,), (1,)),
+            "values": (np.array([5.0, 4.0]), np.array([6.0, 3.0])),
+            "variances": (1.0, 1.0),
+        },
     ],
     ids=["categories", "no pair held"],
 )
@@ -97,7 +109,10 @@ def test_with_context_moments_give_way_by_a_part_of_their_deviation():
     little, much = noisy(classes, 10.0), noisy(classes, 200.0)
     assert strength_around(little) == pytest.approx(0.2 / (10.0 * 8 / little.total))
     assert strength_around(much) == pytest.approx(0.2 / (200.0 * 8 / much.total))
-    for solver, strength in ((Newton(context=8), strength_around(much)), (Newton(context=8, strength=3.0), 3.0)):
+    for solver, strength in (
+        (Newton(context=8), strength_around(much)),
+        (Newton(context=8, strength=3.0), 3.0),
+    ):
         assert (Reconstruction(much, solver).solve([(0, 9)]).relaxation == strength).all()
 
 
@@ -124,8 +139,8 @@ def test_other_categories_give_way_more_and_exact_moments_hardly():
 @pytest.mark.parametrize(("rows_of", "most"), [(independent, 1.05), (classes, 0.95)])
 @pytest.mark.parametrize("scale", [10.0, 100.0])
 def test_context_with_its_own_strength_lowers_the_error(rows_of, most, scale):
-    """Against the asked axes alone, for marginals on six axes that no view covers; where there is nothing to learn from
-    other axes it does not raise it."""
+    """Against the asked axes alone, for marginals on six axes that no view covers; where there is
+    nothing to learn from other axes it does not raise it."""
     tables = noisy(rows_of, scale)
     rng = np.random.default_rng(3)
     asked = np.array([sorted(rng.choice(18, 6, replace=False)) for _ in range(8)])

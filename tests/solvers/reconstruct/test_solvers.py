@@ -25,8 +25,21 @@ from margin.solvers import (
 )
 from margin.solvers.testing import check_solver, examples
 
-PENALISED = [Newton(), Newton(strength=3.0), LBFGS(), TrustExact(), Cone(), Cone(solver="SCS"), ClarabelDirect()]
-SQUARES = [LeastSquares(), LeastSquares(solver="OSQP"), LeastSquares(solver="PIQP"), LeastSquares(solver="SCIPY")]
+PENALISED = [
+    Newton(),
+    Newton(strength=3.0),
+    LBFGS(),
+    TrustExact(),
+    Cone(),
+    Cone(solver="SCS"),
+    ClarabelDirect(),
+]
+SQUARES = [
+    LeastSquares(),
+    LeastSquares(solver="OSQP"),
+    LeastSquares(solver="PIQP"),
+    LeastSquares(solver="SCIPY"),
+]
 MINIMAX = [MinimaxLP(), MinimaxLP(solver="HIGHS"), MinimaxLP(solver="CLARABEL")]
 EVERY = [*PENALISED, *SQUARES, *MINIMAX, IPF(), Ladder(), MirrorDescent()]
 PACKAGES = {"PIQP": "piqp", "HIGHS": "highspy", "SCS": "scs", "OSQP": "osqp"}
@@ -44,7 +57,9 @@ def test_it_keeps_the_contract(solver):
     check_solver(solver)
 
 
-@pytest.mark.parametrize("solver", [LBFGS(), TrustExact(), Cone(), Cone(solver="SCS"), ClarabelDirect()], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [LBFGS(), TrustExact(), Cone(), Cone(solver="SCS"), ClarabelDirect()], ids=repr
+)
 @pytest.mark.parametrize("name", examples())
 def test_solvers_of_one_programme_agree_with_newton(solver, name):
     needs_package(solver)
@@ -72,7 +87,9 @@ def test_minimax_on_marginals_as_observed():
     """With contradicting views the best error is half their difference."""
     tables = random_tables(1, sizes=(2, 2), count=1)
     first, second = np.array([60.0, 40.0]), np.array([70.0, 30.0])
-    tables = type(tables)(sizes=(2, 2), views=((0,), (0,)), values=(first, second), variances=(1.0, 1.0))
+    tables = type(tables)(
+        sizes=(2, 2), views=((0,), (0,)), values=(first, second), variances=(1.0, 1.0)
+    )
     raw = MinimaxLP().solve(Problem.observed(tables, (0, 1)))
     assert raw.objective == pytest.approx(0.05)
     assert raw.table.sum(axis=1) / raw.table.sum() == pytest.approx([0.65, 0.35])
@@ -82,7 +99,12 @@ def test_minimax_on_marginals_as_observed():
 
 @pytest.mark.parametrize(
     "solver",
-    [Cone(solver="NOSUCH"), LeastSquares(solver="NOSUCH"), MinimaxLP(solver="NOSUCH"), Ladder(solver="NOSUCH")],
+    [
+        Cone(solver="NOSUCH"),
+        LeastSquares(solver="NOSUCH"),
+        MinimaxLP(solver="NOSUCH"),
+        Ladder(solver="NOSUCH"),
+    ],
     ids=repr,
 )
 def test_a_missing_back_end_is_a_status(solver):
@@ -91,7 +113,9 @@ def test_a_missing_back_end_is_a_status(solver):
     assert np.isnan(solution.table).all()
 
 
-@pytest.mark.parametrize("solver", [Cone(time_limit=1e-9), ClarabelDirect(time_limit=1e-9)], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [Cone(time_limit=1e-9), ClarabelDirect(time_limit=1e-9)], ids=repr
+)
 def test_a_time_limit_is_a_status(solver):
     assert solver.solve(examples()["mixed pairs"]).status is Status.TIME_LIMIT
 
@@ -108,13 +132,23 @@ def test_an_iteration_limit_is_a_status(solver):
 
 def test_infeasible_marginals_are_a_status():
     assert not IPF(iterations=50).solve(examples()["contradictory pairs"]).status.ok
-    negative = Problem(shape=(2,), index=np.array([1]), target=np.array([1.5]), variance=np.array([0.1]), total=1.0)
+    negative = Problem(
+        shape=(2,), index=np.array([1]), target=np.array([1.5]), variance=np.array([0.1]), total=1.0
+    )
     assert IPF().solve(negative).status is Status.INFEASIBLE
 
 
-@pytest.mark.parametrize("garbage", [np.full(4, np.nan), np.array([2.0, -1.0, 0.0, 0.0]), np.ones(4), np.ones(3) / 3])
+@pytest.mark.parametrize(
+    "garbage", [np.full(4, np.nan), np.array([2.0, -1.0, 0.0, 0.0]), np.ones(4), np.ones(3) / 3]
+)
 def test_garbage_of_a_back_end_is_a_failure(garbage):
-    problem = Problem(shape=(2, 2), index=np.empty(0, np.int64), target=np.empty(0), variance=np.empty(0), total=1.0)
+    problem = Problem(
+        shape=(2, 2),
+        index=np.empty(0, np.int64),
+        target=np.empty(0),
+        variance=np.empty(0),
+        total=1.0,
+    )
     solution = problem.solution(
         garbage, status=Status.OPTIMAL, objective=0.0, iterations=1, seconds=0.0, relaxation=0.0
     )

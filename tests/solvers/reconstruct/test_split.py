@@ -1,4 +1,5 @@
-"""What makes single problems of many unknowns fast: the Hessian eliminated category by category, the start."""
+"""What makes single problems of many unknowns fast: the Hessian eliminated category by category,
+the start."""
 
 import dataclasses
 
@@ -6,7 +7,15 @@ import numpy as np
 import pytest
 from cases import random_tables, tables_of
 
-from margin.solvers import JointProjection, Newton, Problem, ResidualConsistency, Status, TrustExact, Zeros
+from margin.solvers import (
+    JointProjection,
+    Newton,
+    Problem,
+    ResidualConsistency,
+    Status,
+    TrustExact,
+    Zeros,
+)
 from margin.solvers.reconstruct.dual import Dual
 from margin.solvers.reconstruct.split import SplitDual, dual_of
 from margin.solvers.reconstruct.starts import pairwise, tree
@@ -30,9 +39,13 @@ def test_directions_and_variances_are_those_of_the_whole_hessian(sizes, seed):
     gradient = np.random.default_rng(seed).normal(size=len(ridge))
     for fall in (1.0, 0.01):
         expected = whole.direction(distribution, gradient, fall)
-        assert split.direction(distribution, gradient, fall) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        assert split.direction(distribution, gradient, fall) == pytest.approx(
+            expected, rel=1e-8, abs=1e-9
+        )
     variance = whole.variance(distribution)
-    assert split.variance(distribution) == pytest.approx(variance, rel=1e-7, abs=1e-9 * variance.max())
+    assert split.variance(distribution) == pytest.approx(
+        variance, rel=1e-7, abs=1e-9 * variance.max()
+    )
 
 
 WIDE = (40, 5, 4, 3)
@@ -65,12 +78,16 @@ def test_empty_cells_and_exact_targets(what):
         variance[one.order == 1] = 0.0
         one = dataclasses.replace(one, variance=variance)
     ridge = Newton().ridge(one)
-    assert type(dual_of(one, ridge)) is (SplitDual if what == "zeros" else Dual)  # which is safer with little noise
+    assert type(dual_of(one, ridge)) is (
+        SplitDual if what == "zeros" else Dual
+    )  # which is safer with little noise
     solution = Newton().solve(one)
     assert solution.status is Status.OPTIMAL
     found = solution.table.ravel() / one.total
     whole = Dual(one, ridge).variance(found)
-    assert SplitDual(one, ridge).variance(found) == pytest.approx(whole, rel=1e-5, abs=1e-7 * whole.max())
+    assert SplitDual(one, ridge).variance(found) == pytest.approx(
+        whole, rel=1e-5, abs=1e-7 * whole.max()
+    )
 
 
 def test_uneven_ridges_and_functions_known_in_part_need_the_whole_hessian():
@@ -79,7 +96,9 @@ def test_uneven_ridges_and_functions_known_in_part_need_the_whole_hessian():
     uneven[-1] *= 2
     assert type(dual_of(one, uneven)) is Dual
     kept = np.arange(len(one.index)) != len(one.index) - 1
-    part = dataclasses.replace(one, index=one.index[kept], target=one.target[kept], variance=one.variance[kept])
+    part = dataclasses.replace(
+        one, index=one.index[kept], target=one.target[kept], variance=one.variance[kept]
+    )
     assert type(dual_of(part, Newton().ridge(part))) is Dual
 
 
@@ -107,7 +126,9 @@ def test_many_unknowns_take_a_start_along_a_tree_and_factors_that_serve_again():
 
 def test_the_start_along_a_tree_is_exact_where_axes_form_one():
     rng = np.random.default_rng(0)
-    first, second, third = (rng.dirichlet(np.full(size, 9.0), count) for count, size in ((1, 3), (3, 4), (4, 2)))
+    first, second, third = (
+        rng.dirichlet(np.full(size, 9.0), count) for count, size in ((1, 3), (3, 4), (4, 2))
+    )
     share = first[0][:, None, None] * second[:, :, None] * third[None]
     problem = Problem.of(tables_of(1e3 * share, [(0, 1), (1, 2)], variance=1.0), (0, 1, 2))
     dual = Dual(problem, Newton().ridge(problem))

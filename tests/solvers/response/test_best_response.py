@@ -1,4 +1,5 @@
-"""`BestResponse`: every back-end against brute force, the reductions, the limits, the lies, and bad input."""
+"""`BestResponse`: every back-end against brute force, the reductions, the limits, the lies, and bad
+input."""
 
 import itertools
 import pickle
@@ -26,17 +27,28 @@ from margin.solvers import (
 from margin.solvers.response.presolve import compress, merge, presolve
 from margin.solvers.response.programme import Programme
 
-EXACT = [Enumerate(), Milp(), ByComponents(), ByComponents(tiny=2, sparse=99.0), Pulp(), Highs(), Pulp(solver="HiGHS")]
+EXACT = [
+    Enumerate(),
+    Milp(),
+    ByComponents(),
+    ByComponents(tiny=2, sparse=99.0),
+    Pulp(),
+    Highs(),
+    Pulp(solver="HiGHS"),
+]
 EXACT += [Pulp(solver="SCIP_PY")]
 APART = [CpSat(), MaxSat()]
 HEURISTIC = [Greedy(), Anneal(), Anneal(sweeps=0), Anneal(sweeps=20, runs=3)]
 
 
 def instance_of(rng, *, attributes=4, terms=8, size=4, constraints=1, parity=True):
-    """Anything that may be asked: attributes of one value, terms without literals, repeated terms, contradictions."""
+    """Anything that may be asked: attributes of one value, terms without literals, repeated terms,
+    contradictions."""
     sizes = rng.integers(1, size + 1, attributes)
     lengths = rng.integers(0, min(3, attributes) + 1, terms)
-    attribute = np.concatenate([np.empty(0, np.int64), *(rng.choice(attributes, n, replace=False) for n in lengths)])
+    attribute = np.concatenate(
+        [np.empty(0, np.int64), *(rng.choice(attributes, n, replace=False) for n in lengths)]
+    )
     rules = []
     for _ in range(constraints):
         places = rng.integers(0, attributes, rng.integers(1, 4))
@@ -68,7 +80,10 @@ def value_of(instance, record):
     value = instance.constant
     for term in range(len(instance.weight)):
         span = range(instance.offsets[term], instance.offsets[term + 1])
-        literals = [(record[instance.attribute[i]] == instance.value[i]) != instance.negated[i] for i in span]
+        literals = [
+            (record[instance.attribute[i]] == instance.value[i]) != instance.negated[i]
+            for i in span
+        ]
         holds = sum(literals) % 2 == 0 if instance.parity[term] else all(literals)
         value += instance.weight[term] * holds
     return value
@@ -78,7 +93,9 @@ def meets(instance, record):
     for rule in instance.constraints:
         triples = zip(rule.attribute, rule.value, rule.coefficient, strict=True)
         total = sum(c * (record[a] == v) for a, v, c in triples)
-        if (rule.lower is not None and total < rule.lower) or (rule.upper is not None and total > rule.upper):
+        if (rule.lower is not None and total < rule.lower) or (
+            rule.upper is not None and total > rule.upper
+        ):
             return False
     return True
 
@@ -86,14 +103,18 @@ def meets(instance, record):
 def best(instance):
     """The best value of all records, or None."""
     records = itertools.product(*[range(size) for size in instance.sizes])
-    return max((value_of(instance, record) for record in records if meets(instance, record)), default=None)
+    return max(
+        (value_of(instance, record) for record in records if meets(instance, record)), default=None
+    )
 
 
 def check(instance, response, truth):
     """What holds of every response."""
     if response.record is not None:
         assert response.record.shape == instance.sizes.shape and response.record.dtype == np.uint8
-        assert meets(instance, response.record) and response.value == value_of(instance, response.record)
+        assert meets(instance, response.record) and response.value == value_of(
+            instance, response.record
+        )
         assert response.value <= truth <= response.bound
     else:
         assert response.value is None
@@ -124,7 +145,8 @@ def test_exact_back_ends_find_the_best_of_all_records(solver, shape, seed):
         pytest.skip(response.detail)
     check(instance, response, truth)
     assert response.value == truth
-    # The annealer's records are not proofs; where it is asked in the place of an exact solver the bound may be open.
+    # The annealer's records are not proofs; where it is asked in the place of an exact solver the
+    # bound may be open.
     if solver != EXACT[3] or truth is None:
         assert response.status is (Status.INFEASIBLE if truth is None else Status.OPTIMAL)
 
@@ -164,12 +186,19 @@ def test_annealing_finds_the_best_of_small_instances():
     assert missed <= 2
 
 
-@pytest.mark.parametrize("solver", [ByComponents(), Anneal(), Greedy(), Enumerate(), Milp(), Highs(), Pulp()], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [ByComponents(), Anneal(), Greedy(), Enumerate(), Milp(), Highs(), Pulp()], ids=repr
+)
 def test_the_same_seed_gives_the_same_response(solver):
     instance = instance_of(np.random.default_rng(5), attributes=7, terms=25, constraints=0)
     one, other = solver.solve(instance, seed=(3, 1)), solver.solve(instance, seed=(3, 1))
     assert np.array_equal(one.record, other.record)
-    assert (one.value, one.bound, one.status, one.work) == (other.value, other.bound, other.status, other.work)
+    assert (one.value, one.bound, one.status, one.work) == (
+        other.value,
+        other.bound,
+        other.status,
+        other.work,
+    )
 
 
 def test_solvers_are_values():
@@ -223,7 +252,9 @@ def test_binary_attributes_may_be_written_either_way():
     assert joined.weight.tolist() == [2]
 
 
-@pytest.mark.parametrize("solver", [ByComponents(), Anneal(), Greedy(), Enumerate(), Milp(), Highs(), Pulp()], ids=repr)
+@pytest.mark.parametrize(
+    "solver", [ByComponents(), Anneal(), Greedy(), Enumerate(), Milp(), Highs(), Pulp()], ids=repr
+)
 def test_attributes_that_nothing_mentions_are_drawn_uniformly(solver):
     instance = BestResponse.conjunctions([2, 3, 2] + [3] * 3000, [[0, 1]], [[1, 2]], [1])
     record = solver.solve(instance, seed=1).record
@@ -234,14 +265,21 @@ def test_attributes_that_nothing_mentions_are_drawn_uniformly(solver):
 
 
 def test_values_that_nothing_mentions_are_drawn_uniformly():
-    instance = BestResponse.conjunctions([10] * 2000, np.arange(2000)[:, None], np.full((2000, 1), 3), [-1] * 2000)
+    instance = BestResponse.conjunctions(
+        [10] * 2000, np.arange(2000)[:, None], np.full((2000, 1), 3), [-1] * 2000
+    )
     record = ByComponents().solve(instance, seed=1).record
     counts = np.bincount(record, minlength=10)
-    assert counts[3] == 0 and (np.abs(np.delete(counts, 3) - 2000 / 9) < 6 * np.sqrt(2000 * 8 / 81)).all()
+    assert (
+        counts[3] == 0
+        and (np.abs(np.delete(counts, 3) - 2000 / 9) < 6 * np.sqrt(2000 * 8 / 81)).all()
+    )
 
 
 def test_an_instance_without_terms():
-    response = ByComponents().solve(BestResponse.conjunctions([2, 3], np.empty((0, 3)), np.empty((0, 3)), []))
+    response = ByComponents().solve(
+        BestResponse.conjunctions([2, 3], np.empty((0, 3)), np.empty((0, 3)), [])
+    )
     assert response.status is Status.OPTIMAL and response.value == 0 and len(response.record) == 2
     nothing = BestResponse.conjunctions([], np.empty((0, 1)), np.empty((0, 1)), [])
     assert ByComponents().solve(nothing).record.shape == (0,)
@@ -260,7 +298,11 @@ def test_structural_zeros_and_one_of_a_group():
         response = solver.solve(wanted)
         assert response.value == 3 and response.record[0] == 1 and not response.record[1]
     impossible = BestResponse.conjunctions(
-        sizes, [[0, 1]], [[1, 1]], [5], constraints=[Constraint(attribute=[0], value=[1], coefficient=[1], lower=2)]
+        sizes,
+        [[0, 1]],
+        [[1, 1]],
+        [5],
+        constraints=[Constraint(attribute=[0], value=[1], coefficient=[1], lower=2)],
     )
     for solver in (ByComponents(), Enumerate(), Milp(), Highs(), Pulp()):
         assert solver.solve(impossible).status in (Status.INFEASIBLE, Status.MISSING)
@@ -280,7 +322,9 @@ def dense():
     """An instance that no back-end solves at once."""
     rng = np.random.default_rng(2)
     attributes = np.array([rng.choice(40, 3, replace=False) for _ in range(240)])
-    return BestResponse.conjunctions([2] * 40, attributes, rng.integers(0, 2, (240, 3)), rng.choice([-1, 1], 240))
+    return BestResponse.conjunctions(
+        [2] * 40, attributes, rng.integers(0, 2, (240, 3)), rng.choice([-1, 1], 240)
+    )
 
 
 @pytest.mark.parametrize(
@@ -307,7 +351,11 @@ def test_a_limit_leaves_the_incumbent_and_a_status_that_says_so(solver):
 
 def test_too_many_records_are_not_begun():
     response = Enumerate(limit=2**20).solve(dense())
-    assert response.status is Status.ITERATION_LIMIT and response.record is None and "2^40" in response.detail
+    assert (
+        response.status is Status.ITERATION_LIMIT
+        and response.record is None
+        and "2^40" in response.detail
+    )
 
 
 @pytest.mark.parametrize("name", ["NOSUCH", "GUROBI_CMD", "LpProblem"])
@@ -316,7 +364,9 @@ def test_a_missing_solver_of_pulp_is_a_status(name):
     assert response.status is Status.MISSING and response.record is None and name in response.detail
 
 
-@pytest.mark.parametrize(("solver", "module"), [(Highs(), "highspy"), (CpSat(), "ortools"), (MaxSat(), "pysat")])
+@pytest.mark.parametrize(
+    ("solver", "module"), [(Highs(), "highspy"), (CpSat(), "ortools"), (MaxSat(), "pysat")]
+)
 def test_a_missing_package_is_a_status(monkeypatch, solver, module):
     monkeypatch.setitem(__import__("sys").modules, module, None)
     monkeypatch.setattr("margin.solvers.response.apart.available", lambda name: False)
@@ -328,7 +378,9 @@ def test_a_process_that_crashes_is_a_failure(monkeypatch):
     pytest.importorskip("ortools")
     monkeypatch.setattr("margin.solvers.response.apart.sys.executable", "/bin/false")
     response = CpSat().solve(dense())
-    assert response.status is Status.FAILED and "code 1" in response.detail and response.record is None
+    assert (
+        response.status is Status.FAILED and "code 1" in response.detail and response.record is None
+    )
     monkeypatch.setattr("margin.solvers.response.apart.sys.executable", "/no/such/python")
     assert CpSat().solve(dense()).status is Status.FAILED
 
@@ -357,13 +409,23 @@ def forged(instance):
 LIARS = {
     "a poor record as optimal": lie,
     "a value that is not the record's": forged,
-    "no record though there is one": lambda instance: instance.respond(None, status=Status.INFEASIBLE),
+    "no record though there is one": lambda instance: instance.respond(
+        None, status=Status.INFEASIBLE
+    ),
     "nothing": lambda instance: instance.respond(None, status=Status.FAILED, detail="it crashed"),
-    "too short a record": lambda instance: instance.respond(np.zeros(3, np.int64), status=Status.OPTIMAL),
-    "floats": lambda instance: instance.respond(np.full(len(instance.sizes), np.nan), status=Status.OPTIMAL),
-    "values out of range": lambda instance: instance.respond(np.full(len(instance.sizes), 7), status=Status.OPTIMAL),
+    "too short a record": lambda instance: instance.respond(
+        np.zeros(3, np.int64), status=Status.OPTIMAL
+    ),
+    "floats": lambda instance: instance.respond(
+        np.full(len(instance.sizes), np.nan), status=Status.OPTIMAL
+    ),
+    "values out of range": lambda instance: instance.respond(
+        np.full(len(instance.sizes), 7), status=Status.OPTIMAL
+    ),
     "a bound below": lambda instance: instance.respond(None, status=Status.TIME_LIMIT, bound=-5.0),
-    "an infinite bound": lambda instance: instance.respond(None, status=Status.TIME_LIMIT, bound=np.inf),
+    "an infinite bound": lambda instance: instance.respond(
+        None, status=Status.TIME_LIMIT, bound=np.inf
+    ),
 }
 
 
@@ -371,9 +433,9 @@ LIARS = {
 @pytest.mark.parametrize("does", LIARS.values(), ids=list(LIARS))
 def test_the_default_answers_whatever_a_back_end_does(place, does):
     instance = dense()
-    response = ByComponents(**{"sparse": 99.0, "most": 10**9, "exact": None} | {place: Fake(does)}).solve(
-        instance, seed=1
-    )
+    response = ByComponents(
+        **{"sparse": 99.0, "most": 10**9, "exact": None} | {place: Fake(does)}
+    ).solve(instance, seed=1)
     assert response.status is not Status.OPTIMAL
     assert response.value == value_of(instance, response.record)
     if place == "exact":
@@ -386,7 +448,11 @@ def test_claims_are_held_against_what_is_known():
     good, poor = np.array([1, 1]), np.array([0, 1])
     for claim in ({"status": Status.OPTIMAL}, {"status": Status.TIME_LIMIT, "bound": 2.0}):
         response = instance.respond(poor, known=good, **claim)
-        assert response.status is Status.FAILED and response.value == 3 and "3 is reached" in response.detail
+        assert (
+            response.status is Status.FAILED
+            and response.value == 3
+            and "3 is reached" in response.detail
+        )
     refuted = instance.respond(None, status=Status.INFEASIBLE, known=good)
     assert refuted.status is Status.FAILED and refuted.value == 3
     proved = instance.respond(good, status=Status.TIME_LIMIT, bound=3.2)
@@ -447,10 +513,18 @@ def test_the_programme_is_the_papers_with_a_tight_relaxation():
     assert programme.matrix.toarray().tolist() == [[1, 0, 0, -1], [0, -1, 0, -1], [0, 0, 1, -1]]
     assert programme.lower.tolist() == [0, -1, 0] and programme.cost.tolist() == [0, 0, 0, 2]
     unwanted = Programme.of(BestResponse.conjunctions([2, 2, 2], [[0, 1, 2]], [[1, 0, 1]], [-2]))
-    assert unwanted.matrix.toarray().tolist() == [[-1, 1, -1, -1]] and unwanted.lower.tolist() == [-2]
+    assert unwanted.matrix.toarray().tolist() == [[-1, 1, -1, -1]] and unwanted.lower.tolist() == [
+        -2
+    ]
     assert unwanted.cost.tolist() == [0, 0, 0, 2] and unwanted.offset == -2
     parity = Programme.of(BestResponse.parities([2] * 3, [[0, 1, 2]], [5]))
-    assert parity.matrix.toarray().tolist() == [[1, 1, 1, 1, -2]] and parity.top.tolist() == [1, 1, 1, 1, 1]
+    assert parity.matrix.toarray().tolist() == [[1, 1, 1, 1, -2]] and parity.top.tolist() == [
+        1,
+        1,
+        1,
+        1,
+        1,
+    ]
     assert parity.lower.tolist() == parity.upper.tolist() == [1]
     group = Programme.of(BestResponse.conjunctions([5], [[0], [0]], [[1], [4]], [1, 2]))
     assert group.matrix.toarray().tolist() == [[1, 1, 1]] and group.cost.tolist() == [1, 2, 0]
@@ -477,7 +551,12 @@ def test_the_programme_is_the_papers_with_a_tight_relaxation():
     ],
 )
 def test_bad_instances_are_refused(change, message):
-    arguments = {"sizes": [2, 2, 2], "attributes": [[0, 1]], "values": [[0, 1]], "weights": [1]} | change
+    arguments = {
+        "sizes": [2, 2, 2],
+        "attributes": [[0, 1]],
+        "values": [[0, 1]],
+        "weights": [1],
+    } | change
     with pytest.raises(ValueError, match=message):
         BestResponse.conjunctions(**arguments)
 

@@ -1,4 +1,5 @@
-"""The best response at size: what the presolve leaves, what is proved, and who finds the better record. No clocks."""
+"""The best response at size: what the presolve leaves, what is proved, and who finds the better
+record. No clocks."""
 
 import numpy as np
 import pytest
@@ -16,7 +17,11 @@ def random_instance(attributes, samples, *, queries=100_000, seed=0, sizes=2):
     drawn = rng.integers(0, 2 * len(places), samples)
     query, sign = drawn // 2, np.where(drawn % 2, -1, 1)
     return BestResponse.conjunctions(
-        np.full(attributes, sizes), places[query], values[query], sign, constant=int((drawn % 2).sum())
+        np.full(attributes, sizes),
+        places[query],
+        values[query],
+        sign,
+        constant=int((drawn % 2).sum()),
     )
 
 
@@ -25,10 +30,14 @@ def test_half_a_million_attributes_are_solved_to_proof():
     small = presolve(instance).instance
     assert len(small.sizes) < 1000 < len(instance.mentioned)
     response = ByComponents().solve(instance, seed=1)
-    assert response.status is Status.OPTIMAL and response.value == instance.objective(response.record)
+    assert response.status is Status.OPTIMAL and response.value == instance.objective(
+        response.record
+    )
 
 
-@pytest.mark.parametrize(("attributes", "samples", "sizes"), [(17_000, 5_000, 2), (1_000, 300, 2), (2_000, 600, 5)])
+@pytest.mark.parametrize(
+    ("attributes", "samples", "sizes"), [(17_000, 5_000, 2), (1_000, 300, 2), (2_000, 600, 5)]
+)
 def test_sparse_instances_are_proved(attributes, samples, sizes):
     for seed in range(5):
         instance = random_instance(attributes, samples, seed=seed, sizes=sizes)
@@ -47,7 +56,9 @@ def test_components_are_proved_by_the_relaxation_where_it_is_integral():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("solver", [Pulp(time_limit=3), Highs(time_limit=3), Pulp(solver="SCIP_PY", time_limit=3)])
+@pytest.mark.parametrize(
+    "solver", [Pulp(time_limit=3), Highs(time_limit=3), Pulp(solver="SCIP_PY", time_limit=3)]
+)
 def test_no_general_solver_beats_the_default_on_dense_instances(solver):
     instance = random_instance(200, 1_000)
     response = solver.solve(instance)
@@ -63,7 +74,8 @@ def test_annealing_beats_greedy_by_percents_and_sweeps_pay():
     for seed in range(5):
         instance = random_instance(300, 900, seed=seed)
         values = [
-            solver.solve(instance, seed=seed).value for solver in (Greedy(), Anneal(sweeps=30), Anneal(sweeps=1000))
+            solver.solve(instance, seed=seed).value
+            for solver in (Greedy(), Anneal(sweeps=30), Anneal(sweeps=1000))
         ]
         gains.append([values[1] / values[0] - 1, values[2] / values[1] - 1])
     first, second = np.mean(gains, axis=0)

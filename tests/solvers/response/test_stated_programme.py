@@ -1,4 +1,5 @@
-"""Random views of random arrays: answers against the programme of docs/solvers.md, written down here once more."""
+"""Random views of random arrays: answers against the programme of docs/solvers.md, written down
+here once more."""
 
 import itertools
 import math
@@ -6,15 +7,28 @@ import math
 import numpy as np
 import pytest
 
-from margin.solvers import Batch, JointProjection, Newton, Reconstruction, ResidualConsistency, Status, Tables, Zeros
+from margin.solvers import (
+    Batch,
+    JointProjection,
+    Newton,
+    Reconstruction,
+    ResidualConsistency,
+    Status,
+    Tables,
+    Zeros,
+)
 
 
 def random_case(seed: int) -> tuple[Tables, tuple[int, ...]]:
-    """Consistent tables of few to very many rows, with more or less noise, sometimes with zeros or a known total, and
-    the axes of a marginal."""
+    """Consistent tables of few to very many rows, with more or less noise, sometimes with zeros or
+    a known total, and the axes of a marginal."""
     rng = np.random.default_rng(seed)
     count = int(rng.integers(2, 7))
-    sizes = tuple(rng.integers(1, 9 if seed % 3 == 0 else 4, count).tolist()) if seed % 4 else (2,) * count
+    sizes = (
+        tuple(rng.integers(1, 9 if seed % 3 == 0 else 4, count).tolist())
+        if seed % 4
+        else (2,) * count
+    )
     views = [
         tuple(sorted(rng.choice(count, rng.integers(1, min(3, count) + 1), replace=False).tolist()))
         for _ in range(rng.integers(1, 7))
@@ -35,7 +49,9 @@ def random_case(seed: int) -> tuple[Tables, tuple[int, ...]]:
         known_total=float(array.sum()) if seed % 5 == 0 else None,
     )  # fmt: skip
     tables = ResidualConsistency()(raw)
-    axes = tuple(sorted(rng.choice(count, rng.integers(1, min(4, count) + 1), replace=False).tolist()))
+    axes = tuple(
+        sorted(rng.choice(count, rng.integers(1, min(4, count) + 1), replace=False).tolist())
+    )
     return JointProjection()(tables) if seed % 2 else tables, axes
 
 
@@ -47,7 +63,9 @@ def function(size: int, number: int) -> np.ndarray:
     return values * math.sqrt(size / (number * (number + 1)))
 
 
-def stated(tables: Tables, axes: tuple[int, ...], strength: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def stated(
+    tables: Tables, axes: tuple[int, ...], strength: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The known functions at each cell, their targets and ridges."""
     functions, targets, ridges = [], [], []
     for digits in itertools.product(*(range(tables.sizes[axis]) for axis in axes)):
@@ -65,7 +83,11 @@ def stated(tables: Tables, axes: tuple[int, ...], strength: float) -> tuple[np.n
         functions.append(at_cells.ravel())
         targets.append((tables.values[holders[0]] * in_view).sum() / tables.total)
         order = len(varies)
-        ridges.append(max(strength * (0.01 if order == 1 else order**2) / (precision * tables.total**2), 1e-10))
+        ridges.append(
+            max(
+                strength * (0.01 if order == 1 else order**2) / (precision * tables.total**2), 1e-10
+            )
+        )
     cells = math.prod(tables.sizes[axis] for axis in axes)
     return np.array(functions).reshape(-1, cells), np.array(targets), np.array(ridges)
 
@@ -88,13 +110,21 @@ def test_answers_minimise_the_stated_objective(start, strength):
         assert found.min() >= 0 and found.sum() == pytest.approx(1.0) and not found[~possible].any()
         positive = found[found > 0]
         misses = functions @ found - targets
-        value = positive @ np.log(positive) + math.log(possible.sum()) + 0.5 * (misses**2 / ridges).sum()
+        value = (
+            positive @ np.log(positive)
+            + math.log(possible.sum())
+            + 0.5 * (misses**2 / ridges).sum()
+        )
         assert solution.objective == pytest.approx(value, abs=1e-5)
         if ridges.min(initial=1.0) > 1e-4:  # else the weights cannot be told from the misses
             weights = -misses / ridges
             logits = (weights @ functions)[possible]
             bound = weights @ targets - 0.5 * ridges @ weights**2
-            bound += math.log(possible.sum()) - logits.max() - math.log(np.exp(logits - logits.max()).sum())
+            bound += (
+                math.log(possible.sum())
+                - logits.max()
+                - math.log(np.exp(logits - logits.max()).sum())
+            )
             assert value == pytest.approx(bound, abs=1e-7)
 
 
@@ -108,4 +138,6 @@ def test_one_by_one_is_as_together():
             together = Newton().solve(Batch.of(tables, same))
             for row, axes in enumerate(same):
                 alone = Newton().solve(Batch.of(tables, axes[None]))[0]
-                assert together[row].table == pytest.approx(alone.table, rel=1e-6, abs=1e-7 * tables.total)
+                assert together[row].table == pytest.approx(
+                    alone.table, rel=1e-6, abs=1e-7 * tables.total
+                )

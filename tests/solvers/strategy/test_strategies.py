@@ -23,7 +23,9 @@ def test_bounded_weights_are_those_of_convex_programming(power, seed):
     matrix, costs = rng.uniform(0, 1, (5, 8)), rng.uniform(0.1, 10, 8)
     found = bounded_weights(matrix, costs, power=power)
     weights = cvxpy.Variable(8)
-    problem = cvxpy.Problem(cvxpy.Minimize(costs @ cvxpy.power(weights, -power)), [matrix @ weights <= 1])
+    problem = cvxpy.Problem(
+        cvxpy.Minimize(costs @ cvxpy.power(weights, -power)), [matrix @ weights <= 1]
+    )
     problem.solve()
     assert found.objective == pytest.approx(problem.value, rel=1e-5)
     assert (matrix @ found.weights).max() == pytest.approx(1)
@@ -43,7 +45,9 @@ def test_low_rank_makes_a_product_of_short_columns(order):
     left, right = low_rank(matrix, 8, order=order)
     assert left @ right == pytest.approx(matrix, abs=1e-4)
     assert np.linalg.norm(right, ord=order, axis=0).max() <= 1 + 1e-9
-    start = np.linalg.svd(matrix)[1].sum() ** 2  # of the singular vectors, in the L2 norm, before it is improved
+    start = (
+        np.linalg.svd(matrix)[1].sum() ** 2
+    )  # of the singular vectors, in the L2 norm, before it is improved
     assert (left**2).sum() < (start if order == 2 else 10 * start)
 
 
@@ -60,12 +64,16 @@ def test_multiplicative_weights_reach_consistent_marginals():
     start = np.full((2, 2), 25.0)
     once = replayed(start, [(0,)], [np.array([70.0, 30.0])], times=1)
     factors = np.exp(np.array([20, -20]) / 200)
-    assert once == pytest.approx(100 * (start * factors[:, None]) / (start * factors[:, None]).sum())
+    assert once == pytest.approx(
+        100 * (start * factors[:, None]) / (start * factors[:, None]).sum()
+    )
 
 
 def test_the_nearest_table_of_a_contradiction():
     """x + y = 3, x - y = 5: y would be -1; at y = 0 the largest difference is least for x = 4."""
-    assert nearest_table(np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([3.0, 5.0])) == pytest.approx([4, 0])
+    assert nearest_table(
+        np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([3.0, 5.0])
+    ) == pytest.approx([4, 0])
 
 
 @pytest.mark.parametrize("order", range(1, 9))
@@ -74,7 +82,10 @@ def test_threshold_polynomials_are_near_and_of_low_degree(order, error):
     coefficients = np.array(threshold_polynomial(order, error))
     points = np.arange(order + 1)
     binomials = np.array(
-        [[np.prod((s - np.arange(i)) / (np.arange(i) + 1)) for i in range(len(coefficients))] for s in points]
+        [
+            [np.prod((s - np.arange(i)) / (np.arange(i) + 1)) for i in range(len(coefficients))]
+            for s in points
+        ]
     )
     values = binomials @ coefficients
     assert np.abs(values - (points == order)).max() <= error + 1e-9
@@ -82,7 +93,9 @@ def test_threshold_polynomials_are_near_and_of_low_degree(order, error):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("method", "norm"), [(AbsoluteConsistency(), 1), (MaximumConsistency(), np.inf)])
+@pytest.mark.parametrize(
+    ("method", "norm"), [(AbsoluteConsistency(), 1), (MaximumConsistency(), np.inf)]
+)
 def test_linear_consistency_is_consistent_and_optimal(method, norm, seed):
     """Against the same programme in cvxpy, in units of the tables' deviations."""
     tables = random_tables(seed, sizes=(2, 3, 2), count=4)
@@ -96,7 +109,10 @@ def test_linear_consistency_is_consistent_and_optimal(method, norm, seed):
         rows = cells.sum(axis=tuple(a + 1 for a in range(3) if a not in view)).reshape(12, -1).T
         gaps.append(scale * (rows @ array - value.ravel()))
     best = cvxpy.Problem(cvxpy.Minimize(cvxpy.norm(cvxpy.hstack(gaps), norm))).solve()
-    ours = [scale * (f - v).ravel() for f, v, scale in zip(found.values, tables.values, scales, strict=True)]
+    ours = [
+        scale * (f - v).ravel()
+        for f, v, scale in zip(found.values, tables.values, scales, strict=True)
+    ]
     assert np.linalg.norm(np.concatenate(ours), norm) == pytest.approx(best, rel=1e-5, abs=1e-6)
 
 

@@ -50,7 +50,9 @@ def test_it_is_the_generalised_least_squares_estimate(seed):
         targets.append(value.ravel())
         weights.append(np.full(value.size, 1 / math.sqrt(variance)))
     scale = np.concatenate(weights)
-    fitted = np.linalg.lstsq(np.concatenate(designs) * scale[:, None], np.concatenate(targets) * scale, rcond=None)[0]
+    fitted = np.linalg.lstsq(
+        np.concatenate(designs) * scale[:, None], np.concatenate(targets) * scale, rcond=None
+    )[0]
     for design, value in zip(designs, ResidualConsistency()(tables).values, strict=True):
         assert design @ fitted == pytest.approx(value.ravel(), abs=1e-7)
 
@@ -85,7 +87,12 @@ def test_holders_are_the_views_that_no_other_contains(seed):
     components = Components(tables_of(rng.random(sizes), views, variance=1.0))
     axes = [frozenset(axis for axis in view if sizes[axis] > 1) for view in views]
     largest = {view for view in axes if not any(view < other for other in axes)}
-    held = {frozenset(part) for view in axes for n in range(len(view) + 1) for part in itertools.combinations(view, n)}
+    held = {
+        frozenset(part)
+        for view in axes
+        for n in range(len(view) + 1)
+        for part in itertools.combinations(view, n)
+    }
     expected = []
     for part in held:
         functions = math.prod(sizes[axis] - 1 for axis in part)

@@ -35,14 +35,22 @@ def test_of_tables_alone_it_is_residual_consistency(seed):
     for row, view in enumerate(found.views):
         held = consistent.covering(tuple(axis for axis in view if axis not in alone))
         axes = tuple(axis for axis in view if axis in consistent.views[held])
-        np.testing.assert_allclose(found.project(row, axes), consistent.project(held, axes), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            found.project(row, axes), consistent.project(held, axes), rtol=1e-9, atol=1e-9
+        )
         assert found.variances[row] == pytest.approx(noisy.variance(axes))
     for size in range(len(noisy.sizes) + 1):
         for axes in itertools.combinations(range(len(noisy.sizes)), size):
             real = [place for place, axis in enumerate(axes) if noisy.sizes[axis] > 1]
-            masks = [mask for mask in range(1 << size) if all(mask >> p & 1 == 0 or p in real for p in range(size))]
+            masks = [
+                mask
+                for mask in range(1 << size)
+                if all(mask >> p & 1 == 0 or p in real for p in range(size))
+            ]
             np.testing.assert_allclose(
-                found.component_precision(axes)[masks], noisy.component_precision(axes)[masks], rtol=1e-9
+                found.component_precision(axes)[masks],
+                noisy.component_precision(axes)[masks],
+                rtol=1e-9,
             )
 
 
@@ -55,7 +63,9 @@ def measured(seed, sizes=(2, 3, 2, 4), order=2):
     for size in range(order + 1):
         for axes in itertools.combinations(range(len(sizes)), size):
             table = truth.sum(axis=tuple(axis for axis in range(len(sizes)) if axis not in axes))
-            moments = transform(table.shape).analyse(table.reshape(-1)).reshape(table.shape) * np.sqrt(table.size)
+            moments = transform(table.shape).analyse(table.reshape(-1)).reshape(
+                table.shape
+            ) * np.sqrt(table.size)
             part = moments[tuple(slice(1, None) for _ in axes)]
             variances[axes] = float(rng.uniform(0.5, 50.0))
             noise = rng.normal(scale=np.sqrt(variances[axes]), size=part.shape)
@@ -74,12 +84,16 @@ def test_components_measured_apart_keep_their_own_precision(seed):
             precision = tables.component_precision(axes)
             for mask in range(1 << size):
                 part = tuple(axis for place, axis in enumerate(axes) if mask >> place & 1)
-                assert precision[mask] == pytest.approx(1 / variances[part] if len(part) <= 2 else 0.0)
+                assert precision[mask] == pytest.approx(
+                    1 / variances[part] if len(part) <= 2 else 0.0
+                )
     for row, view in enumerate(tables.views):
         assert tables.variances[row] == pytest.approx(tables.variance(view))
         for other, axes in enumerate(tables.views):
             common = tuple(sorted(set(view) & set(axes)))
-            np.testing.assert_allclose(tables.project(row, common), tables.project(other, common), atol=1e-8)
+            np.testing.assert_allclose(
+                tables.project(row, common), tables.project(other, common), atol=1e-8
+            )
 
 
 @settings(max_examples=25)
@@ -111,7 +125,9 @@ def test_evidence_of_both_kinds_adds_up(seed):
     evidence.add_table((0, 1, 2), noisy, 1.0)
     tables = evidence.tables()
     assert (0, 1, 2) in tables.views and (2, 3) in tables.views and (0, 1) not in tables.views
-    assert tables.component_precision((0, 1))[3] == pytest.approx(1 / variances[0, 1] + 1 / noisy.size)
+    assert tables.component_precision((0, 1))[3] == pytest.approx(
+        1 / variances[0, 1] + 1 / noisy.size
+    )
     assert tables.component_precision((0, 1, 2))[7] == pytest.approx(1 / noisy.size)
     with_counts = Problem.of(tables, (0, 1, 2, 3))
     np.testing.assert_allclose(Batch.of(tables, [(0, 1, 2, 3)]).target, with_counts.target)
@@ -126,7 +142,10 @@ def test_projection_weighs_components_by_their_own_precision(seed):
         evidence.weighted[axes] = moments + (noise(scale=200.0, size=moments.shape) * evidence.precision[axes] if axes
                                              else 0.0)  # fmt: skip
     tables = evidence.tables()
-    ours, theirs = JointProjection(tolerance=1e-7, iterations=20_000)(tables), ProjectionQP(solver="CLARABEL")(tables)
+    ours, theirs = (
+        JointProjection(tolerance=1e-7, iterations=20_000)(tables),
+        ProjectionQP(solver="CLARABEL")(tables),
+    )
     scale = max(np.sqrt(tables.variances))
     for one, other in zip(ours.values, theirs.values, strict=True):
         np.testing.assert_allclose(one, other, atol=2e-4 * scale)
@@ -142,13 +161,16 @@ def test_projection_weighs_components_by_their_own_precision(seed):
 @settings(max_examples=20, deadline=None)
 @given(seeds)
 def test_projection_does_not_depend_on_how_tables_were_told(seed):
-    """As tables with variances, or as the sum of what they say of each component: the same programme."""
+    """As tables with variances, or as the sum of what they say of each component: the same
+    programme."""
     plain = random_tables(seed, sizes=(2, 3, 2, 4), mean=3.0, noise=6.0)
     told = from_views(plain)
     project = JointProjection(tolerance=1e-8, iterations=50_000)
     one, other = project(plain), project(told)
     for row, view in enumerate(told.views):
-        np.testing.assert_allclose(other.values[row], one.project(one.covering(view), view), atol=1e-4)
+        np.testing.assert_allclose(
+            other.values[row], one.project(one.covering(view), view), atol=1e-4
+        )
 
 
 def test_what_does_not_fit_is_refused():
@@ -165,4 +187,10 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="must be known"):
         evidence.tables()
     with pytest.raises(ValueError, match="one number for each component"):
-        Tables(sizes=(2,), views=((0,),), values=(np.ones(2),), variances=(1.0,), precisions=(np.ones(1),))
+        Tables(
+            sizes=(2,),
+            views=((0,),),
+            values=(np.ones(2),),
+            variances=(1.0,),
+            precisions=(np.ones(1),),
+        )

@@ -4,7 +4,15 @@ from cases import disagreement, random_tables, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin.solvers import Clip, JointProjection, ProjectionQP, ResidualConsistency, Ripple, Simplex, Tables
+from margin.solvers import (
+    Clip,
+    JointProjection,
+    ProjectionQP,
+    ResidualConsistency,
+    Ripple,
+    Simplex,
+    Tables,
+)
 from margin.solvers.basis import transform
 from margin.solvers.tables import nonnegativity
 from margin.solvers.tables.consistency import Components
@@ -14,7 +22,9 @@ METHODS = [Clip(), Simplex(), Ripple(), JointProjection()]
 
 def one_table(value, variance=1.0):
     value = np.asarray(value, dtype=float)
-    return Tables(sizes=value.shape, views=(tuple(range(value.ndim)),), values=(value,), variances=(variance,))
+    return Tables(
+        sizes=value.shape, views=(tuple(range(value.ndim)),), values=(value,), variances=(variance,)
+    )
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
@@ -42,7 +52,9 @@ def test_what_is_non_negative_is_left_alone(method, seed):
         assert after == pytest.approx(before, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", [Simplex(), Ripple(), JointProjection()], ids=lambda method: type(method).__name__)
+@pytest.mark.parametrize(
+    "method", [Simplex(), Ripple(), JointProjection()], ids=lambda method: type(method).__name__
+)
 def test_a_negative_total_ends_in_zeros(method):
     """The published ripple does not end on such a table."""
     result = method(one_table(np.full((2,) * 8, -3.0)))
@@ -78,7 +90,8 @@ def test_ripple_that_runs_out_of_sweeps_is_finished():
 
 @given(seed=seeds)
 def test_simplex_is_the_euclidean_projection(seed):
-    """Its optimality conditions: one number is taken from every positive cell, and zero cells had no more than it."""
+    """Its optimality conditions: one number is taken from every positive cell, and zero cells had
+    no more than it."""
     table = np.random.default_rng(seed).normal(1.0, 3.0, 12)
     if table.sum() <= 0:
         return
@@ -106,22 +119,31 @@ def test_joint_projection_solves_its_programme(decay, seed):
     tables = Tables(sizes=sizes, views=views, values=values, variances=(1.0, 4.0, 2.0))
     result = JointProjection(decay=decay, tolerance=1e-9, iterations=20_000)(tables)
 
-    # |c_S - observed_S|^2 of a component is the same number in every view, up to the cells outside S; and the weighted
+    # |c_S - observed_S|^2 of a component is the same number in every view, up to the cells outside
+    # S; and the weighted
     # sum of squares over the views of the component's tables is precision_S times it.
     consistent = ResidualConsistency()(tables)
     cells = [cvxpy.Variable(value.size, nonneg=True) for value in values]
     objective, constraints = 0.0, []
     shared = {}
-    for view, value, variance, cell in zip(views, consistent.values, tables.variances, cells, strict=True):
+    for view, value, variance, cell in zip(
+        views, consistent.values, tables.variances, cells, strict=True
+    ):
         basis = transform(value.shape)
         matrix = basis.analyse(np.eye(value.size)).T
         constraints.append(cvxpy.sum(cell) == tables.total)
         for row in range(1, value.size):
-            varying = {axis for axis, place in zip(view, np.unravel_index(row, value.shape), strict=True) if place}
+            varying = {
+                axis
+                for axis, place in zip(view, np.unravel_index(row, value.shape), strict=True)
+                if place
+            }
             weight = importance(varying, views, decay) / variance
             objective += weight * cvxpy.square(matrix[row] @ (cell - value.ravel()))
             position = np.unravel_index(row, value.shape)
-            key = tuple((axis, int(place)) for axis, place in zip(view, position, strict=True) if place)
+            key = tuple(
+                (axis, int(place)) for axis, place in zip(view, position, strict=True) if place
+            )
             outside = np.prod([sizes[axis] for axis in view if axis not in dict(key)])
             shared.setdefault(key, []).append(matrix[row] @ cell * float(np.sqrt(outside)))
     constraints += [first == other for first, *others in shared.values() for other in others]
@@ -134,7 +156,9 @@ def test_joint_projection_solves_its_programme(decay, seed):
 def test_a_decay_may_be_a_whole_number():
     tables = ResidualConsistency()(random_tables(0, mean=1.0))
     for one, other in zip(
-        JointProjection(decay=2)(tables).values, JointProjection(decay=2.0)(tables).values, strict=True
+        JointProjection(decay=2)(tables).values,
+        JointProjection(decay=2.0)(tables).values,
+        strict=True,
     ):
         assert one == pytest.approx(other)
 
@@ -147,7 +171,9 @@ def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(nonnegativity, "compiled_loops", lambda name, seconds, module=module: module)
+        monkeypatch.setattr(
+            nonnegativity, "compiled_loops", lambda name, seconds, module=module: module
+        )
         monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
         monkeypatch.setattr(nonnegativity, "_WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
@@ -183,8 +209,13 @@ def distance(before, after, decay):
 @pytest.mark.parametrize("solver", ["OSQP", "CLARABEL"])
 @pytest.mark.parametrize("seed", range(4))
 def test_general_solvers_reach_the_same_objective(solver, seed):
-    tables = ResidualConsistency()(random_tables(seed, sizes=(2, 3, 2, 3, 2), count=6, mean=4.0, noise=6.0))
-    ours, theirs = JointProjection(tolerance=1e-7, iterations=50_000)(tables), ProjectionQP(solver=solver)(tables)
+    tables = ResidualConsistency()(
+        random_tables(seed, sizes=(2, 3, 2, 3, 2), count=6, mean=4.0, noise=6.0)
+    )
+    ours, theirs = (
+        JointProjection(tolerance=1e-7, iterations=50_000)(tables),
+        ProjectionQP(solver=solver)(tables),
+    )
     assert distance(tables, ours, 1.0) == pytest.approx(distance(tables, theirs, 1.0), rel=1e-4)
     for one, other in zip(ours.values, theirs.values, strict=True):
         assert one == pytest.approx(other, abs=1e-3)

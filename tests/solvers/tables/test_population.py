@@ -35,7 +35,13 @@ def objective(tables, codes):
 def random_rows(seed, rows, sizes=SIZES):
     rng = np.random.default_rng(seed)
     hidden = rng.integers(0, 3, rows)
-    return np.stack([(rng.integers(0, size, rows) * (hidden + axis) // 2) % size for axis, size in enumerate(sizes)], 1)
+    return np.stack(
+        [
+            (rng.integers(0, size, rows) * (hidden + axis) // 2) % size
+            for axis, size in enumerate(sizes)
+        ],
+        1,
+    )
 
 
 @given(st.integers(0, 2**32), st.integers(1, 300), st.integers(1, 300))
@@ -63,7 +69,9 @@ def test_never_below_the_optimum_of_all_rows_and_seldom_far_above(seed):
     cells = np.array(list(itertools.product(range(2), repeat=3)))
     all_rows = itertools.combinations_with_replacement(range(8), 3)
     best = min(objective(tables, cells[list(rows)]) for rows in all_rows)
-    found = min(objective(tables, Population(gain=0).fit(tables, 3, seed=s).codes) for s in range(10))
+    found = min(
+        objective(tables, Population(gain=0).fit(tables, 3, seed=s).codes) for s in range(10)
+    )
     assert best - 1e-9 <= found <= 1.5 * best + 1e-9
 
 
@@ -97,13 +105,19 @@ def test_equal_seeds_give_equal_rows():
 
 def test_more_sweeps_never_fit_worse():
     tables = tables_of(random_rows(6, 3_000))
-    worth = [objective(tables, Population(sweeps=n, gain=0).fit(tables, 3_000, seed=0).codes) for n in (0, 1, 5, 20)]
+    worth = [
+        objective(tables, Population(sweeps=n, gain=0).fit(tables, 3_000, seed=0).codes)
+        for n in (0, 1, 5, 20)
+    ]
     assert worth == sorted(worth, reverse=True) and worth[0] > worth[-1]
 
 
 def test_a_precise_view_is_fitted_better():
     """Two views that contradict each other: the one of less variance prevails."""
-    views, values = ((0, 1), (0, 1)), (np.array([[50.0, 0], [0, 50]]), np.array([[0, 50.0], [50, 0]]))
+    views, values = (
+        ((0, 1), (0, 1)),
+        (np.array([[50.0, 0], [0, 50]]), np.array([[0, 50.0], [50, 0]])),
+    )
     tables = Tables(sizes=(2, 2), views=views, values=values, variances=(1.0, 100.0))
     assert np.diff(Population().fit(tables, 100, seed=0).gaps)[0] > 0.5
 

@@ -34,7 +34,8 @@ def test_what_does_not_fit_is_refused(change, says):
 @settings(max_examples=40)
 @given(seeds)
 def test_variance_of_a_covered_marginal_is_that_of_the_estimator(seed):
-    """The estimator is linear: its variance follows exactly from its response to each measured cell."""
+    """The estimator is linear: its variance follows exactly from its response to each measured
+    cell."""
     tables = random_tables(seed, sizes=(2, 3, 2, 1))
     row = 0
     axes = tables.views[row][: max(1, len(tables.views[row]) - 1)]

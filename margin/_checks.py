@@ -1,0 +1,57 @@
+"""Checks of numbers that a user passes: one wording for every refusal."""
+
+import math
+import operator
+from fractions import Fraction
+from numbers import Integral, Real
+
+from ._numbers import shown
+from .errors import BudgetError, DomainError, MarginError
+
+__all__ = ["positive_integer", "positive_number", "share", "whole_number"]
+
+
+def whole_number(
+    name: str,
+    value: object,
+    *,
+    least: int = 1,
+    most: int | None = None,
+    error: type[MarginError] = DomainError,
+) -> int:
+    """`value` as a plain int from `least` to `most`; `error` with its name otherwise."""
+    # The plain int is checked, not the object it came from, whose comparisons may be its own.
+    number = None
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = operator.index(value)
+    if number is None or number < least or (most is not None and number > most):
+        expected = f">= {least}" if most is None else f"from {least} to {most}"
+        raise error(f"{name} ({shown(value)}) must be a whole number {expected}")
+    return number
+
+
+def positive_integer(name: str, value: object) -> int:
+    """`value` as a plain int >= 1; BudgetError with its name otherwise."""
+    return whole_number(name, value, error=BudgetError)
+
+
+def positive_number(
+    name: str, value: object, *, error: type[MarginError] = DomainError
+) -> int | float | Fraction:
+    """A finite number > 0, as it was passed; `error` with its name otherwise."""
+    if not _is_real(value) or not 0 < value < math.inf:  # type: ignore[operator]
+        raise error(f"{name} ({shown(value)}) must be a finite number > 0")
+    return value  # type: ignore[return-value]
+
+
+def share(
+    name: str, value: object, *, error: type[MarginError] = DomainError
+) -> int | float | Fraction:
+    """A number > 0 and < 1, as it was passed; `error` with its name otherwise."""
+    if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]
+        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1")
+    return value  # type: ignore[return-value]
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
