@@ -674,11 +674,11 @@ def test_batches_are_bounded(monkeypatch, tmp_path):
 
 def test_heavy_libraries_are_loaded_when_they_are_used():
     program = (
-        "import sys; import margin.data.source as s, margin.data.suggest; s.open_source('x.csv'); "
+        "import sys; import margin.data.opening as o, margin.data.suggest; o.open_source('x.csv'); "
         "sys.exit(any(name in sys.modules for name in ('duckdb', 'pyarrow', 'polars')))"
     )
     alone = "import sys, types; sys.modules['margin'] = m = types.ModuleType('margin'); m.__path__ = [{!r}]; "
-    folder = source_module.__file__.removesuffix("/source.py")
+    folder = source_module.__file__.removesuffix("/data/source.py")
     assert (
         subprocess.run(
             [sys.executable, "-c", alone.format(folder) + program], check=False
