@@ -689,8 +689,8 @@ def test_heavy_libraries_are_loaded_when_they_are_used():
 
 PASS = """
 import resource, sys
-from margin.domain import Domain
-from margin.data.source import open_source
+from margin import Domain
+from margin.data import open_source
 domain = Domain({f"x{i}": 2 for i in range(8)})
 print(sum(len(batch["x0"]) for batch in open_source(sys.argv[1]).batches(domain)))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
