@@ -22,6 +22,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(processors(), 4)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The solvers' tests come first: each worker begins with a part of the tests of its own, so one
+    worker compiles their loops while another does other things, and none compiles them a second
+    time at the end."""
+    items.sort(key=lambda item: "solvers" not in item.path.parts)
+
+
 @pytest.fixture(scope="session")
 def domain() -> Domain:
     """A small domain with every kind of attribute."""

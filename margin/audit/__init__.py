@@ -5,7 +5,8 @@ noisy answers. It must ask the same, the true answers must differ by no more tha
 noise must cost no more than the charges, and what it lets out must be equal bit by bit. What it
 proves, it proves for the pairs that were tried.
 
-Law: each answer is drawn many times more, and the draws are compared with the declared law.
+Law: answers of each kind are drawn many times more, and the draws are compared with the declared
+law.
 
 Black box: the mechanism is run many times on both tables, and an event is sought that is more
 probable on one than the budget allows. It sees only large errors (not 20 % too little noise), but
@@ -20,6 +21,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,7 @@ __all__ = ["Audit", "audit", "neighbours"]
 Codes = npt.NDArray[np.int64]
 Pair = tuple[Any, Any]
 
-_LOOKS = 6  # runs in which every answer is drawn many times
+_LOOKS = 6  # runs in which answers are drawn many times
 _KEY = bytes(range(16))  # by which the rows of a unit are ordered
 _MOST_HELD = 150  # cells of the table in which noise is looked at
 _SIZES = 25  # of tables that are tried, from no row on
@@ -135,50 +137,111 @@ def audit(
     if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
         raise MarginError("mechanism must be an object with a method run")
     tables = list(neighbours(domain, budget, pairs, seed) if isinstance(pairs, int) else pairs)
-    law, findings = Law(seed), []
-    entropy = SeededEntropy(seed)
-    run = {"domain": domain, "budget": budget, "workload": workload, "entropy": entropy, "law": law}
-
-    def opened(data: Any) -> Source:
-        source = CodesSource(data) if isinstance(data, np.ndarray) else open_source(data)
-        return source if unit is None else bound(source, unit, budget.rows_per_person, _KEY)
-
-    # Libraries that are loaded or compiled on first use leave files: once before anything is
-    # compared.
-    for table, _ in tables[:1]:
-        with contextlib.suppress(Violation):
-            first_use = Private(
-                opened(table), domain=domain, budget=budget, entropy=SeededEntropy(seed)
-            )
-            outcome(mechanism, first_use, workload)
-    for first, second in tables:
-        try:
-            replayed(mechanism, (opened(first), opened(second)), **run)
-        except Violation as violation:
-            findings.append(str(violation))
-    looks = 0 if findings else min(len(tables), _LOOKS)
-    full = isinstance(pairs, int)
-    for number in range(looks):
-        data = (
-            _full(domain) if full and number % 2 else tables[number % len(tables)][number // 2 % 2]
-        )
-        try:
-            observed(mechanism, opened(data), **run)
-        except Violation as violation:
-            findings.append(str(violation))
-    findings += law.judge()
-    if runs:
-        chosen = tables[:3]
-        sample = _Sampler(mechanism, domain, budget, workload, output or _views, entropy)
-        for pair in chosen:
-            first, second = (sample.many(opened(data), runs) for data in pair)
-            findings.append(too_different(first, second, claim_of(budget), alpha / len(chosen)))
-    return Audit(
-        pairs=len(tables),
+    tried = _Trial(
+        mechanism=mechanism,
+        domain=domain,
+        budget=budget,
+        workload=workload,
+        tables=tables,
+        made_up=isinstance(pairs, int),
         runs=runs,
-        findings=tuple(dict.fromkeys(filter(None, findings))),
         alpha=alpha,
+        seed=seed,
+        output=output,
+        unit=unit,
     )
+    return Audit(
+        pairs=len(tables), runs=runs, findings=tuple(dict.fromkeys(tried.findings())), alpha=alpha
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    """A mechanism and the tables on which it is tried."""
+
+    mechanism: Any
+    domain: Domain
+    budget: Budget
+    tables: list[Pair]
+    workload: Any = None
+    made_up: bool = True
+    runs: int = 0
+    alpha: float = 1e-6
+    seed: int = 0
+    output: Callable[[Any], npt.ArrayLike] | None = None
+    unit: str | None = None
+
+    def findings(self) -> Iterator[str]:
+        """What is wrong, one finding after another: of pairs of tables, then of the noise, then of
+        many runs."""
+        entropy, law = SeededEntropy(self.seed), Law(self.seed)
+        self._first_use()
+        replays = 0
+        for finding in self._of_replays(entropy, law):
+            replays += 1
+            yield finding
+        yield from self._of_noise(
+            entropy, law, runs=0 if replays else min(len(self.tables), _LOOKS)
+        )
+        yield from self.of_many_runs(entropy)
+
+    def _opened(self, data: Any) -> Source:
+        source = CodesSource(data) if isinstance(data, np.ndarray) else open_source(data)
+        return (
+            source
+            if self.unit is None
+            else bound(source, self.unit, self.budget.rows_per_person, _KEY)
+        )
+
+    def _first_use(self) -> None:
+        """Libraries that are loaded or compiled on first use leave files: once before anything is
+        compared."""
+        for table, _ in self.tables[:1]:
+            entropy = SeededEntropy(self.seed)
+            with contextlib.suppress(Violation):
+                private = Private(
+                    self._opened(table), domain=self.domain, budget=self.budget, entropy=entropy
+                )
+                outcome(self.mechanism, private, self.workload)
+
+    def _of_replays(self, entropy: SeededEntropy, law: Law) -> Iterator[str]:
+        for first, second in self.tables:
+            pair = partial(self._opened, first), partial(self._opened, second)
+            try:
+                replayed(self.mechanism, pair, **self._run(entropy, law))
+            except Violation as violation:
+                yield str(violation)
+
+    def _of_noise(self, entropy: SeededEntropy, law: Law, runs: int) -> Iterator[str]:
+        for number in range(runs):
+            pair = self.tables[number % len(self.tables)]
+            data = _full(self.domain) if self.made_up and number % 2 else pair[number // 2 % 2]
+            try:
+                observed(self.mechanism, self._opened(data), **self._run(entropy, law))
+            except Violation as violation:
+                yield str(violation)
+        yield from law.judge()
+
+    def of_many_runs(self, entropy: SeededEntropy) -> Iterator[str]:
+        """What the black box alone finds."""
+        chosen = self.tables[:3] if self.runs else []
+        output = self.output or _views
+        sample = _Sampler(self.mechanism, self.domain, self.budget, self.workload, output, entropy)
+        for pair in chosen:
+            first, second = (sample.many(self._opened(data), self.runs) for data in pair)
+            if finding := too_different(
+                first, second, claim_of(self.budget), self.alpha / len(chosen)
+            ):
+                yield finding
+
+    def _run(self, entropy: SeededEntropy, law: Law) -> dict[str, Any]:
+        return {
+            "domain": self.domain,
+            "budget": self.budget,
+            "workload": self.workload,
+            "entropy": entropy,
+            "law": law,
+        }
 
 
 def neighbours(domain: Domain, budget: Budget, count: int, seed: int = 0) -> Iterator[Pair]:

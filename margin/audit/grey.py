@@ -144,6 +144,10 @@ class Player(_Audited):
     """Gives the answers of a tape, after comparing what is asked and how far the true answers are
     from the tape's."""
 
+    def __init__(self, source: Source, **settings: Any) -> None:
+        super().__init__(source, **settings)
+        self.true: list[Sequence[Any]] = []
+
     def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
         def play() -> T:
             self._check_charged()
@@ -154,7 +158,8 @@ class Player(_Audited):
                 raise Violation(
                     f"asks something else on a neighbouring table, in {events[0].method}"
                 )
-            _compare(reply, [_kept(table) for table in true])
+            self.true.append([_kept(table) for table in true])
+            _compare(reply, self.true[-1])
             answer: T = copy.deepcopy(reply.answer)
             return answer
 
@@ -171,25 +176,30 @@ def _kept(table: Any) -> Any:
 
 def replayed(
     mechanism: Any,
-    pair: tuple[Source, Source],
+    pair: tuple[Callable[[], Source], Callable[[], Source]],
     *,
     domain: Domain,
     budget: Budget,
     workload: Any,
     entropy: Entropy,
     law: Law,
-) -> None:
+) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
     """Run on the first table, replay on the second; Violation when anything but the answers depends
-    on the rows."""
-    recorder = Recorder(pair[0], domain=domain, budget=budget, entropy=entropy)
+    on the rows.
+
+    The second table is opened when the run on the first has ended: both may be written to the same
+    file. Returns the true answers on both.
+    """
+    recorder = Recorder(pair[0](), domain=domain, budget=budget, entropy=entropy)
     before = outcome(mechanism, recorder, workload)
-    player = Player(pair[1], domain=domain, budget=budget, entropy=entropy)
+    player = Player(pair[1](), domain=domain, budget=budget, entropy=entropy)
     player.tape = list(recorder.tape)
     after = outcome(mechanism, player, workload)
     check_tape(recorder.tape, budget)
     for reply in recorder.tape:
         law.add(reply.events, reply.true, reply.answer)
     check_replay(player, before, after)
+    return [reply.true for reply in recorder.tape], player.true
 
 
 def check_replay(player: Player, before: Outcome, after: Outcome) -> None:
@@ -216,6 +226,7 @@ def observed(
     """Run on a table, only to look at the noise that comes through the gate."""
     recorder = Recorder(source, domain=domain, budget=budget, entropy=entropy)
     recorder.law = law
+    law.start_run()
     outcome(mechanism, recorder, workload)
 
 

@@ -12,6 +12,7 @@ in [-1, 1] with mean zero is within sqrt(2 R ln(2 / alpha)) of zero but with pro
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -28,15 +29,17 @@ from .cost import chooses, cost
 
 __all__ = ["Law", "cost"]
 
+Key = tuple[object, ...]
 
 _ALPHA = 1e-9  # of each of the tests, of which an audit makes about a hundred
-# standard errors; the sums have heavier tails than a normal variable's, whose chance this is 1e-15
-_FAR = 8.0
+_FAR = 8.0  # standard errors; the sums have heavier tails than a normal variable's, whose chance this is 1e-15
 _LEAST_VARIANCE = 1e-3  # below it, noise is nearly always zero, and too few draws are not
 _LEAST = 100  # draws, before a sum is judged
-_DRAWS = 10_000  # numbers that are drawn again for each answer, about
-_CHOICES = 500  # choices that are made again for each answer, about
-_REPEATS = 100
+_DRAWS = 10_000  # numbers that are drawn again for each law in each run, at most, about
+_ENOUGH = 1000  # numbers of a law in a run that are enough when they come in enough answers
+_ANSWERS = 60  # which are so many
+_CHOICES = 500  # choices that are made again for each law in each run, about
+_REPEATS = 100  # answers that are drawn again for each law in each run, at most
 _COLUMNS = 80  # cells whose dependence is looked at
 _CELLS = 4096  # of a sparse table, each of which is looked at
 _WIDE = 400.0  # a variance
@@ -53,13 +56,18 @@ class Law:
         self._kept: dict[int, tuple[Floats, Floats]] = {}
         self._totals: dict[str, list[float]] = {}
         self._seen: set[tuple[int, ...]] = set()
+        self._answered: Counter[Key] = Counter()  # answers of each law in this run
         self._chance = np.random.default_rng(seed)
         self.findings: list[str] = []
+
+    def start_run(self) -> None:
+        """From here on every law may be drawn again as often as in the runs before."""
+        self._answered.clear()
 
     def add(self, events: Sequence[Event], true: Sequence[Any], answer: Any) -> None:
         """Look at one reply of the gate."""
         if chooses(events[0]):
-            self._choices(events, true[0], np.atleast_1d(answer))
+            self._choices(events, true[0], np.atleast_1d(answer)[None])
         elif hasattr(answer, "words"):
             self._sparse(events[0], true[0], answer)
         elif isinstance(answer, list):
@@ -73,21 +81,31 @@ class Law:
         self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], Any]
     ) -> None:
         """Draw the same answer again, many times, and look at all draws, and at how they depend on
-        each other."""
-        size = sum(len(table[0]) if isinstance(table, tuple) else np.size(table) for table in true)
-        repeats = max(8, min(_REPEATS, _DRAWS // max(size, 1)))
-        if chooses(events[0]):
-            repeats = max(1, min(repeats, _CHOICES // sum(event.draws for event in events)))
+        each other.
+
+        Of several answers that a run gets by one law, each is drawn again half as often as the one
+        before.
+        """
+        repeats = _repeats(events, true) >> self._answered[law := _law_of(events, true)]
+        self._answered[law] += 1
         answers = [draw() for _ in range(repeats)]
-        if not isinstance(answers[0], list):
+        if not answers:
+            return
+        if chooses(events[0]):
+            chosen = [np.atleast_1d(answer) for answer in answers]
+            for size in sorted({choice.size for choice in chosen}):
+                self._choices(
+                    events, true[0], np.stack([choice for choice in chosen if choice.size == size])
+                )
+        elif isinstance(answers[0], list):
+            noises = []
+            for place, (event, table) in enumerate(zip(events, true, strict=True)):
+                noisy = np.stack([np.asarray(answer[place]) for answer in answers])
+                noises.append(self._noise(event, noisy, np.broadcast_to(table, noisy.shape)))
+            self._dependence(events, noises)
+        else:
             for answer in answers:
                 self.add(events, true, answer)
-            return
-        noises = []
-        for place, (event, table) in enumerate(zip(events, true, strict=True)):
-            noisy = np.stack([np.asarray(answer[place]) for answer in answers])
-            noises.append(self._noise(event, noisy, np.broadcast_to(table, noisy.shape)))
-        self._dependence(events, noises)
 
     def judge(self) -> list[str]:
         """What is wrong with all that was added."""
@@ -203,46 +221,76 @@ class Law:
     def _choices(
         self, events: Sequence[Event], scores: npt.NDArray[Any], chosen: npt.NDArray[Any]
     ) -> None:
-        """Each choice against its law, at the declared rate, given those before: without return
-        where there are as many events, with return where one event has many draws."""
+        """Answers, array (answers, choices): each choice against its law, at the declared rate,
+        given those before.
+
+        Without return where there are as many events, with return where one event has many draws.
+        """
         if (
             np.asarray(chosen).dtype.kind not in "iu"
             or not ((chosen >= 0) & (chosen < scores.size)).all()
         ):
             self.findings.append(f"{events[0].method}: a choice is none of the candidates")
             return
-        left = np.ones(scores.size, np.bool_)
-        exact = np.array(scores.tolist(), object)
-        signs = []
-        for place, choice in enumerate(chosen.tolist()):
-            event = events[min(place, len(events) - 1)]
-            again = event.draws > 1 or event.rounds is not None
-            if not left[choice]:
-                self.findings.append(f"{event.method}: the same candidate is chosen twice")
-                return
-            rate, top = float(event.sampler.rate), max(exact[left].tolist())  # type: ignore[union-attr]
-            values = np.array([rate * float(score - top) for score in exact.tolist()])
-            weights = np.where(left, np.exp(np.minimum(values, 0)), 0.0)
-            weights /= weights.sum()
-            order = np.argsort(values, kind="stable")
-            below = float(weights[order][: int(np.flatnonzero(order == choice)[0])].sum())
-            uniform = below + self._chance.random() * weights[choice]
-            step = "choices" if again else f"choices in place {place + 1}"
-            self._uniform.setdefault(f"{event.method}: {step}", []).append(np.array([uniform]))
-            signs.append(1.0 if uniform > 0.5 else -1.0)
-            mean = float(weights @ np.where(left, values, 0.0))
-            variance = float(weights @ np.where(left, values - mean, 0.0) ** 2)
-            self._sum(
-                f"{event.method}: scores of {step}",
-                float(values[choice]) - mean,
-                variance + 1e-9,
-                1,
+        exact = scores.tolist()
+        if events[0].draws > 1 or events[0].rounds is not None:
+            everything = np.ones(scores.size, np.bool_)
+            uniform = self._step(events[0], "choices", exact, everything, chosen.ravel()).reshape(
+                chosen.shape
             )
-            left[choice] = again
+        else:
+            uniform = self._peeled(events, exact, chosen)
         # Given those before it each is uniform, so that products of one and the next have mean
         # zero.
-        products = np.array([[sum(first * second for first, second in itertools.pairwise(signs))]])
-        self._product(f"{events[0].method}: choices", 1, products, max(len(signs) - 1, 0))
+        signs = np.where(uniform > 0.5, 1.0, -1.0)
+        products = np.array([[(signs[:, 1:] * signs[:, :-1]).sum()]])
+        self._product(f"{events[0].method}: choices", 1, products, signs[:, 1:].size)
+
+    def _peeled(
+        self, events: Sequence[Event], scores: list[int], chosen: npt.NDArray[np.int64]
+    ) -> Floats:
+        """Choices without return, array (answers, choices), as numbers that are uniform."""
+        uniform = np.zeros(chosen.shape)
+        left = np.ones((len(chosen), len(scores)), np.bool_)
+        answers = np.arange(len(chosen))
+        for place, choices in enumerate(chosen.T):
+            event = events[min(place, len(events) - 1)]
+            if not left[answers, choices].all():
+                self.findings.append(f"{event.method}: the same candidate is chosen twice")
+                break
+            step = f"choices in place {place + 1}"
+            # Answers to which the same candidates are left have one law.
+            kinds, kind_of = np.unique(left, axis=0, return_inverse=True)
+            for kind, still in enumerate(kinds):
+                those = np.flatnonzero(kind_of.ravel() == kind)
+                uniform[those, place] = self._step(event, step, scores, still, choices[those])
+            left[answers, choices] = False
+        return uniform
+
+    def _step(
+        self,
+        event: Event,
+        step: str,
+        scores: list[int],
+        left: npt.NDArray[np.bool_],
+        choices: npt.NDArray[np.int64],
+    ) -> Floats:
+        """Choices among the candidates that are left, as numbers that are uniform."""
+        rate = float(event.sampler.rate)  # type: ignore[union-attr]
+        top = max(itertools.compress(scores, left.tolist()))
+        values = np.array([rate * float(score - top) for score in scores])
+        weights = np.where(left, np.exp(np.minimum(values, 0)), 0.0)
+        weights /= weights.sum()
+        order = np.argsort(values, kind="stable")
+        below = np.empty(len(scores))
+        below[order] = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]])
+        uniform = below[choices] + self._chance.random(choices.size) * weights[choices]
+        self._uniform.setdefault(f"{event.method}: {step}", []).append(uniform)
+        mean = float(weights @ np.where(left, values, 0.0))
+        variance = float(weights @ np.where(left, values - mean, 0.0) ** 2) + 1e-9
+        total = float((values[choices] - mean).sum())
+        self._sum(f"{event.method}: scores of {step}", total, variance * choices.size, choices.size)
+        return uniform
 
     # Summaries of huge tables
 
@@ -306,6 +354,29 @@ class Law:
 
     def _sum(self, name: str, value: float, variance: float, count: int) -> None:
         self._sums.setdefault(name, []).append((value, variance, count))
+
+
+# What is drawn again
+
+
+def _law_of(events: Sequence[Event], true: Sequence[Any]) -> Key:
+    """What tells the law of an answer: methods, noise, the size of each table, and whether it has
+    empty cells."""
+    tables = []
+    for table in true:
+        counts = table[1] if isinstance(table, tuple) else table
+        tables.append((np.shape(counts), bool(np.any(counts)), bool(np.all(counts))))
+    return tuple((event.method, event.sampler, event.draws) for event in events), tuple(tables)
+
+
+def _repeats(events: Sequence[Event], true: Sequence[Any]) -> int:
+    """How often an answer is drawn again."""
+    size = sum(len(table[0]) if isinstance(table, tuple) else np.size(table) for table in true)
+    enough = min(_REPEATS, max(_ANSWERS, _ENOUGH // max(size, 1)))
+    repeats = max(8, min(enough, _DRAWS // max(size, 1)))
+    if chooses(events[0]):
+        repeats = max(1, min(repeats, _CHOICES // sum(event.draws for event in events)))
+    return repeats
 
 
 # Distribution functions, from the definitions

@@ -123,13 +123,20 @@ def left(action: Callable[[], object], *, beside: object = None) -> Outcome:
         # Looked at inside: whatever looking at it causes counts as well.
         found["result"] = look(result, traces=result[0] == "returned")
     found["mechanism"] = look(beside)
-    found["around"] = _around(beside)
-    parts = [
-        (name, part if isinstance(part, Seen) else look(part, traces=False))
+    found["around"] = _together(_around(beside))
+    parts = {
+        name: part if isinstance(part, Seen) else look(part, traces=False)
         for name, part in found.items()
-    ]
-    together = hashlib.sha256(b"".join(part.digest for _, part in parts)).digest()
-    return Outcome(Seen(together, tuple((f"{name} ", part) for name, part in parts)))
+    }
+    return Outcome(_together(parts))
+
+
+def _together(parts: dict[str, Seen]) -> Seen:
+    """What was seen of several things, by their names."""
+    named = b"".join(f"{name}\0".encode() + part.digest for name, part in parts.items())
+    return Seen(
+        hashlib.sha256(named).digest(), tuple((f"{name} ", part) for name, part in parts.items())
+    )
 
 
 @contextlib.contextmanager
@@ -192,7 +199,7 @@ def _settings() -> dict[str, object]:
         "recursion": sys.getrecursionlimit(),
         "numpy errors": np.geterr(),
         "numpy printing": repr(np.get_printoptions()),
-        "builtins": sorted(vars(builtins)),
+        "builtins": " ".join(sorted(map(repr, vars(builtins)))),
     }
 
 
@@ -359,8 +366,8 @@ def _files() -> Generator[_Files]:
     if not _hooked:
         sys.addaudithook(_hook)  # for good: there is no way to take one out
         _hooked.append(True)
-    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
     folder = os.path.realpath(tempfile.mkdtemp(prefix="margin-audit-"))
+    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
     files = _Files(folder)
     tempfile.tempdir = os.environ["TMPDIR"] = folder
     _watching.append(files)

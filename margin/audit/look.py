@@ -40,6 +40,7 @@ from ..private.gate import Gate
 __all__ = ["Seen", "Violation", "difference", "look"]
 
 _DEEPEST = 250
+_SHORT = 200  # characters, bytes or bits of a plain value whose digest is kept
 _BY_COPY = ("pandas", "polars", "pyarrow")  # libraries whose objects are what they are copied from
 _POINTER = struct.calcsize("P")
 _STRIDED: type = type(
@@ -104,15 +105,17 @@ class _Looker:
         self._within: dict[int, int] = {}
 
     def at(self, value: object, name: str, depth: int) -> Seen:
+        if depth > _DEEPEST:
+            raise Violation(
+                f"lets out objects nested more than {_DEEPEST} deep, which are not looked into"
+            )
+        if type(value) in _LEAVES:
+            return _leaf(value)
         key = id(value)
         if key in self._seen:
             return self._seen[key]
         if key in self._within:  # a cycle: how far up it leads
             return Seen(b"cycle %d" % (depth - self._within[key]), ())
-        if depth > _DEEPEST:
-            raise Violation(
-                f"lets out objects nested more than {_DEEPEST} deep, which are not looked into"
-            )
         self._alive.append(value)
         self._within[key] = depth
         content, children = _content(value)
@@ -120,12 +123,39 @@ class _Looker:
             children = children + _traced(value)
         parts = tuple((part, self.at(child, part, depth + 1)) for part, child in children)
         del self._within[key]
-        kind: Any = type(value)
-        hashed = hashlib.sha256(_name(kind) + b"\0" + content)
-        for part, seen in parts:
-            hashed.update(f"\0{len(part)}\0{part}\0".encode() + seen.digest)
-        self._seen[key] = Seen(hashed.digest(), parts)
-        return self._seen[key]
+        self._seen[key] = seen = _made(value, content, parts)
+        return seen
+
+
+def _made(value: object, content: bytes, parts: "tuple[tuple[str, Seen], ...]") -> Seen:
+    """What was seen of an object, from its plain content and its parts."""
+    kind: Any = type(value)
+    hashed = hashlib.sha256(_name(kind) + b"\0" + content)
+    hashed.update(
+        b"".join(f"\0{len(part)}\0{part}\0".encode() + seen.digest for part, seen in parts)
+    )
+    return Seen(hashed.digest(), parts)
+
+
+def _leaf(value: Any) -> Seen:
+    """What was seen of a plain value, which holds nothing else; of short ones it is kept."""
+    return (
+        _short_leaf(value)
+        if not isinstance(value, int | str | bytes) or _is_short(value)
+        else _new_leaf(value)
+    )
+
+
+def _is_short(value: int | str | bytes) -> bool:
+    size = value.bit_length() if isinstance(value, int) else len(value)
+    return size <= _SHORT
+
+
+def _new_leaf(value: Any) -> Seen:
+    return _made(value, _HANDLERS[type(value)](value)[0], ())
+
+
+_short_leaf = lru_cache(maxsize=1 << 14, typed=True)(_new_leaf)
 
 
 def _content(value: Any) -> Content:
@@ -420,6 +450,7 @@ _SCALARS: tuple[type, ...] = (
     re.Pattern,
 )
 
+_LEAVES = {type(None), bool, int, str, bytes}
 _AT_ONCE = {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, Fraction}
 
 _HANDLERS: dict[type, Callable[[Any], Content]] = {

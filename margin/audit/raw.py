@@ -7,15 +7,17 @@ same, which two rows alone decide.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..data.encode import ROWS
+from ..data.encode import ROWS, Batch
 from ..data.opening import open_source
+from ..data.source import Source
 from ..data.units import bound
 from ..domain.domain import Domain
 from ..errors import MarginError
@@ -33,6 +35,7 @@ Table = npt.NDArray[np.int64]
 _KEY = bytes(range(16))
 _MOST = 30  # rows of a made-up table
 _BESIDE = 40  # rows beyond a batch
+_ANEW = 4  # pairs of tables, of which one is read anew by every question
 
 
 class _Looks:
@@ -41,13 +44,29 @@ class _Looks:
 
     def run(self, private: Any, workload: Any) -> Any:
         view = list(private.domain)
+        measured = private.measure(
+            [view], spend="1/3"
+        )  # first: `_replay` takes the table from there
         kept = private.sparse_cells(view, keep=Keep(3, 3, False), spend="1/3")
-        return (
-            private.measure([view], spend="1/3"),
-            kept.codes,
-            kept.counts,
-            private.count_rows(spend="1/3"),
-        )
+        return measured, kept.codes, kept.counts, private.count_rows(spend="1/3")
+
+
+class _ReadOnce:
+    """A source whose rows are read once, and then kept."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._kept: list[Batch] | None = None
+
+    def check(self, domain: Domain) -> None:
+        """See `Source`."""
+        self._source.check(domain)
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """See `Source`."""
+        if self._kept is None:
+            self._kept = list(self._source.batches(domain))
+        return iter(self._kept)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,9 +114,10 @@ class RawTables:
             first, second, changed = self._neighbours(
                 rng, accepted, same, beyond and number % 4 == 0
             )
-            for places in (first, second):
-                found += self._wrong(places, alone, same)
-            found += self._replay(first, second)
+            counts, problems = self._replay(first, second, anew=number % _ANEW == 0)
+            for places, table in zip((first, second), counts, strict=True):
+                found += self._wrong(places, table, alone, same)
+            found += problems
             if found:
                 return [f"{text}, when row {changed} is added" for text in dict.fromkeys(found)]
         return found
@@ -114,7 +134,7 @@ class RawTables:
         table: Table = recorder.tape[0].true[0]
         return table
 
-    def _open(self, rows: Sequence[Row]) -> Any:
+    def _open(self, rows: Sequence[Row]) -> Source:
         source = open_source(self.make(rows))
         return source if self.unit is None else bound(source, self.unit, self.max_rows, _KEY)
 
@@ -169,10 +189,13 @@ class RawTables:
         return first, second, changed
 
     def _wrong(
-        self, places: Sequence[int], alone: Sequence[Table | None], same: Mapping[int, int]
+        self,
+        places: Sequence[int],
+        counts: Table | None,
+        alone: Sequence[Table | None],
+        same: Mapping[int, int],
     ) -> list[str]:
         """Whether a table is more, or less, than its rows."""
-        counts = self.counted([self.rows[place] for place in places])
         if counts is None:
             return ["rows that are read alone are refused among others"]
         if self.unit is None:
@@ -196,14 +219,23 @@ class RawTables:
             ]
         return []
 
-    def _replay(self, first: Sequence[int], second: Sequence[int]) -> list[str]:
-        pair = tuple(
-            self._open([self.rows[place] for place in places]) for places in (first, second)
-        )
+    def _replay(
+        self, first: Sequence[int], second: Sequence[int], *, anew: bool
+    ) -> tuple[list[Table | None], list[str]]:
+        """The true tables of all attributes of two tables, and what is wrong when one is replayed
+        on the other.
+
+        The rows are read anew in each of the ways to read them, or once for all.
+        """
+        tables = [[self.rows[place] for place in places] for places in (first, second)]
+
+        def opened(rows: Sequence[Row]) -> Source:
+            return self._open(rows) if anew else _ReadOnce(self._open(rows))
+
         try:
-            replayed(
+            answers = replayed(
                 _Looks(),
-                pair,
+                (partial(opened, tables[0]), partial(opened, tables[1])),
                 domain=self.domain,
                 budget=self._budget,
                 workload=None,
@@ -211,5 +243,5 @@ class RawTables:
                 law=Law(),
             )
         except Violation as violation:
-            return [str(violation)]
-        return []
+            return [self.counted(rows) for rows in tables], [str(violation)]
+        return [true[0][0] if true else None for true in answers], []

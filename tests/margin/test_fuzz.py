@@ -1,4 +1,4 @@
-"""Thousands of wrong and odd inputs: each gives a right release or a typed error that carries no
+"""A thousand wrong and odd inputs: each gives a right release or a typed error that carries no
 value of the data.
 
 `MARGIN_FUZZ` multiplies the number of cases.
@@ -91,7 +91,7 @@ def good(release, domain):
         assert answer.counts.shape == (domain[name].size,) and np.isfinite(answer.counts).all()
 
 
-@cases(500)
+@cases(200)
 @given(st.dictionaries(names | st.none() | st.integers() | st.booleans(), forms, max_size=3))
 def test_domains(declared):
     try:
@@ -102,7 +102,7 @@ def test_domains(declared):
     assert all(attribute.size >= 1 for attribute in domain.values())
 
 
-@cases(400)
+@cases(150)
 @given(
     st.sampled_from(
         [{"a": 3, "b": 2}, {"a": ["a", "b"], "b": {"values": [0, 1], "other": "x", "missing": "y"}}]
@@ -135,7 +135,7 @@ class Booked:
         self.charges += 1
 
 
-@cases(300)
+@cases(100)
 @given(
     st.lists(
         st.lists(st.one_of(cells.map(str), st.text('",\n\r\0é;', max_size=3)), max_size=4),
@@ -158,7 +158,7 @@ def test_csv_files(tmp_path, lines, headed):
     good(made, domain)
 
 
-@cases(300)
+@cases(150)
 @given(junk, junk, junk, junk)
 def test_budgets(epsilon, delta, neighbours, rows):
     for make in (
@@ -175,7 +175,7 @@ def test_budgets(epsilon, delta, neighbours, rows):
         assert Account(budget).remaining == budget.units
 
 
-@cases(200)
+@cases(100)
 @given(
     st.one_of(junk, st.lists(st.lists(names | junk, max_size=3), max_size=3)),
     st.one_of(junk, st.lists(junk, max_size=3)),
@@ -208,7 +208,7 @@ def release(tmp_path_factory):
     return path
 
 
-@cases(300)
+@cases(150)
 @given(
     st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4),
     st.integers(0, 10**6),
@@ -237,7 +237,7 @@ json_values = st.recursive(
 )
 
 
-@cases(200)
+@cases(100)
 @given(st.data())
 def test_margin_files_with_wrong_content(release, tmp_path, data):
     import hashlib
@@ -265,7 +265,7 @@ def test_margin_files_with_wrong_content(release, tmp_path, data):
     assert key in ("private", "version", "mechanism", "reconstruction", "charge", "variances")
 
 
-@cases(100)
+@cases(50)
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=6))
 def test_ledgers_with_wrong_bytes(tmp_path_factory, changes):
     ledger = Ledger(tmp_path_factory.mktemp("ledger") / "x.db")

@@ -253,7 +253,10 @@ def test_a_solver_that_fails_is_an_error_that_says_so(table, domain):
 
 def test_a_marginal_that_is_too_large_is_refused():
     domain = Domain({f"a{place}": 2 for place in range(30)})
-    synopsis = margin.release(np.zeros((5, 30), dtype=int), domain=domain, budget=PureDP(1))
+    mechanism = PriView(views=[domain.attributes[first : first + 6] for first in range(0, 30, 6)])
+    synopsis = margin.release(
+        np.zeros((5, 30), dtype=int), domain=domain, budget=PureDP(1), mechanism=mechanism
+    )
     with pytest.raises(DomainError, match="at most"):
         synopsis.marginal(domain.attributes)
 

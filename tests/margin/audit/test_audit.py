@@ -74,7 +74,9 @@ class Leaky:
         return private._tables([("a",)])[0].sum()
 
 
-@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.5")], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [PureDP(1), pytest.param(ZCDP("0.5"), marks=pytest.mark.slow)], ids=repr
+)
 def test_the_black_box_passes_what_is_private(budget):
     found = audit(Plain(), domain=DOMAIN, budget=budget, pairs=3, runs=1000, output=lambda out: out)
     assert found.ok and found.runs == 1000 and found.pairs == 3

@@ -13,8 +13,6 @@ from margin.privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from margin.private import Keep, Largest, Private, Strategy
 from margin.sparse.axes import Halves, Tree
 
-pytestmark = pytest.mark.slow
-
 BUDGETS = [
     PureDP(1),
     ZCDP(1, neighbours=Neighbours.REPLACE_ROW, rows_per_person=2),

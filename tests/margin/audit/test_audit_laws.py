@@ -116,6 +116,7 @@ def test_right_noise_raises_no_alarm_and_little_less_does(sampler):
         event = Event(method="made", about=(), units=1, sampler=sampler, l1=1, l2_squared=1)
         entropy = SeededEntropy(3)
         for _ in range(4):
+            law.start_run()
             law.add_more([event], [table], lambda: [other.sample(1000, entropy).reshape(20, 50)])  # noqa: B023
         assert bool(law.judge()) == wrong
 
@@ -137,5 +138,6 @@ def test_dependence_of_cells_is_found(depend):
     noise, entropy, law = DiscreteLaplace(F(12)), SeededEntropy(4), Law(1)
     event = Event(method="made", about=(), units=1, sampler=noise, l1=1, l2_squared=1)
     for _ in range(6):
+        law.start_run()
         law.add_more([event], [np.zeros(24, np.int64)], lambda: [depend(noise.sample(24, entropy))])
     assert law.judge()

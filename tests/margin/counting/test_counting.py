@@ -124,7 +124,7 @@ def test_distinct_rows_are_collected_for_as_long_as_rows_repeat(kind, stays):
 
 def test_a_small_table_never_loads_the_compiled_loops():
     program = (
-        "import sys, numpy as np; from margin import Domain; from margin.counting import count; "
+        "import sys, numpy as np; from margin import Domain; from margin.data.count import count; "
         "count(np.zeros((50_000, 8), np.uint8), Domain({f'x{i}': 2 for i in range(8)}), [['x0', 'x1']]); "
         "sys.exit('numba' in sys.modules)"
     )

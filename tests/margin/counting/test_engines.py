@@ -92,7 +92,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("engines")
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(
     seed=st.integers(0, 2**32),
     attributes=st.sampled_from([1, 2, 5, 12, 40]),

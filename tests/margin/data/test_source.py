@@ -674,11 +674,11 @@ def test_batches_are_bounded(monkeypatch, tmp_path):
 
 def test_heavy_libraries_are_loaded_when_they_are_used():
     program = (
-        "import sys; import margin.data.source as s, margin.data.suggest; s.open_source('x.csv'); "
+        "import sys; import margin.data.opening as o, margin.data.suggest; o.open_source('x.csv'); "
         "sys.exit(any(name in sys.modules for name in ('duckdb', 'pyarrow', 'polars')))"
     )
     alone = "import sys, types; sys.modules['margin'] = m = types.ModuleType('margin'); m.__path__ = [{!r}]; "
-    folder = source_module.__file__.removesuffix("/source.py")
+    folder = source_module.__file__.removesuffix("/data/source.py")
     assert (
         subprocess.run(
             [sys.executable, "-c", alone.format(folder) + program], check=False
@@ -689,8 +689,8 @@ def test_heavy_libraries_are_loaded_when_they_are_used():
 
 PASS = """
 import resource, sys
-from margin.domain import Domain
-from margin.data.source import open_source
+from margin import Domain
+from margin.data import open_source
 domain = Domain({f"x{i}": 2 for i in range(8)})
 print(sum(len(batch["x0"]) for batch in open_source(sys.argv[1]).batches(domain)))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)

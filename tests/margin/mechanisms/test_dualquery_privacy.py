@@ -75,7 +75,7 @@ def hockey_stick(p, q, draws, epsilon):
     - e^eps Q)+."""
     b = np.arange(draws + 1)
     first, second = (binom.pmf(b, draws, np.asarray(chance)[..., None]) for chance in (p, q))
-    return np.maximum(first - math.exp(epsilon) * second, 0).sum(axis=-1)
+    return np.maximum(first - np.exp(epsilon)[..., None] * second, 0).sum(axis=-1)
 
 
 @pytest.mark.parametrize("draws", [1, 2, 30, 400])
@@ -132,9 +132,9 @@ def test_another_library_agrees(rounds):
         p = (
             0.5 + np.tanh(reach / 4) / 2
         )  # the two-point loss of the middle, u = reach / 2, which is the worst
-        curve = [hockey_stick(p, 1 - p, draws, place * step) for place in places]
+        curve = hockey_stick(p, 1 - p, draws, places * step)
         one = pld.PrivacyLossDistribution(
-            pmf.create_pmf_pessimistic_connect_dots(step, places, np.array(curve))
+            pmf.create_pmf_pessimistic_connect_dots(step, places, curve)
         )
         total = one if total is None else total.compose(one)
     theirs = total.get_epsilon_for_delta(1e-4)

@@ -12,6 +12,7 @@ import itertools
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction as F
+from functools import cache
 from math import comb, prod
 
 import numpy as np
@@ -25,6 +26,7 @@ from margin import Domain, PureDP
 from margin.data.source import CodesSource
 from margin.mechanisms import FilterPriority, PrioritySample
 from margin.noise import kept_cells as summaries
+from margin.noise import laws
 from margin.noise import priorities as ranks
 from margin.noise.entropy import SeededEntropy
 from margin.noise.kept_cells import Entering, Keep, More
@@ -40,10 +42,42 @@ RATIO = F(1, 3)  # exp(-epsilon): noise x has a probability proportional to RATI
 # The definition
 
 
+@cache
 def noise_law(clamp):
     """Discrete Laplace noise clamped to +-clamp: a probability for each value."""
     inside = {x: (1 - RATIO) / (1 + RATIO) * RATIO ** abs(x) for x in range(1 - clamp, clamp)}
     return {**inside, clamp: RATIO**clamp / (1 + RATIO), -clamp: RATIO**clamp / (1 + RATIO)}
+
+
+@cache
+def noisy_law(clamp, count):
+    """A count and noise, clamped; from noise on a range so wide that it makes no difference."""
+    law = Counter()
+    for x, p in noise_law(10).items():
+        law[max(-clamp, min(clamp, count + x))] += p
+    return dict(law)
+
+
+@cache
+def priority_law(points, size):
+    """P(priority >= t) = min(1, size / t) for each point t."""
+    reach = [min(F(1), F(size, t)) for t in points] + [F(0)]
+    return {t: reach[i] - reach[i + 1] for i, t in enumerate(points) if reach[i] > reach[i + 1]}
+
+
+@cache
+def entering(clamp, keep):
+    """P(v, and it is kept) for an empty cell."""
+    return {
+        v: p * min(F(1), F(abs(v), keep.tau))
+        for v, p in noisy_law(clamp, 0).items()
+        if (abs(v) if keep.two_sided else v) >= keep.theta
+    }
+
+
+@cache
+def binomial_law(trials, p):
+    return {k: comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)}
 
 
 @dataclass(frozen=True)
@@ -54,18 +88,11 @@ class World:
     points: tuple[int, ...]
 
     def noisy_law(self, count):
-        """A count and noise, clamped; from noise on a range so wide that it makes no difference."""
-        law = Counter()
-        for x, p in noise_law(10).items():
-            law[max(-self.clamp, min(self.clamp, count + x))] += p
-        return dict(law)
+        return noisy_law(self.clamp, count)
 
     def priority_law(self, size, least=1):
-        """P(priority >= t) = min(1, max(size, least) / t) for each point t."""
-        reach = [min(F(1), F(max(size, least), t)) for t in self.points] + [F(0)]
-        return {
-            t: reach[i] - reach[i + 1] for i, t in enumerate(self.points) if reach[i] > reach[i + 1]
-        }
+        """Of the priorities that are at least `least`."""
+        return priority_law(self.points, max(size, least))
 
     def cell_law(self, count, theta):
         """Pairs of a noisy count and its priority; priority zero for what is below theta."""
@@ -92,12 +119,7 @@ class World:
         return law
 
     def entering(self, keep):
-        """P(v, and it is kept) for an empty cell."""
-        return {
-            v: p * min(F(1), F(abs(v), keep.tau))
-            for v, p in self.noisy_law(0).items()
-            if (abs(v) if keep.two_sided else v) >= keep.theta
-        }
+        return entering(self.clamp, keep)
 
 
 def products(laws):
@@ -169,9 +191,7 @@ def primitives(monkeypatch, world):
         if isinstance(law, More):
             before = sum(world.entering(law.before).values())
             p = (p - before) / (1 - before)
-        return ways.choose(
-            {k: comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(trials + 1)}
-        )
+        return ways.choose(binomial_law(trials, p))
 
     def ranked(sizes, entropy, *, least=1):
         return np.array(
@@ -202,8 +222,8 @@ def primitives(monkeypatch, world):
         chosen = ways.choose({choice: F(1, len(choices)) for choice in choices})
         return np.array(chosen, np.int64).reshape(-1, 1)
 
-    monkeypatch.setattr(margin.noise, "LARGEST_SUM", world.clamp)
-    monkeypatch.setattr(margin.noise, "_CLAMP", 2 * world.clamp)
+    monkeypatch.setattr(laws, "LARGEST_SUM", world.clamp)
+    monkeypatch.setattr(laws, "_CLAMP", 2 * world.clamp)
     monkeypatch.setattr(ranks, "_DIGITS", 1)
     monkeypatch.setattr(sparse_noise, "_LEVEL_DIGITS", 1)
     monkeypatch.setattr(sparse_noise, "binomial", binomial)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from margin import noise
-from margin.noise import magnitudes, selection
+from margin.noise import laws, magnitudes, selection
 from margin.noise.bernoulli import Coins, _reserve
 from margin.noise.certified import exponential, leading_bits, logistic, uniform_is_below
 from margin.noise.entropy import SeededEntropy
@@ -347,7 +346,7 @@ def test_all_decisions_of_the_rejection_may_be_exact(sigma2, monkeypatch):
     """With every trial declared undecided, rational arithmetic accepts what the floats accept."""
     gaussian = DiscreteGaussian(sigma2)
     plain = gaussian.sample(300, SeededEntropy(1))
-    monkeypatch.setattr(noise, "_MARGIN", 2.0)
+    monkeypatch.setattr(laws, "_MARGIN", 2.0)
     assert gaussian.sample(300, SeededEntropy(1)).tolist() == plain.tolist()
 
 
