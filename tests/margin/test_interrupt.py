@@ -76,7 +76,7 @@ def test_an_interrupt_at_any_bytecode_says_what_the_ledger_says(tmp_path):
             break
         charged = ledger.spent("p") > 0
         # After the last handler there is nobody left to say anything, and nothing is claimed.
-        assert text == "" or ("had been charged" in text) == charged, (at, text)
+        assert text == "" or ("has already been charged" in text) == charged, (at, text)
         assert text == "" or ("nothing has been charged" in text) == (not charged), (at, text)
         told[charged] += text != ""
     assert min(told.values()) > 100, told
@@ -106,7 +106,11 @@ def test_whatever_stops_a_charge_the_ledger_is_asked(tmp_path, monkeypatch, erro
         margin.release(
             CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
         )
-    assert ("the budget had been charged" in str(stopped.value)) == after == bool(ledger.spent("p"))
+    assert (
+        ("the budget has already been charged" in str(stopped.value))
+        == after
+        == bool(ledger.spent("p"))
+    )
 
 
 def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
@@ -118,7 +122,8 @@ def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
         raise FileError("locked")
 
     monkeypatch.setattr(Ledger, "_has", unreadable)
-    with pytest.raises(KeyboardInterrupt, match="is not known: look into the ledger"):
+    unknown = "it is not known whether the budget has been charged: check the ledger"
+    with pytest.raises(KeyboardInterrupt, match=unknown):
         margin.release(
             CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
         )
@@ -138,10 +143,10 @@ class Own:
 @pytest.mark.parametrize(
     ("own", "where", "told"),
     [
-        (Own(fails=True), "charge", "is not known"),
+        (Own(fails=True), "charge", "it is not known whether"),
         (Own(fails=False), "read", "nothing has been charged"),
         (None, "read", "nothing has been charged"),
-        (Own(fails=False), "after", "had been charged"),
+        (Own(fails=False), "after", "has already been charged"),
     ],
 )
 def test_a_ledger_of_ones_own(own, where, told, monkeypatch):

@@ -87,8 +87,8 @@ def test_pairs_are_planned_for_when_nothing_is_asked():
         ({"workload": [["shoe"]]}, "'shoe'"),
         ({"workload": []}, "workload"),
         ({"mechanisms": []}, "mechanisms is empty"),
-        ({"mechanisms": [PriView]}, "no mechanism"),
-        ({"mechanisms": ["PriView"]}, "no mechanism"),
+        ({"mechanisms": [PriView]}, "each of mechanisms must be an object with a method"),
+        ({"mechanisms": ["PriView"]}, "each of mechanisms must be an object with a method"),
         ({"domain": {}}, "domain"),
     ],
 )
