@@ -9,6 +9,6 @@
 
 import lazy_loader
 
-# `__init__.pyi` lists the public names and their modules. A module is imported when one of its names
-# is first used.
+# `__init__.pyi` lists the public names and their modules. A module is imported when one of its
+# names is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -61,7 +61,7 @@ class Compared:
         return float(np.mean(self.errors)) if self.errors else math.nan
 
     def percentile(self, share: float) -> float:
-        """A quantile of the errors: this share of the answers has a smaller error. NaN if it failed."""
+        """The quantile of the errors at this share, from 0 to 1. NaN if the mechanism failed."""
         return float(np.quantile(self.errors, share)) if self.errors else math.nan
 
 
@@ -154,7 +154,7 @@ def compare(
     runs: int = 3,
     seed: int = 0,
 ) -> Comparison:
-    """Run several mechanisms on a real table as simulations, and compare the answers with the truth.
+    """Simulate several mechanisms on a real table, and compare their answers with the truth.
 
     The result is not private. If it is used to choose the mechanism for a release of the same
     table, the data is used once more than the budget accounts for. Therefore compare on a public

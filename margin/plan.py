@@ -181,7 +181,7 @@ def plan(
     ...     {"a": 2, "b": 3}, workload=[["a", "b"]], budget=PureDP(1), mechanisms=[PriView()]
     ... )
     >>> print(found)
-    1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: add or remove one row
+    1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: ...
     <BLANKLINE>
     mechanism  squared error  per count
     PriView             11.0        1.4  1 view of 6 cells

@@ -86,10 +86,7 @@ class Simulation(Generic[S]):
         views = Workload.of(self.domain, workload).views
         # The counts of rows that are sets of items do not depend on the view.
         held = holders(self._source, self.domain)
-        if held is None:
-            tables = count(self._source, self.domain, views)
-        else:
-            tables = [held] * len(views)
+        tables = count(self._source, self.domain, views) if held is None else [held] * len(views)
         truths = []
         for view, table in zip(views, tables, strict=True):
             domain = self.domain.restrict(view)

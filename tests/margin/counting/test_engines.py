@@ -353,9 +353,14 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("a,who\n0,1\n1,2\n")
     assert main([*start, "--sql", "SELECT a FROM t", "--table", f"t={tmp_path}/t.csv"]) == 0
     mistakes = {
-        "give either a file or --sql": [["x.csv", "--sql", query], []],
-        "--attach says where a query runs": [["x.csv", "--attach", "x.duckdb"]],
-        "--table names a file for a query": [["x.csv", "--table", "t=t.csv"]],
+        "a file and --sql exclude each other": [["x.csv", "--sql", query]],
+        "no table is given: add a file, or a query with --sql": [[]],
+        "--attach names the database of a query: add the query with --sql": [
+            ["x.csv", "--attach", "x.duckdb"]
+        ],
+        "--table names a file for a query: add the query with --sql": [
+            ["x.csv", "--table", "t=t.csv"]
+        ],
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
         "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "name its column with unit=": [["--sql", query, "--max-rows", "2"]],
