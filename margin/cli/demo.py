@@ -49,7 +49,7 @@ def demo(path: Path, epsilon: str = "1") -> Said:
     wrong = ", ".join(f"{error:.1%} of {k}-way" for k, error in errors.items())
     lines += [
         "",
-        f"Share of the rows counted in a wrong cell, on average: {wrong} marginals.",
+        f"Rows in a wrong cell, on average: {wrong} marginals.",
         f"Saved as {path}; to read about it: margin info {path}",
     ]
     values = {

@@ -111,13 +111,13 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        (PureDP(1), ["Each row", "in the table or not", "2.72", "epsilon = 1)"]),
-        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "they are in the table", "1.11"]),
-        (ZCDP("0.1"), ["but for a probability of 1e-06"]),
+        (PureDP(1), ["Each row", "with it and without it", "2.72", "epsilon = 1)"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "with them and without them", "1.11"]),
+        (ZCDP("0.1"), ["except with a probability of 1e-06"]),
         (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09"]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
-            ["number of rows is public", "it says one thing"],
+            ["number of rows is public", "if it said something else"],
         ),
         (PureDP(1000), ["factor of at most"]),
     ],
@@ -134,7 +134,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
     assert (
-        "did not check" in declared
+        "did not check this" in declared
         and "'person_id'" in enforced
         and "counted at most 3" in enforced
     )
