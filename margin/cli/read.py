@@ -137,7 +137,7 @@ def _listed(form: object) -> str:
 
 
 def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], float, float | None]]":
-    """Each cell's categories, its count, and the standard deviation of its noise (None if unknown)."""
+    """Each cell: its categories, its count and its noise's standard deviation (None if unknown)."""
     kinds = [attribute.labels for attribute in marginal.domain.values()]
     cells = itertools.product(*kinds)
     numbers = zip(marginal.counts.flat, marginal.variance.flat, strict=True)

@@ -25,7 +25,19 @@ if TYPE_CHECKING:
 
 __all__ = ["answered", "noise_errors", "plot_comparison", "plot_error", "plot_marginal"]
 
-BLUE, ORANGE, INK = "#0072B2", "#E69F00", "#222222"
+_BLUE = "#0072B2"
+_ORANGE = "#E69F00"
+_INK = "#222222"
+
+_MEDIAN = {"color": _BLUE, "linewidth": 2}
+"""The style of the median in a box plot."""
+
+_MEAN = {
+    "marker": "D",
+    "markerfacecolor": _ORANGE,
+    "markeredgecolor": _INK,
+}
+"""The style of the mean in a box plot."""
 
 _MOST_BARS = 60
 """Largest number of cells that are drawn as bars."""
@@ -130,10 +142,13 @@ def plot_error(
         list(found.values()),
         whis=(5, 95),
         showfliers=False,
-        medianprops={"color": BLUE, "linewidth": 2},
+        medianprops=_MEDIAN,
     )
-    drawn.set_xticks(range(1, len(found) + 1), list(map(str, found)))
-    drawn.set(xlabel="attributes", ylabel="noise part of the error / rows", ylim=(0, None))
+    places = range(1, len(found) + 1)
+    drawn.set_xticks(places, list(map(str, found)))
+    drawn.set_xlabel("attributes")
+    drawn.set_ylabel("noise part of the error / rows")
+    drawn.set_ylim(0, None)
     title = "Expected error (box: half of the sets, whiskers: 5 to 95 %)"
     drawn.set_title(title, fontsize=_TITLE)
     return _plain(drawn)
@@ -177,11 +192,13 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
         whis=(5, 95),
         showfliers=False,
         showmeans=True,
-        medianprops={"color": BLUE, "linewidth": 2},
-        meanprops={"marker": "D", "markerfacecolor": ORANGE, "markeredgecolor": INK},
+        medianprops=_MEDIAN,
+        meanprops=_MEAN,
     )
-    drawn.set_yticks(range(1, len(good) + 1), [row.name for row in good])
-    drawn.set(xscale="log", xlabel="|answer - truth| / rows")
+    places = range(1, len(good) + 1)
+    drawn.set_yticks(places, [row.name for row in good])
+    drawn.set_xscale("log")
+    drawn.set_xlabel("|answer - truth| / rows")
     # Write errors as plain numbers, also between powers of ten.
     for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
         ticks(lambda error, _: f"{error:g}")
@@ -221,12 +238,14 @@ def _bars(marginal: Marginal, level: float, axes: "Axes") -> None:
     low, high = marginal.interval(level)
     counts = marginal.counts.ravel()
     places = np.arange(counts.size)
-    axes.barh(places, counts, color=BLUE, alpha=0.75)
+    axes.barh(places, counts, color=_BLUE, alpha=0.75)
     if np.isfinite(low).all():
-        axes.hlines(places, low.ravel(), high.ravel(), color=INK, linewidth=1.5)
+        axes.hlines(places, low.ravel(), high.ravel(), color=_INK, linewidth=1.5)
     axes.set_yticks(places, _labels(marginal))
     axes.invert_yaxis()
-    axes.set(xlabel="count", ylabel=", ".join(marginal.attributes), xlim=(0, None))
+    axes.set_xlabel("count")
+    axes.set_ylabel(", ".join(marginal.attributes))
+    axes.set_xlim(0, None)
     _plain(axes)
     axes.grid(visible=False, axis="y")
 
@@ -235,15 +254,22 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
     counts = marginal.counts
     vertical, horizontal = marginal.domain.values()
     image: Any = axes.imshow(counts, cmap="cividis_r", aspect="auto", vmin=0)
-    axes.set_xticks(range(horizontal.size), horizontal.labels, rotation=40, ha="right")
-    axes.set_yticks(range(vertical.size), vertical.labels)
-    axes.set(ylabel=marginal.attributes[0], xlabel=marginal.attributes[1])
+    columns = list(map(str, horizontal.labels))
+    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
+    rows = list(map(str, vertical.labels))
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylabel(marginal.attributes[0])
+    axes.set_xlabel(marginal.attributes[1])
     if counts.size <= _MOST_LABELLED:
         # Dark cells get white numbers.
         middle = counts.max() / 2
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": 8,
+        }
         for (row, column), count in np.ndenumerate(counts):
-            colour = "white" if count > middle else INK
+            colour = "white" if count > middle else _INK
             axes.text(column, row, f"{count:,.0f}", color=colour, **style)
     axes.get_figure().colorbar(image, ax=axes, label="count")  # type: ignore[union-attr]
 
