@@ -1,4 +1,4 @@
-"""Writing a file so that it appears whole or not at all, and so that no other file is touched."""
+"""Write files atomically: a failed write leaves neither a partial file nor a changed old one."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ __all__ = ["replacing", "tried"]
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file, open for writing, that takes the place of `path` when all has been written.
+    """Open a temporary file for writing, and move it to `path` at the end of the `with` block.
 
     Raises
     ------
     FileError
-        When it cannot be written. What was at `path` then is there still.
+        If the file cannot be written. An old file at `path` is then unchanged.
     """
     part = _beside(path)
     problem = ""
@@ -38,13 +38,18 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def tried(path: Path) -> None:
-    """Whether a file can be made beside `path`; OSError when not. Nothing is left."""
+    """Check that a file can be written in the folder of `path`. No file is left behind.
+
+    Raises
+    ------
+    OSError
+        If no file can be written there.
+    """
     trial = _beside(path)
     trial.open("xb").close()
     trial.unlink()
 
 
 def _beside(path: Path) -> Path:
-    """A name in the same folder that is nobody else's: it is random, and no longer than any name
-    may be."""
+    """A path in the same folder with a random name, which no other process uses."""
     return path.with_name(f".margin-{secrets.token_hex(8)}.part")

@@ -19,7 +19,8 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--epsilon",
         metavar="E",
-        help="the budget of pure differential privacy; with --delta, of approximate",
+        help="the epsilon of pure differential privacy; with --delta, of approximate "
+        "differential privacy",
     )
     group.add_argument(
         "--delta",
@@ -29,15 +30,15 @@ def add_budget(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--rho",
         metavar="R",
-        help="the budget of zero-concentrated differential privacy; replaces --epsilon",
+        help="the rho of zero-concentrated differential privacy; give it instead of --epsilon",
     )
     group.add_argument(
         "--rows-per-person",
         type=int,
         default=1,
         metavar="M",
-        help="protect up to M rows of a person together, instead of one row; you declare "
-        "that nobody has more, and this is not checked; default: 1",
+        help="protect up to M rows of a person together, instead of one row; without --unit, "
+        "you declare that nobody has more rows, and this is not checked; default: 1",
     )
     group.add_argument(
         "--replace-row",
@@ -59,7 +60,7 @@ def add_unit(parser: argparse.ArgumentParser) -> None:
         "--max-rows",
         type=int,
         metavar="M",
-        help="count at most M rows of each unit, so that the guarantee holds; needs --unit",
+        help="count at most M rows of each unit, which limits its influence; needs --unit",
     )
 
 

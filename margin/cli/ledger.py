@@ -49,8 +49,7 @@ def add_commands(commands: Any) -> None:
         ledger,
         "check",
         _check,
-        does="check that a ledger holds the charge of every release in a folder; "
-        "detects that the ledger was replaced by an older copy",
+        does="compare a ledger with released files; detects an older copy of the ledger",
         examples=["margin ledger check agency.db --releases releases"],
     )
     for command in (create, show, verify, check):

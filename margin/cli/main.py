@@ -138,7 +138,7 @@ def _add_demo(commands: Any) -> None:
         "--epsilon",
         default="1",
         metavar="E",
-        help="the budget of pure differential privacy; default: 1",
+        help="the epsilon of pure differential privacy; default: 1",
     )
     add_force(demo)
 
