@@ -155,7 +155,7 @@ def shown(value: object) -> str:
     """The text of a value for an error message, with at most 60 characters."""
     try:
         written = repr(value)
-    # The repr of a user's object can raise any error; that of a very long integer a ValueError.
+    # The repr of a user's object can raise any error, and a very long integer has none.
     except Exception:
         return f"of type {type(value).__name__}"
     return written if len(written) <= 60 else f"{written[:57]}..."

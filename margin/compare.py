@@ -67,7 +67,9 @@ class Compared:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The errors of several mechanisms on one table. Computed from the truth, so *not private*.
+    """The errors of several mechanisms on one table.
+
+    The errors are computed from the true counts, so they are *not private*.
 
     Attributes
     ----------

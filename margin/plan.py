@@ -44,8 +44,8 @@ class Expectation:
         If `error` is None, the reason. Otherwise a remark on what the mechanism would measure, or
         an empty text.
     missed
-        The part of `error` that is assumed to come from what is not measured; see `Auto`. Zero if
-        the error is a closed form.
+        The assumed part of `error` that comes from components that are not measured; see `Auto`.
+        Zero if the error is a closed form.
     """
 
     mechanism: Any
@@ -141,9 +141,10 @@ def plan(
 ) -> Plan:
     """Compute the expected error of each mechanism on a workload, without looking at any data.
 
-    Nothing is spent. The errors are those of the noise alone, in closed form. The true error can be
-    smaller, since mechanisms also use that counts are not negative. The errors say nothing about
-    queries beyond the workload: a release by `PriView`, for example, answers any marginal.
+    No budget is spent. The table holds the expected errors from noise alone, in closed form. The
+    true error can be smaller, since mechanisms also use the fact that counts are not negative. The
+    table says nothing about queries beyond the workload: for example, a release by `PriView`
+    answers any marginal.
 
     Parameters
     ----------
@@ -158,8 +159,8 @@ def plan(
         of this package that have one and need no parameter.
     rows
         The approximate number of rows, from public knowledge. If it is given, the table also lists
-        the candidates of `Auto` with the errors that `Auto` expects. These errors include what is
-        not measured, and what is gained because counts are not negative.
+        the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
+        components that are not measured, and for the gain from non-negative counts.
     structure
         How strongly the attributes are assumed to depend on each other, as for `Auto`. Used only
         together with `rows`.
@@ -224,7 +225,7 @@ def _available() -> list[Any]:
 
 
 def _expectation(mechanism: Any, domain: Domain, workload: Workload, budget: Budget) -> Expectation:
-    """The row of one mechanism."""
+    """The row of the table for one mechanism."""
     note = ""
     try:
         if isinstance(mechanism, PriView):

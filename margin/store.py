@@ -54,7 +54,7 @@ _TEXTS = (_MANIFEST, _CHECKSUMS, _SIGNATURE)
 _ARRAY = ".npy"
 
 _DEFLATED = 1 << 24
-"""Largest text that is stored compressed, in bytes. A longer text is stored as it is. A reader can
+"""Largest text that is stored compressed, in bytes. A longer text is not compressed. A reader can
 therefore refuse every longer compressed text as a decompression bomb."""
 
 _HEADER = 10_000
@@ -116,7 +116,7 @@ class Contents(NamedTuple):
 
 
 def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
-    """Write a synopsis to a .margin file. If this fails, no file is left behind.
+    """Write a synopsis to a .margin file. If this fails, an existing file stays as it was.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def write(path: Path, contents: Contents) -> None:
-    """Write the members of a file. If this fails, no file is left behind.
+    """Write the members of a file. If this fails, an existing file stays as it was.
 
     Raises
     ------
@@ -414,7 +414,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _is_margin(names: set[str]) -> bool:
-    """Whether the names of the members are those of a .margin file."""
+    """Whether a file whose members have these names can be a .margin file."""
     others = names - set(_TEXTS)
     complete = {_MANIFEST, _CHECKSUMS} <= names
     return complete and all(name.endswith(_ARRAY) for name in others)

@@ -176,7 +176,7 @@ def check_picture(path: Path, parsed: argparse.Namespace) -> None:
     Raises
     ------
     FileError
-        If the ending is not that of a known picture format, or as for `check_free`.
+        If the ending does not belong to a known picture format, or as for `check_free`.
     """
     if path.suffix not in _PICTURES:
         *others, last = _PICTURES
@@ -197,9 +197,9 @@ def draw(figure: Any, path: Path) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: ", did you mean 'x'?" if a known name is similar, else empty."""
+    """The text " (did you mean 'x'?)" for an error message. Empty if no known name is similar."""
     similar = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {similar[0]!r}?" if similar else ""
+    return f" (did you mean {similar[0]!r}?)" if similar else ""
 
 
 _FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -219,7 +219,7 @@ def painted(text: str, style: str, stream: TextIO) -> str:
 
 
 def printable(text: object) -> str:
-    """The text without control characters, which could manipulate a terminal.
+    """The text with control characters replaced, since they could manipulate a terminal.
 
     Names and categories come from files, and a file may come from a stranger.
     """

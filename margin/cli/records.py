@@ -91,7 +91,7 @@ def _safe(column: Any) -> Any:
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:
-    """Write the columns to a file. If this fails, no file is left behind."""
+    """Write the columns to a file. If this fails, an existing file stays as it was."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 

@@ -33,7 +33,7 @@ def errors_by_limit(plan: "Plan") -> list[tuple[int, float]]:
     """The expected error of views that cover the workload, for each of several cell limits.
 
     A cell limit is the largest number of cells that a view may have. The views get their best
-    shares of the budget. The error is that of `Plan`: summed over the workload.
+    shares of the budget. The error is the squared error as in `Expectation.error`.
     """
     domain, workload = plan.domain, plan.workload
     power = 2 if isinstance(plan.budget, PureDP) else 1

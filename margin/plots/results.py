@@ -1,7 +1,7 @@
 """Plots of marginals, expected errors and comparisons, drawn with matplotlib.
 
-The colours are those of Okabe and Ito, which people with any colour vision can tell apart. No fact
-is shown by colour alone.
+The colours come from the palette of Okabe and Ito, which people with any colour vision can tell
+apart. No fact is shown by colour alone.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ def plot_marginal(marginal: Marginal, *, level: float = 0.95, axes: "Axes | None
     level
         The level of the intervals, between 0 and 1; see `Marginal.interval`.
     axes
-        The axes to draw on. By default, those of a new figure.
+        The axes to draw on. By default, a new figure is made.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def plot_error(
     sizes
         The numbers of attributes.
     axes
-        The axes to draw on. By default, those of a new figure.
+        The axes to draw on. By default, a new figure is made.
 
     Returns
     -------
@@ -157,14 +157,15 @@ def plot_error(
 def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
     """Draw the errors of each mechanism of a comparison as box plots.
 
-    A box shows the quartiles, the whiskers the percentiles 5 and 95, and a diamond the mean.
+    A box shows the quartiles, its whiskers show the 5th and the 95th percentile, and a diamond
+    shows the mean.
 
     Parameters
     ----------
     comparison
         The comparison. Mechanisms that failed are left out.
     axes
-        The axes to draw on. By default, those of a new figure.
+        The axes to draw on. By default, a new figure is made.
 
     Returns
     -------
@@ -209,7 +210,7 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
 
 
 def _axes(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes":
-    """The given axes, or those of a new figure of this size in inches."""
+    """The given axes, or the axes of a new figure of this size in inches."""
     if axes is not None:
         return axes
     try:

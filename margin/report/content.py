@@ -98,7 +98,7 @@ def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
     if tables.precisions is None:
         shares = _shares(synopsis)
     empty = tables.empty or [np.zeros(value.shape, np.bool_) for value in tables.values]
-    # If the page cannot hold all counts, it holds those of views below the mean size.
+    # If the page cannot hold all counts, it holds only the counts of small views.
     all_fit = sum(value.size for value in tables.values) <= _VIEW_CELLS
     room = _VIEW_CELLS if all_fit else _VIEW_CELLS // len(tables.values)
     views = []
@@ -129,8 +129,8 @@ def _shares(synopsis: ViewSynopsis) -> list[float | None]:
 def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
     """Marginals that cannot be read off the page's views, as many as fit.
 
-    Smaller sets of attributes come first; among sets of the same size, those of the first
-    attributes of the domain. `complete` says whether the page holds views.
+    Smaller sets of attributes come first. Among sets of the same size, sets of the first attributes
+    of the domain come first. `complete` says whether the page holds views.
     """
     domain = synopsis.domain
     chosen: list[View] = []

@@ -33,12 +33,12 @@ _TURN_SECONDS = 60.0
 def explore(
     synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None = None
 ) -> ThreadingHTTPServer:
-    """Make a server of the page of a synopsis, on the loopback address of this machine.
+    """Make a server on this machine that shows a synopsis in the browser.
 
-    Start it with its method `serve_forever`. It answers only requests for its own host names, so
-    that no web site can read it through the user's browser. It closes a connection that sends
-    nothing for 10 s or does not complete its request within 20 s. A request that has to wait for
-    others longer than 60 s gets status 503.
+    Start it with its method `serve_forever`. It listens on the loopback address only, and it
+    answers only requests for its own host names, so that no web site can read it through the user's
+    browser. It closes a connection that sends nothing for 10 s or does not complete its request
+    within 20 s. A request that has to wait for others longer than 60 s gets status 503.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def write_report(
 ) -> None:
     """Write a synopsis as a single HTML page.
 
-    The page loads nothing from a network, so the file can be passed on as it is.
+    The page loads nothing from a network, so one file is all that a reader needs.
 
     Parameters
     ----------

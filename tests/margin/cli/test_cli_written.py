@@ -86,8 +86,8 @@ def test_a_release(trips, capsys):
         ("Dyadic(3)", "inner must be HighPass"),
         ("DPSense(grid=5)", "a parameter of DPSense has the wrong type"),
         ("highpass", "or a mechanism as in Python"),
-        ("Highpass(theta=5)", "unknown mechanism 'Highpass'; did you mean 'HighPass'?"),
-        ("priveiw", "unknown mechanism 'priveiw'; did you mean 'priview'?"),
+        ("Highpass(theta=5)", "unknown mechanism 'Highpass' (did you mean 'HighPass'?)"),
+        ("priveiw", "unknown mechanism 'priveiw' (did you mean 'priview'?)"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(trips, capsys, text, message):
