@@ -1,4 +1,4 @@
-"""`compare`: the errors of several mechanisms on a real table, by simulation. Not private."""
+"""`compare`: the errors of several mechanisms on a real table, by simulation (not private)."""
 
 import logging
 import math

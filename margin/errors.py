@@ -21,7 +21,7 @@ class DataError(MarginError):
 
 
 class BudgetError(MarginError):
-    """A budget is malformed, or a charge exceeds the rest of a budget."""
+    """A budget is malformed, or a charge exceeds the remaining budget."""
 
 
 class FileError(MarginError):

@@ -207,7 +207,8 @@ def understood(
         synopsis = _synopsis(manifest, contents.members)
     # A crafted file can make a library raise any error, including MemoryError and RecursionError.
     except Exception as error:
-        problem = f"is damaged or was not written by this library ({type(error).__name__})"
+        kind = type(error).__name__
+        problem = f"is damaged, or was not written by this library ({kind}): get a fresh copy"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
@@ -353,7 +354,7 @@ def read(path: Path) -> Contents:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if len(names) != len(set(names)) or not _is_margin(set(names)):
-                problem = "is not a .margin file"
+                problem = "is not a .margin file: give a file that `margin release` wrote"
             else:
                 contents = _inflated(archive)
                 if json.loads(contents.checksums) != _sums(contents.members):

@@ -157,9 +157,11 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
         If the file cannot be written, or if it exists and --force is not given.
     """
     if path.is_dir():
-        raise FileError(f"{str(path)!r} cannot be written: it is a folder")
+        raise FileError(f"{str(path)!r} cannot be written: it is a folder; give the name of a file")
     if not path.parent.is_dir():
-        raise FileError(f"{str(path)!r} cannot be written: its folder does not exist")
+        raise FileError(
+            f"{str(path)!r} cannot be written: its folder does not exist; create it first"
+        )
     if path.exists() and not parsed.force:
         raise FileError(
             f"{str(path)!r} exists already: choose another name, or add --force to replace it"

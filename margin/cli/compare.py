@@ -1,4 +1,4 @@
-"""The command `margin compare`: the errors of mechanisms on a real table. Not private."""
+"""The command `margin compare`: the errors of mechanisms on a real table (not private)."""
 
 import argparse
 import sys
