@@ -1,4 +1,4 @@
-"""Every public name is typed and documented: its parameters, the shapes of its arrays, its errors."""
+"""Every public name is typed and documented: parameters, shapes of arrays, errors."""
 
 import ast
 import dataclasses

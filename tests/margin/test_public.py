@@ -60,7 +60,10 @@ def test_every_public_name_resolves_and_is_in_the_list_for_type_checkers():
 @pytest.mark.parametrize("name", ["compare", "plan", "release"])
 def test_a_function_is_not_hidden_by_the_file_of_its_name(name):
     """Importing a file binds its name in the package."""
-    code = f"import margin.{name}, margin; from margin import {name}; assert callable(margin.{name}) and callable({name})"
+    code = (
+        f"import margin.{name}, margin; from margin import {name}; "
+        f"assert callable(margin.{name}) and callable({name})"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -138,7 +138,7 @@ def test_another_key_is_refused(signed, tmp_path):
 def test_what_is_no_key_is_refused_and_not_quoted(signed, keys, tmp_path, text):
     (tmp_path / "bad").write_bytes(text)
     for call in (margin.sign, margin.verify):
-        with pytest.raises(FileError, match="key file .*bad' does not hold a"):
+        with pytest.raises(FileError, match=r"key file .*bad' does not hold a"):
             call(signed, tmp_path / "bad")
         with pytest.raises(FileError, match="cannot be read"):
             call(signed, tmp_path / "none")

@@ -109,8 +109,16 @@ def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, doma
     assert set(contents) == {_MANIFEST, _TABLES, _CHECKSUMS}
     manifest = json.loads(contents[_MANIFEST])
     assert set(manifest) == {
-        "format", "private", "version", "domain", "statement", "charge", "mechanism", "kind", "synopsis"
-    }  # fmt: skip
+        "format",
+        "private",
+        "version",
+        "domain",
+        "statement",
+        "charge",
+        "mechanism",
+        "kind",
+        "synopsis",
+    }
     assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances"}
     assert Domain(manifest["domain"]) == domain
     cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)

@@ -170,7 +170,8 @@ WRITERS = {
         "x.png",
     ],
     "compare": shlex.split(
-        "compare public.csv --domain domain.json --epsilon 1 --runs 1 --mechanisms direct --picture x.png"
+        "compare public.csv --domain domain.json --epsilon 1 --runs 1 --mechanisms direct "
+        "--picture x.png"
     ),
 }
 
@@ -325,7 +326,8 @@ def test_an_interrupt_is_a_line_and_130(folder):
 
 
 def test_a_reader_that_leaves_is_no_error(folder):
-    line = f"{sys.executable} -m margin marginal people.margin age sex region children | head -1; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m margin marginal people.margin age sex region children"
+    line = f"{command} | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 1
 

@@ -307,7 +307,10 @@ def browser(tmp_path_factory):
     downloads = tmp_path_factory.mktemp("downloads")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    quiet = "disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
+    quiet = (
+        "disable-gpu disable-quic no-first-run disable-background-networking "
+        "disable-component-update disable-sync"
+    )
     for word in ("headless=new no-sandbox " + quiet).split():
         options.add_argument(f"--{word}")
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
