@@ -1,4 +1,4 @@
-"""Ctrl-C between any two steps of a release: what is said of the budget is what the ledger says."""
+"""Ctrl-C between any two steps of a release: the message agrees with the ledger."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ from margin import FileError, Ledger, PureDP
 from margin.cli.main import main
 from margin.mechanisms import Flat
 
-FILES = {"release.py", "gate.py", "ledger.py", "_ledger_file.py"}
+FILES = {"release.py", "gate.py", "ledger.py", "ledger_file.py"}
 FOLDER = str(Path(margin.__file__).parent)
 CODES = np.array([[0], [1], [1]])
 DOMAIN = margin.Domain({"a": 2})
@@ -20,8 +20,7 @@ BUDGET = PureDP("0.001")
 
 
 class Interrupting:
-    """Raise KeyboardInterrupt before one of the bytecodes of the files of the ledger and of the
-    gate.
+    """Raise KeyboardInterrupt before a given bytecode of the release, the gate or the ledger.
 
     `at` counts the bytecodes from the call of `Private._charge` on: before, nothing can have been
     charged.
@@ -47,7 +46,7 @@ class Interrupting:
 
 
 def interrupted(ledger, at):
-    """What a release says that is interrupted at that bytecode; None when it ends before."""
+    """The message of a release that is interrupted at a bytecode. None if it ends before."""
     tracer = Interrupting(at)
     before = sys.gettrace()
     sys.settrace(tracer)
@@ -75,7 +74,7 @@ def test_an_interrupt_at_any_bytecode_says_what_the_ledger_says(tmp_path):
         if text is None:
             break
         charged = ledger.spent("p") > 0
-        # After the last handler there is nobody left to say anything, and nothing is claimed.
+        # After the last handler the interrupt has no message.
         assert text == "" or ("has already been charged" in text) == charged, (at, text)
         assert text == "" or ("nothing has been charged" in text) == (not charged), (at, text)
         told[charged] += text != ""
@@ -83,7 +82,7 @@ def test_an_interrupt_at_any_bytecode_says_what_the_ledger_says(tmp_path):
 
 
 def in_the_way(monkeypatch, error, *, after):
-    """Have the charge fail with this error, before or after it is on the disk."""
+    """Make the charge fail with an error, before or after it is written."""
     charge = Ledger._charge
 
     def failing(self, *arguments):
@@ -130,7 +129,7 @@ def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
 
 
 class Own:
-    """A ledger of a user's own, which cannot be asked."""
+    """A user's own ledger, which cannot say whether it was charged."""
 
     def __init__(self, *, fails):
         self.fails = fails

@@ -1,5 +1,4 @@
-"""Signatures: a file that was changed, by whomever and however little, is not the one that was
-signed."""
+"""Signatures: every change of a signed file is detected."""
 
 import hashlib
 import io
@@ -41,7 +40,7 @@ def members(path):
 
 
 def write(path, contents):
-    """A sound file of these members: with the checksums that fit."""
+    """Write a file of these members with matching checksums."""
     others = {
         name: data
         for name, data in contents.items()
@@ -186,7 +185,7 @@ def test_without_its_package_it_says_what_to_install(tmp_path, monkeypatch):
 
 
 def test_a_simulation_signed_by_hand_is_none(keys, tmp_path):
-    """`sign` refuses it; whoever has the key can still sign it by other means."""
+    """`sign` refuses a simulation. The holder of the key can still sign it by other means."""
     path = tmp_path / "simulated.margin"
     margin.simulate(TABLE, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis.save(path)
     contents = store.read(path)

@@ -1,4 +1,4 @@
-"""Mechanisms with their parameters on the command line, as they are written in Python."""
+"""Mechanisms as Python expressions on the command line."""
 
 import numpy as np
 import pyarrow as pa
