@@ -129,6 +129,13 @@ def release(
     KeyboardInterrupt
         If the user interrupts. The message says whether the budget has been charged, as recorded in
         the ledger. The message is empty if the data had not been opened yet.
+
+    Examples
+    --------
+    >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
+    >>> synopsis = release(table, domain={"sex": 2, "smokes": 2}, budget=PureDP(1))
+    >>> synopsis.marginal(["smokes", "sex"]).counts.shape
+    (2, 2)
     """
     request = _Request(
         data=data,
@@ -212,6 +219,13 @@ def simulate(
         If a ledger is given.
     MarginError
         If an argument is malformed or the data does not fit the domain.
+
+    Examples
+    --------
+    >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
+    >>> result = simulate(table, domain={"sex": 2, "smokes": 2}, budget=PureDP(1), seed=0)
+    >>> result.truth("smokes").counts.tolist()
+    [3.0, 1.0]
     """
     if ledger is not None:
         raise BudgetError(
