@@ -96,7 +96,9 @@ class Plan:
         rows = [("mechanism", "squared error", "per count", "")]
         for row in self.table:
             rows.append((row.name, _short(row.error), _short(row.per_cell), row.note))
-        first, second, third = (max(len(row[column]) for row in rows) for column in range(3))
+        first = max(len(name) for name, _, _, _ in rows)
+        second = max(len(error) for _, error, _, _ in rows)
+        third = max(len(per_cell) for _, _, per_cell, _ in rows)
         count = len(self.workload)
         views = f"{count} view{'' if count == 1 else 's'}"
         title = f"{views} of {len(self.domain)} attributes; {self.budget.describe()}"

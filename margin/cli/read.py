@@ -32,6 +32,11 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add the commands to a command line."""
+    _add_marginal(commands)
+    _add_info(commands)
+
+
+def _add_marginal(commands: Any) -> None:
     ask = add_command(
         commands,
         "marginal",
@@ -59,6 +64,8 @@ def add_commands(commands: Any) -> None:
     )
     add_spreadsheet(ask)
 
+
+def _add_info(commands: Any) -> None:
     info = add_command(
         commands,
         "info",

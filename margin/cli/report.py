@@ -14,6 +14,11 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add the commands to a command line."""
+    _add_report(commands)
+    _add_explore(commands)
+
+
+def _add_report(commands: Any) -> None:
     report = add_command(
         commands,
         "report",
@@ -35,6 +40,8 @@ def add_commands(commands: Any) -> None:
     report.add_argument("--title", help="the heading of the page; default: the name of the file")
     add_force(report)
 
+
+def _add_explore(commands: Any) -> None:
     explore = add_command(
         commands,
         "explore",

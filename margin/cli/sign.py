@@ -11,6 +11,12 @@ __all__ = ["add_commands"]
 
 def add_commands(commands: Any) -> None:
     """Add the commands to a command line."""
+    _add_keygen(commands)
+    _add_sign(commands)
+    _add_verify(commands)
+
+
+def _add_keygen(commands: Any) -> None:
     keygen = add_command(
         commands,
         "keygen",
@@ -25,6 +31,8 @@ def add_commands(commands: Any) -> None:
         help="the file to write the secret key to; the public key goes to KEYFILE.pub",
     )
 
+
+def _add_sign(commands: Any) -> None:
     sign = add_command(
         commands,
         "sign",
@@ -41,6 +49,8 @@ def add_commands(commands: Any) -> None:
         help="the file of the secret key, made by margin keygen",
     )
 
+
+def _add_verify(commands: Any) -> None:
     verify = add_command(
         commands,
         "verify",
