@@ -18,7 +18,7 @@ def in_words(statement: Statement) -> list[str]:
     Examples
     --------
     >>> print(in_words(Statement(budget=PureDP("0.1")))[0])
-    Each row of the table is protected: the results are almost equally likely with it ...
+    Each row of the table is protected: the results would be almost equally likely ...
     """
     return [_who(statement), _how_much(statement.budget), _what_not()]
 
@@ -49,7 +49,7 @@ def _who(statement: Statement) -> str:
     else:
         change = f"with {them} and without {them}"
         number = ""
-    return f"{whose}: the results are almost equally likely {change}.{number}{bound}"
+    return f"{whose}: the results would be almost equally likely {change}.{number}{bound}"
 
 
 def _how_much(budget: Budget) -> str:
