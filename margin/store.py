@@ -217,7 +217,8 @@ def understood(
     if not allow_simulation:
         raise FileError(
             f"{str(path)!r} holds a simulation, which is not private; "
-            "pass allow_simulation=True to read it anyway"
+            "to read it anyway, pass allow_simulation=True "
+            "(on the command line: --allow-simulation)"
         )
     return Simulation(synopsis)
 

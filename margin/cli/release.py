@@ -1,6 +1,6 @@
 """The commands `margin release` and `margin domain suggest`, which read a private table.
 
-The output of `release` is private. That of `domain suggest` is not.
+The output of `release` is private. The output of `domain suggest` is not.
 """
 
 import argparse

@@ -117,8 +117,9 @@ def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
 def _shares(synopsis: ViewSynopsis) -> list[float | None]:
     """Each view's share of the budget, from the variance v of its noise.
 
-    The budget of a view is proportional to v^(-1/2) under pure differential privacy, where the
-    scale of the noise is inverse to epsilon, and to v^(-1) otherwise, where rho is.
+    Under pure differential privacy, the scale of the noise is inverse to epsilon, so epsilon is
+    proportional to v^(-1/2). Otherwise the variance is inverse to rho, so rho is proportional to
+    v^(-1).
     """
     power = -0.5 if isinstance(synopsis.spent, PureDP) else -1.0
     spent = np.array(synopsis.tables.variances) ** power
