@@ -1,6 +1,7 @@
 """The plot of a plan: expected error against the largest number of cells of a view."""
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..designs import allocate_budget, covering_views
@@ -25,7 +26,14 @@ _LEAST_SHARE = 1e-6
 _LINE, _MARK, _OTHER = "#0072B2", "#D55E00", "#7f7f7f"
 """Colours that people with any colour vision can tell apart."""
 
-_STYLES = ("--", ":", "-.", (0, (1, 3)), (0, (5, 5)), (0, (3, 1, 1, 1)))
+_STYLES = (
+    "--",
+    ":",
+    "-.",
+    (0, (1, 3)),
+    (0, (5, 5)),
+    (0, (3, 1, 1, 1)),
+)
 """The line styles of the other mechanisms."""
 
 
@@ -46,9 +54,13 @@ def errors_by_limit(plan: "Plan") -> list[tuple[int, float]]:
     while True:
         covering = covering_views(domain.sizes, max_cells=limit, sets=sets)
         found = allocate_budget(
-            domain.sizes, covering, workload=sets, weights=workload.weights, power=power
+            domain.sizes,
+            covering,
+            workload=sets,
+            weights=workload.weights,
+            power=power,
         )
-        views = [tuple(domain.attributes[axis] for axis in view) for view in covering]
+        views = [_names(plan, axes) for axes in covering]
         shares = [max(share, _LEAST_SHARE) for share in found.shares]
         mechanism = PriView(views=views, shares=shares)
         error = mechanism.expected_error(domain, workload, plan.budget)
@@ -57,6 +69,12 @@ def errors_by_limit(plan: "Plan") -> list[tuple[int, float]]:
         if len(views) == 1 or limit * _FACTOR > last:
             return points
         limit *= _FACTOR
+
+
+def _names(plan: "Plan", axes: Iterable[int]) -> tuple[str, ...]:
+    """The attributes at these places of the domain."""
+    names = plan.domain.attributes
+    return tuple(names[axis] for axis in axes)
 
 
 def draw(plan: "Plan", axes: Any = None) -> Any:
@@ -73,7 +91,8 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
         problem = "plots need matplotlib: run pip install 'margin[plot]'"
     else:
         if axes is None:
-            axes = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot()
+            figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+            axes = figure.add_subplot()
         _draw(plan, axes)
         return axes
     raise MarginError(problem)
@@ -93,10 +112,16 @@ def _draw(plan: "Plan", axes: Any) -> None:
     for row in plan.table:
         if row.per_cell is None or not isinstance(row.mechanism, PriView):
             continue
-        largest = max(map(plan.domain.cells, row.mechanism.views or ()))
-        label = f"chosen by PriView ({row.note})"
-        star = {"color": _MARK, "markersize": 14, "zorder": 5}
-        axes.plot([largest], [row.per_cell], "*", label=label, **star)
+        cells = [plan.domain.cells(view) for view in row.mechanism.views or ()]
+        axes.plot(
+            [max(cells)],
+            [row.per_cell],
+            "*",
+            label=f"chosen by PriView ({row.note})",
+            color=_MARK,
+            markersize=14,
+            zorder=5,
+        )
     _others(plan, axes)
 
     axes.set_xscale("log", base=2)

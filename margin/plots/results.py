@@ -84,7 +84,8 @@ def plot_marginal(marginal: Marginal, *, level: float = 0.95, axes: "Axes | None
     """
     drawn = _axes(axes)
     sizes = marginal.domain.sizes
-    if len(sizes) == 2 and min(sizes) > 2 and math.prod(sizes) <= _MOST_CELLS:
+    is_grid = len(sizes) == 2 and min(sizes) > 2
+    if is_grid and marginal.counts.size <= _MOST_CELLS:
         _heat(marginal, drawn)
     elif marginal.counts.size <= _MOST_BARS:
         _bars(marginal, level, drawn)
@@ -186,7 +187,8 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
             "every mechanism of this comparison failed, so there is nothing to draw: "
             "print the comparison to see the reasons"
         )
-    drawn = _axes(axes, size=(7, 1.2 + 0.45 * len(good)))
+    height = 1.2 + 0.45 * len(good)
+    drawn = _axes(axes, size=(7, height))
     drawn.boxplot(
         [row.errors for row in good],
         orientation="horizontal",
@@ -232,7 +234,8 @@ def _plain(axes: "Axes") -> "Axes":
 def _labels(marginal: Marginal) -> list[str]:
     """The labels of all cells, in the order of the counts."""
     kinds = [attribute.labels for attribute in marginal.domain.values()]
-    return [", ".join(map(str, labels)) for labels in itertools.product(*kinds)]
+    cells = itertools.product(*kinds)
+    return [", ".join(map(str, labels)) for labels in cells]
 
 
 def _bars(marginal: Marginal, level: float, axes: "Axes") -> None:
@@ -241,7 +244,13 @@ def _bars(marginal: Marginal, level: float, axes: "Axes") -> None:
     places = np.arange(counts.size)
     axes.barh(places, counts, color=_BLUE, alpha=0.75)
     if np.isfinite(low).all():
-        axes.hlines(places, low.ravel(), high.ravel(), color=_INK, linewidth=1.5)
+        axes.hlines(
+            places,
+            low.ravel(),
+            high.ravel(),
+            color=_INK,
+            linewidth=1.5,
+        )
     axes.set_yticks(places, _labels(marginal))
     axes.invert_yaxis()
     axes.set_xlabel("count")
@@ -296,10 +305,13 @@ def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
     rng = np.random.default_rng(size)
     drawn = set()
     for _ in range(_DRAWS):
-        places = rng.choice(len(domain), size, replace=False).tolist()
-        drawn.add(tuple(sorted(places)))
-    views = [tuple(domain.attributes[place] for place in places) for places in sorted(drawn)]
-    small = [view for view in views if domain.cells(view) <= _MOST_CELLS]
+        chosen = rng.choice(len(domain), size, replace=False)
+        drawn.add(tuple(sorted(chosen.tolist())))
+    small = []
+    for places in sorted(drawn):
+        view = tuple(domain.attributes[place] for place in places)
+        if domain.cells(view) <= _MOST_CELLS:
+            small.append(view)
     # The variance is NaN where it is not known.
     errors = []
     for answer in answered(synopsis, small):
