@@ -1,4 +1,4 @@
-"""Write files atomically: a failed write leaves neither a partial file nor a changed old one."""
+"""Writing a file so that it appears whole or not at all, and so that no other file is touched."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ __all__ = ["replacing", "tried"]
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file for writing, and move it to `path` at the end of the `with` block.
+    """A new file, open for writing, that takes the place of `path` when all has been written.
 
     Raises
     ------
     FileError
-        If the file cannot be written. An old file at `path` is then unchanged.
+        When it cannot be written. What was at `path` then is there still.
     """
     part = _beside(path)
     problem = ""
@@ -38,18 +38,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def tried(path: Path) -> None:
-    """Check that a file can be written in the folder of `path`. No file is left behind.
-
-    Raises
-    ------
-    OSError
-        If no file can be written there.
-    """
+    """Whether a file can be made beside `path`; OSError when not. Nothing is left."""
     trial = _beside(path)
     trial.open("xb").close()
     trial.unlink()
 
 
 def _beside(path: Path) -> Path:
-    """A path in the same folder with a random name, which no other process uses."""
+    """A name in the same folder that is nobody else's: it is random, and no longer than any name
+    may be."""
     return path.with_name(f".margin-{secrets.token_hex(8)}.part")
