@@ -9,6 +9,6 @@
 
 import lazy_loader
 
-# The public names are listed in `__init__.pyi`, each with its module, which is loaded when the name
-# is first used.
+# `__init__.pyi` lists the public names and their modules. A module is imported when one of its
+# names is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

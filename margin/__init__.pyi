@@ -1,5 +1,5 @@
-# The one list of public names and where they live: add new ones here. Type checkers read it as it stands, and
-# `__init__.py` loads what it names on first use. `__all__` says it once more, for type checkers.
+# The public names and the modules that define them. Add a new public name here, to an import and to
+# `__all__`. Type checkers read this file; `__init__.py` imports each name from it on first use.
 
 from . import (
     audit,

@@ -1,4 +1,4 @@
-"""``python -m margin``: the command line."""
+"""The command line as ``python -m margin``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Libraries that are not required: imported when something asks for them."""
+"""Optional libraries, which are imported on first use."""
 
 import importlib
 from typing import Any
@@ -9,7 +9,10 @@ __all__ = ["needed"]
 
 
 def needed(name: str) -> Any:
+    """The module of an optional library; MarginError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise MarginError(f"this needs {name}: pip install {name}") from None
+        raise MarginError(
+            f"this function needs the package {name}: run pip install {name}"
+        ) from None

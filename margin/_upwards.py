@@ -1,9 +1,8 @@
-"""The calls that lead from a lower room to a higher one: this is the only place where they are
-looked up.
+"""Late imports from a lower layer to a higher one. This is the only file that makes them.
 
-A marginal and a synopsis offer to draw and to save themselves. Pictures and files are made by rooms
-that know all forms of results, so those rooms import these, not the other way round. `upwards`
-finds such a function when it is called.
+A marginal and a synopsis have methods that draw and save them. The plotting and storing layers
+import the classes of all results, so these classes cannot import those layers. `upwards` imports
+the function when the method is called.
 """
 
 from importlib import import_module
@@ -19,5 +18,5 @@ _MODULES = {
 
 
 def upwards(name: str) -> Any:
-    """The function of a higher room that has this name."""
+    """The function with this name from a higher layer."""
     return getattr(import_module(_MODULES[name]), name)

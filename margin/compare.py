@@ -1,15 +1,15 @@
-"""`compare`: mechanisms side by side on one's own table, by simulation. What it shows is not
-private."""
+"""`compare`: the errors of several mechanisms on a real table, by simulation (not private)."""
 
 import logging
 import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ._checks import whole_number
 from .domain.domain import Domain, View
 from .domain.marginal import Marginal
 from .domain.workload import Workload
@@ -28,23 +28,25 @@ __all__ = ["Compared", "Comparison", "compare"]
 log = logging.getLogger("margin")
 
 _MOST_VIEWS = 200
+"""Largest number of views that are asked; of a larger workload, this many are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """How one mechanism did.
+    """The errors and times of one mechanism.
 
     Attributes
     ----------
     name
-        What it was called.
+        The name under which the mechanism was passed.
     errors
-        For each run and each view |answer - truth| / rows in the L2 norm, one run after another;
-        empty if it failed.
+        The errors |answer - truth| / rows in the L2 norm, one per run and view: first all views of
+        the first run, then all views of the second. Empty if the mechanism failed.
     release_seconds, answer_seconds
-        Process time of a release with counting, and of an answer, on average.
+        The mean process time of a release (counting included), and of the answer to one view, in
+        seconds. NaN if the mechanism failed.
     problem
-        Why it failed, in its own words; empty if it did not.
+        The error message of the mechanism. Empty if it succeeded.
     """
 
     name: str
@@ -55,27 +57,28 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """The mean of the errors; NaN if it failed."""
+        """The mean of the errors. NaN if the mechanism failed."""
         return float(np.mean(self.errors)) if self.errors else math.nan
 
     def percentile(self, share: float) -> float:
-        """The error that this share of the answers stays below."""
+        """The quantile of the errors at this share, from 0 to 1. NaN if the mechanism failed."""
         return float(np.quantile(self.errors, share)) if self.errors else math.nan
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Mechanisms by the error of their answers, the best first. Derived from the truth: *not
-    private*.
+    """The errors of several mechanisms on one table.
+
+    The errors are computed from the true counts, so they are *not private*.
 
     Attributes
     ----------
     budget
-        What each was given.
+        The budget that each mechanism was given.
     views
-        What each was asked.
+        The views that each mechanism was asked for.
     rows
-        The mechanisms, those that failed last.
+        One entry per mechanism, by increasing mean error. Mechanisms that failed come last.
     """
 
     budget: Budget
@@ -84,51 +87,63 @@ class Comparison:
 
     @property
     def best(self) -> str | None:
-        """The name of the mechanism of the least mean error; None if all failed."""
+        """The name of the mechanism with the smallest mean error. None if all failed."""
         return self.rows[0].name if self.rows and self.rows[0].errors else None
 
     def __str__(self) -> str:
-        head = f"SIMULATION on the true table, not private; {self.budget.describe()}; {len(self.views)} views asked"
-        lines = [
-            f"{'mechanism':<20}{'mean error':>12}{'median':>10}{'95 %':>10}{'release s':>11}{'answer ms':>11}"
-        ]
-        for row in self.rows:
-            if row.problem:
-                lines.append(f"{row.name:<20}  {row.problem}")
-                continue
-            numbers = f"{row.error:>12.5f}{row.percentile(0.5):>10.5f}{row.percentile(0.95):>10.5f}"
-            lines.append(
-                f"{row.name:<20}{numbers}{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}"
-            )
-        advice = f"of these, {self.best} answers best" if self.best else "none of these worked"
-        return "\n".join([head, *lines, advice])
+        guarantee = self.budget.describe()
+        views = f"{len(self.views)} views asked"
+        title = f"SIMULATION on the true table, not private; {guarantee}; {views}"
+        errors = f"{'mean error':>12}{'median':>10}{'95 %':>10}"
+        head = f"{'mechanism':<20}{errors}{'release s':>11}{'answer ms':>11}"
+        lines = [title, head, *map(_line, self.rows)]
+        if self.best:
+            lines.append(f"smallest mean error: {self.best}")
+        else:
+            lines.append("every mechanism failed")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values, marked as not private."""
+        """The comparison as JSON values, marked as not private."""
         return {
             "private": False,
             "budget": self.budget.to_json(),
             "views": [list(view) for view in self.views],
             "best": self.best,
-            "mechanisms": [
-                {
-                    "name": row.name,
-                    "problem": row.problem or None,
-                    "mean_error": None if row.problem else row.error,
-                    "errors": list(row.errors),
-                    "release_seconds": None if row.problem else row.release_seconds,
-                    "answer_seconds": None if row.problem else row.answer_seconds,
-                }
-                for row in self.rows
-            ],
+            "mechanisms": [_row_to_json(row) for row in self.rows],
         }
 
     def plot(self, *, axes: "Axes | None" = None) -> "Figure":
-        """A picture of the spread of each mechanism's errors; see
-        `margin.plots.results.plot_comparison`."""
+        """Draw the distribution of each mechanism's errors as a box plot.
+
+        See `margin.plots.results.plot_comparison`.
+        """
         from .plots.results import plot_comparison
 
         return plot_comparison(self, axes=axes)
+
+
+def _line(row: Compared) -> str:
+    """One line of the printed table."""
+    if row.problem:
+        return f"{row.name:<20}  {row.problem}"
+    median, most = row.percentile(0.5), row.percentile(0.95)
+    errors = f"{row.error:>12.5f}{median:>10.5f}{most:>10.5f}"
+    seconds = f"{row.release_seconds:>11.2f}{1000 * row.answer_seconds:>11.2f}"
+    return f"{row.name:<20}{errors}{seconds}"
+
+
+def _row_to_json(row: Compared) -> dict[str, Any]:
+    """One mechanism as JSON values. JSON has no NaN, so numbers of a failed mechanism are null."""
+    failed = bool(row.problem)
+    return {
+        "name": row.name,
+        "problem": row.problem or None,
+        "mean_error": None if failed else row.error,
+        "errors": list(row.errors),
+        "release_seconds": None if failed else row.release_seconds,
+        "answer_seconds": None if failed else row.answer_seconds,
+    }
 
 
 def compare(
@@ -141,86 +156,109 @@ def compare(
     runs: int = 3,
     seed: int = 0,
 ) -> Comparison:
-    """Run mechanisms on one's own table as simulations and compare their answers with the truth.
+    """Simulate several mechanisms on a real table, and compare their answers with the truth.
 
-    Choosing a mechanism by what is shown here, and then releasing the same table with it, uses the
-    data once more than the budget says. Compare on a public table that is like the private one, or
-    on `margin.datasets`.
+    The result is not private. If it is used to choose the mechanism for a release of the same
+    table, the data is used once more than the budget accounts for. Therefore compare on a public
+    table that resembles the private one, or on a table of `margin.datasets`.
 
     Parameters
     ----------
     data, domain, budget
-        See `release`.
+        The table, its declared attributes and the budget of each run; see `release`.
     mechanisms
-        By the names to show them under.
+        The mechanisms to compare, by the names under which they are shown.
     workload
-        What to ask; of more than 200 views as many are drawn.
+        The views to ask for. If there are more than 200, 200 of them are drawn at random.
     runs
-        How often each is run, with other noise.
+        The number of simulations per mechanism, each with its own noise.
     seed
-        For the noise and the drawing of views.
+        The seed of the noise, and of the drawing of views.
 
     Raises
     ------
     DomainError
-        When there is no mechanism, no run, or the workload is not one of the domain.
+        If `mechanisms` is empty, `runs` is not a whole number >= 1, or a view of the workload is
+        not one of the domain.
     MarginError
-        When the data cannot be read. A mechanism that fails is listed with its reason instead.
+        If the data cannot be read. A mechanism that fails is listed with its error message instead.
     """
     declared = domain if isinstance(domain, Domain) else Domain(domain)
-    if not mechanisms or isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise DomainError("compare needs at least one mechanism, and runs must be at least 1")
-    views = Workload.of(declared, workload).views
-    if len(views) > _MOST_VIEWS:
-        places = np.random.default_rng(seed).choice(len(views), _MOST_VIEWS, replace=False)
-        views = tuple(views[place] for place in sorted(places.tolist()))
+    if not mechanisms:
+        raise DomainError("mechanisms is empty: pass at least one mechanism by its name")
+    task = _Task(
+        data=data,
+        domain=declared,
+        budget=budget,
+        views=_some(Workload.of(declared, workload).views, seed),
+        runs=whole_number("runs", runs),
+        seed=seed,
+    )
     truths: list[Marginal] = []
     rows = []
     for place, (name, mechanism) in enumerate(mechanisms.items()):
         log.info("mechanism %d of %d", place + 1, len(mechanisms))
         try:
-            rows.append(
-                _compared(name, mechanism, data, declared, budget, views, truths, runs, seed)
-            )
+            rows.append(_compared(name, mechanism, task, truths))
         except MarginError as error:
             rows.append(Compared(name=name, problem=str(error)))
     rows.sort(key=lambda row: (bool(row.problem), row.error))
-    return Comparison(budget=budget, views=views, rows=tuple(rows))
+    return Comparison(budget=budget, views=task.views, rows=tuple(rows))
+
+
+def _some(views: tuple[View, ...], seed: int) -> tuple[View, ...]:
+    """All views, or 200 of them drawn at random, in their order."""
+    if len(views) <= _MOST_VIEWS:
+        return views
+    rng = np.random.default_rng(seed)
+    places = rng.choice(len(views), _MOST_VIEWS, replace=False)
+    return tuple(views[place] for place in sorted(places.tolist()))
+
+
+class _Task(NamedTuple):
+    """The arguments that the simulations of all mechanisms share."""
+
+    data: object
+    domain: Domain
+    budget: Budget
+    views: tuple[View, ...]
+    runs: int
+    seed: int
 
 
 def _compared(
-    name: str,
-    mechanism: Mechanism[Synopsis],
-    data: object,
-    domain: Domain,
-    budget: Budget,
-    views: tuple[View, ...],
-    truths: list[Marginal],
-    runs: int,
-    seed: int,
+    name: str, mechanism: Mechanism[Synopsis], task: _Task, truths: list[Marginal]
 ) -> Compared:
-    """One mechanism; the truths are counted by the first that needs them."""
+    """The errors of one mechanism. The first mechanism that succeeds counts the truths."""
     errors: list[float] = []
     release_seconds = answer_seconds = 0.0
-    for run in range(runs):
+    for run in range(task.runs):
         started = time.process_time()
         simulation: Simulation[Synopsis] = simulate(
-            data, domain=domain, budget=budget, mechanism=mechanism, workload=views, seed=seed + run
+            task.data,
+            domain=task.domain,
+            budget=task.budget,
+            mechanism=mechanism,
+            workload=task.views,
+            seed=task.seed + run,
         )
         released = time.process_time()
-        answers = simulation.marginals(views)
+        answers = simulation.marginals(task.views)
         answer_seconds += time.process_time() - released
         release_seconds += released - started
         if not truths:
-            truths += simulation.truths(views)
-        errors += [_error(answer, truth) for answer, truth in zip(answers, truths, strict=True)]
+            truths += simulation.truths(task.views)
+        for answer, truth in zip(answers, truths, strict=True):
+            errors.append(_error(answer, truth))
     return Compared(
         name=name,
         errors=tuple(errors),
-        release_seconds=release_seconds / runs,
-        answer_seconds=answer_seconds / runs / len(views),
+        release_seconds=release_seconds / task.runs,
+        answer_seconds=answer_seconds / task.runs / len(task.views),
     )
 
 
 def _error(answer: Marginal, truth: Marginal) -> float:
-    return float(np.linalg.norm(answer.counts - truth.counts)) / max(truth.total, 1.0)
+    """The L2 norm of the difference, as a share of the number of rows."""
+    distance = np.linalg.norm(answer.counts - truth.counts)
+    return float(distance) / max(truth.total, 1.0)

@@ -1,32 +1,32 @@
 """The errors that `margin` raises on purpose.
 
-Every one of them names a column, a parameter or a file and says what to do. None carries a value
-read from the data. All are `ValueError`, so that a caller who knows nothing of this module still
-catches them.
+Every message says what was expected, what was found and what to do. It names a column, a parameter
+or a file, and never quotes a value of the data. All errors derive from `ValueError`, so code that
+does not know this module can still catch them.
 """
 
 __all__ = ["BudgetError", "DataError", "DomainError", "FileError", "MarginError", "SolverError"]
 
 
 class MarginError(ValueError):
-    """What all errors of this package have in common."""
+    """The base class of all errors of this package."""
 
 
 class DomainError(MarginError):
-    """A domain, an attribute or a view is declared wrongly, or names what does not exist."""
+    """A domain, an attribute, a view or a parameter is malformed, or names something unknown."""
 
 
 class DataError(MarginError):
-    """The data does not fit the declared domain, or cannot be read at all."""
+    """The data does not fit the declared domain, or cannot be read."""
 
 
 class BudgetError(MarginError):
-    """A budget is malformed, or a charge exceeds what is left of it."""
+    """A budget is malformed, or a charge exceeds the remaining budget."""
 
 
 class FileError(MarginError):
-    """A file is missing, damaged, of the wrong kind, or must not be overwritten."""
+    """A file is missing, damaged or of the wrong kind, or must not be overwritten."""
 
 
 class SolverError(MarginError):
-    """A reconstruction ended without an answer."""
+    """A solver ended without a usable result."""

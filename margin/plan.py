@@ -1,4 +1,4 @@
-"""`plan`: what each mechanism is expected to give, before anything is spent."""
+"""`plan`: the expected error of each mechanism, from the domain alone."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,31 +18,34 @@ __all__ = ["Expectation", "Plan", "plan"]
 
 @runtime_checkable
 class Priced(Protocol):
-    """A mechanism that can say what error it will give."""
+    """A mechanism whose expected error is known before it runs."""
 
     def expected_error(self, domain: Domain, workload: Workload, budget: Budget, /) -> float:
-        """The expected squared error over all cells of all views of the workload, times their
-        weights."""
+        """The expected squared error: summed over the cells of each view, times the view's weight,
+        summed over the views of the workload."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
-    """What a mechanism is expected to give for a workload.
+    """One row of a plan: a mechanism and its expected error on the workload.
 
     Attributes
     ----------
     mechanism
-        It, ready for `release`.
+        The mechanism, ready to be passed to `release`.
     error
-        Expected squared error over all cells of all views of the workload, times their weights: of
-        the noise, before negative counts are removed. None when the mechanism refuses.
+        The expected squared error of the noise, before negative counts are removed: summed over the
+        cells of each view, times the view's weight, summed over the views. None if the mechanism
+        cannot handle the domain or the workload.
     per_cell
-        Root of the mean of that over the cells: how far off a count is.
+        The root mean square of the error over the cells: the typical error of one count. None if
+        `error` is.
     note
-        Why it refuses; else what it would measure, where there is something to say.
+        If `error` is None, the reason. Otherwise a remark on what the mechanism would measure, or
+        an empty text.
     missed
-        The part of `error` that is assumed to come from what is not measured: see `Auto`. Zero for
-        closed forms.
+        The assumed part of `error` that comes from components that are not measured; see `Auto`.
+        Zero if the error is a closed form.
     """
 
     mechanism: Any
@@ -59,15 +62,15 @@ class Expectation:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What mechanisms are expected to give, the best first and those that refuse last; printed, it
-    is a table.
+    """The expected errors of several mechanisms on one workload. `print` shows them as a table.
 
     Attributes
     ----------
     domain, workload, budget
-        What was asked.
+        The arguments of `plan`.
     table
-        A row for each mechanism.
+        One row per mechanism, by increasing error. Mechanisms that cannot handle the workload come
+        last.
     """
 
     domain: Domain
@@ -77,39 +80,43 @@ class Plan:
 
     @property
     def best(self) -> Any:
-        """The recommended mechanism, to be passed to `release`.
+        """The mechanism with the smallest expected error, ready to be passed to `release`.
 
         Raises
         ------
         MarginError
-            When all refuse.
+            If no mechanism can handle the workload.
         """
-        if self.table[0].error is None:
-            raise MarginError(f"no mechanism can answer this workload: {self.table[0].note}")
-        return self.table[0].mechanism
+        first = self.table[0]
+        if first.error is None:
+            raise MarginError(f"no mechanism can answer this workload: {first.note}")
+        return first.mechanism
 
     def __str__(self) -> str:
         rows = [("mechanism", "squared error", "per count", "")]
         for row in self.table:
             rows.append((row.name, _short(row.error), _short(row.per_cell), row.note))
-        widths = [max(len(row[column]) for row in rows) for column in range(3)]
-        lines = [
-            f"{name:<{widths[0]}}  {error:>{widths[1]}}  {per_cell:>{widths[2]}}  {note}".rstrip()
-            for name, error, per_cell, note in rows
-        ]
-        views = f"{len(self.workload)} view{'' if len(self.workload) == 1 else 's'}"
-        return "\n".join(
-            [f"{views} of {len(self.domain)} attributes; {self.budget.describe()}", "", *lines]
-        )
+        first = max(len(name) for name, _, _, _ in rows)
+        second = max(len(error) for _, error, _, _ in rows)
+        third = max(len(per_cell) for _, _, per_cell, _ in rows)
+        count = len(self.workload)
+        views = f"{count} view{'' if count == 1 else 's'}"
+        title = f"{views} of {len(self.domain)} attributes; {self.budget.describe()}"
+        lines = [title, ""]
+        for name, error, per_cell, note in rows:
+            line = f"{name:<{first}}  {error:>{second}}  {per_cell:>{third}}  {note}"
+            lines.append(line.rstrip())
+        return "\n".join(lines)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw the expected error of covering views against their cell limit, and mark what was
-        chosen.
+        """Draw the expected error of `PriView` against the largest number of cells of a view.
+
+        The mechanisms of the table are marked in the same picture.
 
         Parameters
         ----------
         axes
-            matplotlib axes to draw on; new ones when not given.
+            The matplotlib axes to draw on. By default, new ones.
 
         Returns
         -------
@@ -118,7 +125,7 @@ class Plan:
         Raises
         ------
         MarginError
-            When matplotlib is not installed.
+            If matplotlib is not installed.
         """
         from .plots.plan import draw
 
@@ -134,42 +141,50 @@ def plan(
     rows: float | None = None,
     structure: Structure = "medium",
 ) -> Plan:
-    """What each mechanism is expected to give for a workload, before anything is spent; no data is
-    looked at.
+    """Compute the expected error of each mechanism on a workload, without looking at any data.
 
-    The errors are those of the noise, in closed form. What a mechanism gains from counts being
-    non-negative is not accounted for, nor what it can answer beyond the workload: a release by
-    `PriView` answers any marginal.
+    No budget is spent. The table holds the expected errors from noise alone, in closed form. The
+    true error can be smaller, since mechanisms also use the fact that counts are not negative. The
+    table says nothing about queries beyond the workload: for example, a release by `PriView`
+    answers any marginal.
 
     Parameters
     ----------
     domain
-        What the table may hold, as for `release`.
+        The declared attributes and their values, as for `release`.
     workload
-        Which views matter, and how much; all pairs of attributes when not given.
+        The views to be answered, and their weights. By default all pairs of attributes.
     budget
-        What may be spent.
+        The privacy budget of the release.
     mechanisms
-        Which to compare, objects with a method `expected_error`; all that are installed when not
-        given.
+        The mechanisms to compare: objects with a method `expected_error`. By default all mechanisms
+        of this package that have one and need no parameter.
     rows
-        About how many rows the table has, from public knowledge. With it the table also holds all
-        that `Auto` considers with its prices: these count what is not measured, too, and what
-        non-negative counts gain.
+        The approximate number of rows, from public knowledge. If it is given, the table also lists
+        the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
+        components that are not measured, and for the gain from non-negative counts.
     structure
-        What these prices assume, as for `Auto`.
+        How strongly the attributes are assumed to depend on each other, as for `Auto`. Used only
+        together with `rows`.
+
+    Returns
+    -------
+    Plan
+        The table of expected errors. A mechanism that cannot handle the domain or the workload is
+        listed with its reason.
 
     Raises
     ------
     MarginError
-        When an argument is malformed. A mechanism that refuses the domain or the workload is listed
-        with its reason.
+        If an argument is malformed.
 
     Examples
     --------
-    >>> found = plan({"a": 2, "b": 3}, workload=[["a", "b"]], budget=PureDP(1), mechanisms=[PriView()])
+    >>> found = plan(
+    ...     {"a": 2, "b": 3}, workload=[["a", "b"]], budget=PureDP(1), mechanisms=[PriView()]
+    ... )
     >>> print(found)
-    1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: add or remove one row
+    1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: ...
     <BLANKLINE>
     mechanism  squared error  per count
     PriView             11.0        1.4  1 view of 6 cells
@@ -177,16 +192,19 @@ def plan(
     if not isinstance(budget, PureDP | ZCDP | ApproxDP):
         raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
     declared = domain if isinstance(domain, Domain) else Domain(domain)
-    pairs = Workload.all_kway(declared, min(2, len(declared)))
-    asked = pairs if workload is None else Workload.of(declared, workload)
+    if workload is None:
+        asked = Workload.all_kway(declared, min(2, len(declared)))
+    else:
+        asked = Workload.of(declared, workload)
     compared = _available() if mechanisms is None else list(mechanisms)
     for mechanism in compared:
         if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
             raise MarginError(
-                f"{mechanism!r} is no mechanism that can say what error to expect, such as PriView()"
+                "each of mechanisms must be an object with a method expected_error, "
+                f"such as PriView(), not {mechanism!r}"
             )
     if not compared:
-        raise MarginError("mechanisms is empty: name at least one, or leave it out")
+        raise MarginError("mechanisms is empty: pass at least one mechanism, or leave it out")
     table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows)
@@ -195,64 +213,69 @@ def plan(
 
 
 def _available() -> list[Any]:
-    """Every mechanism of this package that needs no parameter and can say what error to expect."""
-    classes = [getattr(_mechanisms, name) for name in _mechanisms.__all__]
+    """Every mechanism of this package that has an expected error and needs no parameter."""
     found = []
-    for kind in classes:
+    for name in _mechanisms.__all__:
+        kind = getattr(_mechanisms, name)
         if not callable(getattr(kind, "expected_error", None)):
             continue
         try:
             found.append(kind())
-        except TypeError:  # it needs to be told something
+        except TypeError:  # a required parameter is missing
             continue
     return found
 
 
 def _expectation(mechanism: Any, domain: Domain, workload: Workload, budget: Budget) -> Expectation:
+    """The row of the table for one mechanism."""
     note = ""
     try:
         if isinstance(mechanism, PriView):
             mechanism = mechanism.planned(domain, workload, budget)
-            cells = [domain.cells(view) for view in mechanism.views or ()]
-            sizes = (
-                f"{max(cells):,}"
-                if min(cells) == max(cells)
-                else f"{min(cells):,} to {max(cells):,}"
-            )
-            note = f"{len(cells)} view{'s' if len(cells) > 1 else ''} of {sizes} cells"
+            note = _views_note(mechanism, domain)
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
         return Expectation(mechanism=mechanism, error=None, per_cell=None, note=str(problem))
-    return Expectation(
-        mechanism=mechanism, error=error, per_cell=_per_cell(domain, workload, error), note=note
-    )
+    per_cell = _per_cell(domain, workload, error)
+    return Expectation(mechanism=mechanism, error=error, per_cell=per_cell, note=note)
+
+
+def _views_note(mechanism: PriView, domain: Domain) -> str:
+    """The number of views that were planned, and their sizes in cells."""
+    cells = [domain.cells(view) for view in mechanism.views or ()]
+    least, most = min(cells), max(cells)
+    sizes = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{len(cells)} view{'s' if len(cells) > 1 else ''} of {sizes} cells"
 
 
 def _priced(
     domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows: float
 ) -> list[Expectation]:
-    """What `Auto` considers."""
-    return [
-        Expectation(
+    """One row for each candidate of `Auto` with a finite error."""
+    found = []
+    for candidate in auto.prices(domain, workload, budget, rows=rows):
+        if not math.isfinite(candidate.error):
+            continue
+        note = candidate.note
+        if candidate.missed:
+            note += f"; not measured: {candidate.missed / candidate.error:.0%} of the error"
+        row = Expectation(
             mechanism=candidate.mechanism,
             error=candidate.error,
             per_cell=_per_cell(domain, workload, candidate.error),
-            note=candidate.note
-            + (
-                f"; not measured: {candidate.missed / candidate.error:.0%} of the error"
-                if candidate.missed
-                else ""
-            ),
+            note=note,
             missed=candidate.missed,
         )
-        for candidate in auto.prices(domain, workload, budget, rows=rows)
-        if math.isfinite(candidate.error)
-    ]
+        found.append(row)
+    return found
 
 
 def _per_cell(domain: Domain, workload: Workload, error: float) -> float:
-    weight = sum(w * domain.cells(view) for view, w in zip(workload, workload.weights, strict=True))
-    return math.sqrt(error / weight)
+    """The root mean square error of a cell, from the total squared error of the workload."""
+    weighted_cells = 0.0
+    for view, weight in zip(workload, workload.weights, strict=True):
+        weighted_cells += weight * domain.cells(view)
+    return math.sqrt(error / weighted_cells)
 
 
 def _short(number: float | None) -> str:

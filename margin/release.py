@@ -1,8 +1,9 @@
-"""`release` and `simulate`: from a table to a synopsis."""
+"""`release` and `simulate`: make a synopsis of a private table."""
 
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
@@ -31,10 +32,13 @@ S_co = TypeVar("S_co", bound=Synopsis, covariant=True)
 
 
 class Mechanism(Protocol[S_co]):
-    """A way to make a synopsis of a private table; any object with this method is one."""
+    """An algorithm that turns a private table into a synopsis.
+
+    Any object with a method `run` is a mechanism; no base class is needed.
+    """
 
     def run(self, private: Private, workload: Workload | None, /) -> S_co:
-        """Make a synopsis, touching the data through the methods of `private` only."""
+        """Make a synopsis. All access to the data goes through the methods of `private`."""
 
 
 @overload
@@ -76,53 +80,75 @@ def release(
     unit: str | None = None,
     max_rows: int | None = None,
 ) -> Synopsis:
-    """A differentially private synopsis of a table.
+    """Make a differentially private synopsis of a table.
 
     Parameters
     ----------
     data
-        A path of a CSV, Parquet or JSON file, of a folder of these or a pattern that fits some; a
-        query (`Sql`); a data frame that speaks Arrow, or Spark's; a mapping of columns; a `Source`;
-        or an integer array of codes of shape (rows, attributes). One row is what the guarantee
-        protects, or all rows of a unit.
+        The table. One of: the path of a CSV, Parquet or JSON file; the path of a folder of such
+        files, or a pattern that matches some; a query (`Sql`); a data frame that supports the Arrow
+        interface, or a Spark data frame; a mapping of columns; a `Source`; an integer array of
+        codes of shape (rows, attributes). The guarantee protects one row, or all rows of a unit if
+        `unit` is given.
     domain
-        What the table may hold, declared: a `Domain`, what makes one, or the path of its JSON file.
-        Other columns are ignored.
+        The declared attributes and their values: a `Domain`, a mapping that `Domain` accepts, or
+        the path of a JSON file. Columns that are not declared are ignored.
     budget
-        What may be spent: `PureDP`, `ZCDP` or `ApproxDP`. All of it is spent.
+        The privacy budget, all of which is spent: `PureDP`, `ZCDP` or `ApproxDP`. It also says
+        which tables are neighbours.
     mechanism
-        How; `Auto()`, which chooses by expected error, when not given.
+        The algorithm. The default, `Auto()`, chooses the mechanism with the smallest expected
+        error.
     workload
-        The views that matter, if not all alike.
+        The views (sets of attributes) whose accuracy matters. By default the mechanism decides.
     ledger
-        What the budget is charged to before anything is drawn: `Ledger(path).dataset(name)`.
+        The data set in a ledger that the budget is charged to, `Ledger(path).dataset(name)`. The
+        charge is made before any noise is drawn.
     unit
-        The column that says whose a row is. All rows of a person are then protected, however many
-        the table holds: those beyond `max_rows` are not counted, whatever their order (see
-        `units.BoundedSource` for which, and for the proof). No column needs to be declared for it.
+        The column that identifies the unit of protection, such as a person. All rows with the same
+        value are then protected together, however many the table holds. At most `max_rows` of them
+        are counted; the choice does not depend on the order of the rows (`data.units.BoundedSource`
+        defines the choice and proves the guarantee). The column need not be declared in the domain.
     max_rows
-        How many rows of a unit are counted at most. The budget's `rows_per_person` becomes this
-        number, and must be equal if it is not 1; `max_rows` is the budget's number when not given.
+        The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
+        number; if `rows_per_person` is not 1, the two must be equal. The default is the budget's
+        `rows_per_person`.
 
     Returns
     -------
     Synopsis
-        Of the mechanism's own kind. That of `Auto` or `PriView`, a `ViewSynopsis`, answers any
-        marginal of the domain.
+        The kind depends on the mechanism. `Auto` and `PriView` return a `ViewSynopsis`, which
+        answers any marginal of the domain.
 
     Raises
     ------
     MarginError
-        When an argument is malformed or the data does not fit the domain. Nothing has then been
-        charged, unless the message says so: a source that fails when it is read for a second time
-        fails too late.
+        If an argument is malformed or the data does not fit the domain. Nothing has been charged,
+        unless the message says otherwise: a source that fails when it is read for the second time
+        fails after the charge.
     KeyboardInterrupt
-        Its text says whether the budget has been charged, as the ledger says it; it has none before
-        the data is opened.
+        If the user interrupts. The message says whether the budget has been charged, as recorded in
+        the ledger. The message is empty if the data had not been opened yet.
+
+    Examples
+    --------
+    >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
+    >>> synopsis = release(table, domain={"sex": 2, "smokes": 2}, budget=PureDP(1))
+    >>> synopsis.marginal(["smokes", "sex"]).counts.shape
+    (2, 2)
     """
-    synopsis, _ = _run(
-        data, domain, budget, mechanism, workload, ledger, unit, max_rows, SystemEntropy()
+    request = _Request(
+        data=data,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism,
+        workload=workload,
+        ledger=ledger,
+        unit=unit,
+        max_rows=max_rows,
+        entropy=SystemEntropy(),
     )
+    synopsis, _ = _run(request)
     return synopsis
 
 
@@ -168,57 +194,111 @@ def simulate(
     max_rows: int | None = None,
     seed: int,
 ) -> Any:
-    """What `release` would give, with noise that follows from a seed: for experiments, never to be
-    published.
+    """Run a release with noise from a seed and keep the truth beside it, for experiments.
 
-    The arguments are those of `release`; a ledger is refused, since nothing is released. The truth
-    beside it is that of all rows, also of those that `max_rows` leaves out.
+    The result is not private and must not be published.
+
+    Parameters
+    ----------
+    data, domain, budget, mechanism, workload, unit, max_rows
+        See `release`.
+    ledger
+        Must be None: a simulation releases nothing, so nothing is charged.
+    seed
+        The seed of the noise. Equal arguments and equal seeds give equal results.
+
+    Returns
+    -------
+    Simulation
+        The synopsis and the true counts. The true counts include the rows that `max_rows` leaves
+        out.
+
+    Raises
+    ------
+    BudgetError
+        If a ledger is given.
+    MarginError
+        If an argument is malformed or the data does not fit the domain.
+
+    Examples
+    --------
+    >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
+    >>> result = simulate(table, domain={"sex": 2, "smokes": 2}, budget=PureDP(1), seed=0)
+    >>> result.truth("smokes").counts.tolist()
+    [3.0, 1.0]
     """
     if ledger is not None:
         raise BudgetError(
-            "a simulation releases nothing and must not be entered in a ledger; leave ledger out"
+            "a simulation releases nothing, so it must not be charged to a ledger; "
+            "leave out ledger="
         )
-    return Simulation(
-        *_run(data, domain, budget, mechanism, workload, None, unit, max_rows, SeededEntropy(seed))
+    request = _Request(
+        data=data,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism,
+        workload=workload,
+        ledger=None,
+        unit=unit,
+        max_rows=max_rows,
+        entropy=SeededEntropy(seed),
     )
+    synopsis, source = _run(request)
+    return Simulation(synopsis, source)
 
 
-def _run(
-    data: object,
-    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]",
-    budget: Budget,
-    mechanism: Mechanism[Synopsis] | None,
-    workload: Iterable[Iterable[str]] | None,
-    ledger: Chargeable | None,
-    unit: str | None,
-    max_rows: int | None,
-    entropy: Entropy,
-) -> tuple[Synopsis, Source]:
-    """The path of a release: everything is checked before the data is opened, and charged before
-    anything is drawn."""
-    if not isinstance(budget, PureDP | ZCDP | ApproxDP):
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
-    declared = domain if isinstance(domain, Domain) else Domain(domain)
-    asked = None if workload is None else Workload.of(declared, workload)
-    chosen = Auto() if mechanism is None else mechanism
-    if isinstance(chosen, type) or not callable(getattr(chosen, "run", None)):
-        raise MarginError(
-            f"mechanism must be an object with a method run, such as PriView(), not {chosen!r}"
+@dataclass(frozen=True, kw_only=True)
+class _Request:
+    """The arguments of `release` or `simulate`, and the source of the random bits."""
+
+    data: object
+    domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]"
+    budget: Budget
+    mechanism: Mechanism[Synopsis] | None
+    workload: Iterable[Iterable[str]] | None
+    ledger: Chargeable | None
+    unit: str | None
+    max_rows: int | None
+    entropy: Entropy
+
+
+def _run(request: _Request) -> tuple[Synopsis, Source]:
+    """Make a synopsis; also returns the source of the rows.
+
+    All arguments are checked before the data is opened, and the budget is charged before any noise
+    is drawn.
+    """
+    # Check the arguments.
+    if not isinstance(request.budget, PureDP | ZCDP | ApproxDP):
+        kind = type(request.budget).__name__
+        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}")
+    domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
+    workload = None if request.workload is None else Workload.of(domain, request.workload)
+    mechanism = _mechanism(request.mechanism)
+    if isinstance(request.ledger, Ledger):
+        raise BudgetError(
+            "ledger must be one data set of a ledger, not the whole ledger: "
+            "pass ledger.dataset(name)"
         )
-    if isinstance(ledger, Ledger):
-        raise BudgetError("a ledger holds many data sets: pass ledger.dataset(name)")
-    budget = for_unit(budget, unit, max_rows)
-    statement = Statement(budget=budget, unit=unit, domain=digest(declared))
-    charge = None if ledger is None else Charge(ledger, statement)
+    budget = for_unit(request.budget, request.unit, request.max_rows)
+    statement = Statement(budget=budget, unit=request.unit, domain=digest(domain))
+    charge = None if request.ledger is None else Charge(request.ledger, statement)
+
+    # Open the data. Temporary files of runs that were killed are removed first.
     remove_stale()
-    source = open_source(data)
-    rows = source if unit is None else bound(source, unit, budget.rows_per_person, entropy.take(16))
-    private = Private(rows, domain=declared, budget=budget, entropy=entropy, ledger=charge)
+    source = open_source(request.data)
+    rows = source
+    entropy = request.entropy
+    if request.unit is not None:
+        rows = bound(source, request.unit, budget.rows_per_person, entropy.take(16))
+    private = Private(rows, domain=domain, budget=budget, entropy=entropy, ledger=charge)
+
+    # Run the mechanism. Whatever stops it, the error says whether the budget has been charged.
     try:
-        rows.check(declared)
-        synopsis = chosen.run(private, asked)
+        rows.check(domain)
+        synopsis = mechanism.run(private, workload)
         provenance = Provenance(
-            mechanism=describe(chosen),
+            mechanism=describe(mechanism),
             statement=dataclasses.replace(statement, budget=private.spent),
             private=entropy.private,
             version=__version__,
@@ -235,21 +315,33 @@ def _run(
     raise type(problem)(f"{problem}; {fate}") from None
 
 
-_NOTHING = "nothing was drawn, and nothing has been charged"
-_CHARGED = "the budget had been charged before"
+def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
+    """The mechanism that was passed, or the default; MarginError if it cannot run."""
+    mechanism = Auto() if given is None else given
+    if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
+        raise MarginError(
+            f"mechanism must be an object with a method run, such as PriView(), not {mechanism!r}"
+        )
+    return mechanism
+
+
+_NOTHING = "no noise was drawn, and nothing has been charged"
+_CHARGED = "the budget has already been charged"
+_UNKNOWN = "it is not known whether the budget has been charged: check the ledger"
 
 
 def _fate(private: Private, charge: Charge | None) -> str:
-    """Whether the budget is gone, for a message: nothing when it is not.
+    """The end of an error message: whether the budget has been charged. Empty if it has not.
 
-    What is drawn is noted before it is drawn, but after it is charged. What is noted is therefore
-    sure; where nothing is, the ledger is asked.
+    The gate records an event after its charge and before its draw. A recorded event therefore
+    proves the charge. Without one, the ledger is asked.
     """
     if private.events:
         return _CHARGED
-    unknown = "whether the budget has been charged is not known: look into the ledger"
     try:
         made = False if charge is None else charge.is_made()
     except (FileError, KeyboardInterrupt):
-        return unknown
-    return unknown if made is None else _CHARGED if made else ""
+        return _UNKNOWN
+    if made is None:
+        return _UNKNOWN
+    return _CHARGED if made else ""

@@ -1,13 +1,14 @@
-"""Signatures of .margin files: that what a file holds is what the holder of a key released, bit by
-bit.
+"""Signatures of .margin files: `keygen`, `sign` and `verify`.
 
-A checksum protects from accidents. It does not keep anybody from opening the file of a simulation,
-marking it as a release and computing new checksums. A signature does: only the holder of the secret
-key can make one, and whoever has the public key can check it. Ed25519 of the `cryptography` package
-(RFC 8032) signs the list of SHA-256 sums of all other members of the file.
+A valid signature shows that the file holds exactly what the holder of the secret key signed. The
+checksums in the file do not show this: they protect from accidents, but anyone can open the file of
+a simulation, mark it as a release and compute new checksums. Only the holder of the secret key can
+sign, and everyone with the public key can check. The signature is Ed25519 (RFC 8032), computed by
+the package `cryptography` over the list of SHA-256 sums of all other members of the file.
 
-What a zip file can carry beside its members, such as a comment or bytes before and behind, is not
-read and not signed: what is passed on should be saved anew from what `verify` returned.
+A zip file can carry data outside its members, such as a comment, or bytes before and after the
+archive. Such data is neither read nor signed. To pass a file on without it, save what `verify`
+returned to a new file.
 """
 
 import json
@@ -29,28 +30,37 @@ if TYPE_CHECKING:
 __all__ = ["keygen", "sign", "verify"]
 
 _CONTEXT = b"margin file, signature 1\n"
-"""Stands before what is signed: the key cannot be made to sign something else by way of a file, nor
-the reverse."""
+"""Prefix of every signed text. It keeps a signature made for another purpose from being valid for a
+file, and the reverse."""
 
 _KEY_BYTES = 10_000
+"""Largest number of bytes that are read of a key file."""
+
+_EXISTS = "exists already, and a key is never replaced: choose another name"
 
 
 def keygen(path: str | os.PathLike[str]) -> Path:
-    """Make a pair of keys: the secret one in `path`, for its owner's eyes only, the public one in
-    `path` + ".pub".
+    """Make a key pair: a secret key for signing, and a public key for checking.
 
-    The secret key is not encrypted: keep it where the data is kept. Both are PEM files.
+    The secret key is written to `path`, readable by its owner only. The public key is written to
+    `path` + ".pub". Both are PEM files. The secret key is not encrypted: keep it as safe as the
+    data.
+
+    Parameters
+    ----------
+    path
+        The file of the secret key.
 
     Returns
     -------
     Path
-        Of the public key, to be given to those who will check.
+        The file of the public key, to be given to everyone who checks signatures.
 
     Raises
     ------
     FileError
-        When a file cannot be written, or is there already: a key is never replaced. When
-        `cryptography` is missing.
+        If one of the files exists already (a key is never replaced) or cannot be written, or if the
+        package `cryptography` is not installed.
     """
     ed25519, serialization = _library()
     secret = ed25519.Ed25519PrivateKey.generate()
@@ -62,32 +72,30 @@ def keygen(path: str | os.PathLike[str]) -> Path:
     )
     public = Path(f"{path}.pub")
     if public.exists():
-        raise FileError(
-            f"{str(public)!r} is there already: a key is never replaced; choose another name"
-        )
+        raise FileError(f"{str(public)!r} {_EXISTS}")
     _write_new(Path(path), text, mode=0o600)
     _write_new(public, public_text, mode=0o644)
     return public
 
 
 def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
-    """Sign the file of a release; the signature is kept in the file, and replaces any other.
+    """Sign the .margin file of a release.
 
-    Sign on the machine that released, at once: a signature says that the file has not changed
-    *since*.
+    The signature is stored in the file and replaces an earlier one. Sign right after the release,
+    on the same machine: a signature shows only that the file has not changed *since* it was signed.
 
     Parameters
     ----------
     path
-        A .margin file. That of a simulation is refused.
+        The .margin file of a release. The file of a simulation is refused.
     key
         The file of the secret key, from `keygen`.
 
     Raises
     ------
     FileError
-        When the file is not one of a release, a file cannot be read or written, the key is none, or
-        `cryptography` is missing.
+        If the file is not the file of a release, if a file cannot be read or written, if `key` does
+        not hold a secret key, or if the package `cryptography` is not installed.
     """
     secret = _secret_key(Path(key))
     contents = read(Path(path))
@@ -98,31 +106,38 @@ def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
 
 
 def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsis:
-    """The release in a file, if it was signed with the secret key that belongs to a public one.
+    """Check the signature of a .margin file and return its release.
 
-    What is returned comes from the very bytes that were checked.
+    The returned release is read from the same bytes that were checked.
 
     Parameters
     ----------
     path
         A .margin file.
     key
-        The file of the public key, from whoever released: not from where the file came from.
+        The file of the public key. Get it from the agency that released, not from the same place as
+        the file.
+
+    Returns
+    -------
+    Synopsis
+        The release in the file.
 
     Raises
     ------
     FileError
-        When the file is not signed, or not with that key, or was changed since; when it is not the
-        file of a release; when the key is none, or `cryptography` is missing.
+        If the file is not signed, was signed with another key, or was changed after it was signed;
+        if it is not the file of a release; if `key` does not hold a public key; or if the package
+        `cryptography` is not installed.
     """
     public = _public_key(Path(key))
     contents = read(Path(path))
     if contents.signature is None:
-        raise FileError(f"{str(path)!r} is not signed: ask whoever released it for a signed file")
+        raise FileError(f"{str(path)!r} is not signed: ask its publisher for a signed file")
     if not _is_valid(public, contents):
         raise FileError(
-            f"{str(path)!r} is not as the holder of the key {str(key)!r} signed it: it was signed with another key, or "
-            f"changed since; do not trust it"
+            f"{str(path)!r} does not have a valid signature of the key {str(key)!r}: "
+            "it was signed with another key, or changed after it was signed; do not trust it"
         )
     synopsis = understood(Path(path), contents, allow_simulation=False)
     assert isinstance(synopsis, Synopsis)
@@ -130,6 +145,7 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
 
 
 def _is_valid(public: "Ed25519PublicKey", contents: Contents) -> bool:
+    """Whether the contents of a file carry a signature of this key; False for a malformed one."""
     from cryptography.exceptions import InvalidSignature
 
     assert contents.signature is not None
@@ -159,24 +175,29 @@ def _public_key(path: Path) -> "Ed25519PublicKey":
 
 
 def _key(path: Path, kind: type, load: Any, shown: str) -> Any:
+    """The key in a file. `load` parses its bytes, and the result must be of class `kind`."""
     problem = ""
     try:
         with path.open("rb") as file:
             key = load(file.read(_KEY_BYTES))
     except OSError as error:
         problem = f"cannot be read ({error.strerror or type(error).__name__})"
-    except (
-        Exception
-    ):  # whatever the library makes of a text that is no key; what it says may quote it
+    # The library raises many classes for a malformed key. Its messages may quote the file, which
+    # may be secret, so they are dropped.
+    except Exception:
         key = None
     if not problem and not isinstance(key, kind):
-        problem = f"is no {shown} Ed25519 key in PEM, without a password; make a pair with `margin keygen`"
+        problem = (
+            f"does not hold a {shown} Ed25519 key in PEM format without a password; "
+            "make a key pair with `margin keygen`"
+        )
     if problem:
-        raise FileError(f"the key {str(path)!r} {problem}")
+        raise FileError(f"the key file {str(path)!r} {problem}")
     return key
 
 
 def _write_new(path: Path, text: bytes, *, mode: int) -> None:
+    """Write a file that does not exist yet, with these permissions from the start."""
     problem = ""
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -184,7 +205,7 @@ def _write_new(path: Path, text: bytes, *, mode: int) -> None:
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
-        problem = "is there already: a key is never replaced; choose another name"
+        problem = _EXISTS
     except OSError as error:
         problem = f"cannot be written: {error.strerror or type(error).__name__}"
     if problem:
@@ -192,11 +213,13 @@ def _write_new(path: Path, text: bytes, *, mode: int) -> None:
 
 
 def _library() -> tuple[Any, Any]:
+    """The modules `ed25519` and `serialization` of `cryptography`."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise FileError(
-            "signing and verifying need the package cryptography: pip install 'margin[sign]'"
+            "signing and checking signatures need the package cryptography: "
+            "run pip install 'margin[sign]'"
         ) from None
     return ed25519, serialization

@@ -1,4 +1,4 @@
-"""`Simulation`: a synopsis whose noise is known, beside the truth."""
+"""`Simulation`: a synopsis with noise from a seed, together with the true counts."""
 
 import os
 from collections.abc import Iterable
@@ -22,13 +22,14 @@ S = TypeVar("S", bound=Synopsis)
 
 
 class Simulation(Generic[S]):
-    """A synopsis whose noise is known, beside the truth. It is not private, and never taken for a
-    release.
+    """The result of `simulate`: a synopsis with noise from a seed, and the true counts.
+
+    It is not private. It is a type of its own, so that no code takes it for a release.
 
     Attributes
     ----------
     synopsis
-        What the mechanism made, marked as not private.
+        The synopsis that the mechanism made, marked as not private.
     """
 
     def __init__(self, synopsis: S, source: Source | None = None) -> None:
@@ -46,40 +47,49 @@ class Simulation(Generic[S]):
         return self.synopsis.spent
 
     def marginal(self, view: Iterable[str]) -> Marginal:
-        """See `Synopsis.marginal`."""
+        """The noisy counts of one view. See `Synopsis.marginal`."""
         return self.synopsis.marginal(view)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`."""
+        """The noisy counts of several views. See `Synopsis.marginals`."""
         return self.synopsis.marginals(workload)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the simulated synopsis, marked as not private; `load` refuses it unless told to
-        allow simulations."""
+        """Write the synopsis to a .margin file that is marked as a simulation.
+
+        `load` reads such a file only with `allow_simulation=True`. The file does not hold the true
+        counts.
+        """
         self.synopsis.save(path)
 
     def truth(self, view: Iterable[str]) -> Marginal:
-        """The true counts of a view; see `truths`."""
+        """The true counts of one view. See `truths`."""
         return self.truths([self.domain.view(view)])[0]
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The true counts of several views, in one pass over the data; of rows that are sets, how
-        many hold each item.
+        """The true counts of several views, from one pass over the data.
+
+        If each row of the data is a set of items, the result holds the number of rows that contain
+        each item.
 
         Raises
         ------
         DomainError
-            When a view is not one of the domain, or the simulation was loaded from a file, which
-            holds no truth.
+            If a view is not one of the domain. Also if the simulation was loaded from a file, which
+            does not hold the true counts.
         """
         if self._source is None:
             raise DomainError(
-                "a simulation that was loaded from a file does not hold the truth; simulate again"
+                "a simulation loaded from a file does not hold the true counts; "
+                "run margin.simulate again"
             )
         views = Workload.of(self.domain, workload).views
+        # The counts of rows that are sets of items do not depend on the view.
         held = holders(self._source, self.domain)
         tables = count(self._source, self.domain, views) if held is None else [held] * len(views)
-        return [
-            Marginal(self.domain.restrict(view), table.astype(np.float64), np.zeros(table.shape))
-            for view, table in zip(views, tables, strict=True)
-        ]
+        truths = []
+        for view, table in zip(views, tables, strict=True):
+            domain = self.domain.restrict(view)
+            exact = np.zeros(table.shape)
+            truths.append(Marginal(domain, table.astype(np.float64), exact))
+        return truths

@@ -1,12 +1,13 @@
-"""The .margin file: a zip of JSON and .npy arrays, with checksums, and never a pickle.
+"""The .margin file format: a zip archive of JSON texts and .npy arrays, with checksums.
 
-It holds the domain, what the synopsis consists of, what is protected, the mechanism with its
-parameters, and the version of the library: nothing that was not declared or paid for, not even a
-time. It may be signed (`signature`).
+A file holds the domain, the fields of the synopsis, the statement of protection, the mechanism with
+its parameters, and the version of the library. Everything in it was either declared or paid for;
+not even the time of the release is stored. Nothing is pickled. A file can be signed; see
+`signature`.
 
-A file may come from anyone. What it says is checked before it is believed: no name in it is ever
-opened, and an array is inflated only when it is no longer than the domain and the fields of the
-synopsis leave room for.
+A file may come from a stranger, so its content is checked before it is used. No name in it is ever
+opened as a path. An array is decompressed only up to the length that the domain and the fields of
+the synopsis allow.
 """
 
 import dataclasses
@@ -46,23 +47,21 @@ from .synopses.synopsis import Packed, Provenance, Synopsis
 __all__ = ["Contents", "load", "read", "save", "understood", "write"]
 
 FORMAT = 3
-_MANIFEST, _CHECKSUMS, _SIGNATURE, _ARRAY = (
-    "manifest.json",
-    "checksums.json",
-    "signature.json",
-    ".npy",
-)
+_MANIFEST = "manifest.json"
+_CHECKSUMS = "checksums.json"
+_SIGNATURE = "signature.json"
 _TEXTS = (_MANIFEST, _CHECKSUMS, _SIGNATURE)
+_ARRAY = ".npy"
 
 _DEFLATED = 1 << 24
-"""Bytes of the longest text that is kept compressed. A longer one is kept as it is, so that it
-cannot be a bomb."""
+"""Largest text that is stored compressed, in bytes. A longer text is not compressed. A reader can
+therefore refuse every longer compressed text as a decompression bomb."""
 
 _HEADER = 10_000
-"""Bytes of the longest header of an array."""
+"""Largest header of an array, in bytes."""
 
 _DEPTH = 60
-"""How deep lists and objects of a manifest may lie in each other."""
+"""Largest nesting depth of lists and objects in a manifest."""
 
 _FIELDS = {
     "format",
@@ -75,6 +74,8 @@ _FIELDS = {
     "kind",
     "synopsis",
 }
+"""The fields of a manifest."""
+
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
     for kind in (
@@ -92,14 +93,21 @@ _KINDS: Mapping[str, type[Synopsis]] = {
 
 
 class _OtherFormatError(Exception):
-    """A manifest of another version."""
+    """The manifest has another format number."""
 
 
 class Contents(NamedTuple):
-    """What a file holds, before it is understood.
+    """The raw members of a file, before they are parsed.
 
-    `checksums` are the bytes of the file's list of SHA-256 sums, one of each other member but the
-    signature: whoever signs them signs all. `signature` is None where there is none.
+    Attributes
+    ----------
+    members
+        The bytes of the manifest and of the arrays, by name.
+    checksums
+        The bytes of the list of SHA-256 sums: one for each of `members`. A signature of these bytes
+        therefore covers the whole content.
+    signature
+        The bytes of the signature. None if the file is not signed.
     """
 
     members: dict[str, bytes]
@@ -108,22 +116,31 @@ class Contents(NamedTuple):
 
 
 def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
-    """Write a synopsis; the file appears whole or not at all.
+    """Write a synopsis to a .margin file. If this fails, an existing file stays as it was.
+
+    Parameters
+    ----------
+    synopsis
+        The result of a release or of a simulation.
+    path
+        The file. An existing file is replaced.
 
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release or simulation, is of a user's own kind, or
-        the file cannot be written.
+        If the synopsis is not the result of a release or simulation, if its class is not one of
+        this package, or if the file cannot be written.
     """
     provenance = synopsis.provenance
     if provenance is None:
-        raise FileError("only what `release` or `simulate` returned can be saved")
-    if _KINDS.get(type(synopsis).__name__) is not type(synopsis):
+        raise FileError("only the result of `release` or `simulate` can be saved")
+    kind = type(synopsis).__name__
+    if _KINDS.get(kind) is not type(synopsis):
         raise FileError(
-            f"a {type(synopsis).__name__} is not a kind of synopsis that a .margin file can hold"
+            f"a .margin file cannot hold a {kind}: it can hold {', '.join(sorted(_KINDS))}"
         )
     packed = synopsis.pack()
+    token = provenance.token
     manifest = {
         "format": FORMAT,
         "private": provenance.private,
@@ -131,9 +148,9 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
         "domain": json.loads(synopsis.domain.to_json()),
         "statement": provenance.statement.to_json(),
         "mechanism": provenance.mechanism,
-        "kind": type(synopsis).__name__,
+        "kind": kind,
         "synopsis": packed.fields,
-        "charge": None if provenance.token is None else dataclasses.asdict(provenance.token),
+        "charge": None if token is None else dataclasses.asdict(token),
     }
     members = {_MANIFEST: _encoded(manifest)}
     for name, array in packed.arrays.items():
@@ -168,14 +185,14 @@ def load(
     Returns
     -------
     Synopsis or Simulation
-        Of the kind that was saved. A `Simulation` only from the file of one, and then without the
-        truth.
+        The synopsis, of the class that was saved. If the file was written by a simulation, a
+        `Simulation` without the true counts.
 
     Raises
     ------
     FileError
-        When the file is missing, not a .margin file, damaged, of another format, or a simulation
-        that is not allowed.
+        If the file is missing, not a .margin file, damaged, of another format version, or a
+        simulation although `allow_simulation` is False.
     """
     return understood(Path(path), read(Path(path)), allow_simulation=allow_simulation)
 
@@ -183,14 +200,15 @@ def load(
 def understood(
     path: Path, contents: Contents, *, allow_simulation: bool
 ) -> Synopsis | Simulation[Synopsis]:
-    """What the contents of a file mean; see `load`."""
+    """Make the synopsis from the members of a file; see `load`."""
     problem = ""
     try:
-        synopsis = _synopsis(_manifest(contents.members), contents.members)
-    # A crafted file can make any part of any library raise anything, MemoryError and RecursionError
-    # included.
+        manifest = _manifest(contents.members)
+        synopsis = _synopsis(manifest, contents.members)
+    # A crafted file can make a library raise any error, including MemoryError and RecursionError.
     except Exception as error:
-        problem = f"is damaged or was not written by this library ({type(error).__name__})"
+        kind = type(error).__name__
+        problem = f"is damaged, or was not written by this library ({kind}): get a fresh copy"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
@@ -198,12 +216,15 @@ def understood(
         return synopsis
     if not allow_simulation:
         raise FileError(
-            f"{str(path)!r} is a simulation and not private; pass allow_simulation=True to read it all the same"
+            f"{str(path)!r} holds a simulation, which is not private; "
+            "to read it anyway, pass allow_simulation=True "
+            "(on the command line: --allow-simulation)"
         )
     return Simulation(synopsis)
 
 
 def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
+    """The parsed manifest, of the right format and not nested too deeply."""
     manifest = json.loads(members[_MANIFEST], parse_constant=_no_constant)
     if not isinstance(manifest, dict):
         raise ValueError("unexpected manifest")
@@ -214,13 +235,12 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
+    """The synopsis that a manifest and its arrays describe."""
     if set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
         raise ValueError("unexpected fields")
-    kind, domain, fields = (
-        _KINDS[manifest["kind"]],
-        _domain(manifest["domain"]),
-        dict(manifest["synopsis"]),
-    )
+    kind = _KINDS[manifest["kind"]]
+    domain = _domain(manifest["domain"])
+    fields = dict(manifest["synopsis"])
     provenance = Provenance(
         mechanism=manifest["mechanism"],
         statement=Statement.from_json(manifest["statement"]),
@@ -228,48 +248,49 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
         version=str(manifest["version"]),
         token=_token(manifest["charge"]),
     )
-    arrays = {
-        name[: -len(_ARRAY)]: _array(content)
-        for name, content in members.items()
-        if name != _MANIFEST
-    }
+    arrays = {}
+    for name, content in members.items():
+        if name != _MANIFEST:
+            arrays[name.removesuffix(_ARRAY)] = _array(content)
     return kind.unpack(Packed(fields, arrays), domain=domain, provenance=provenance)
 
 
 def _domain(declared: Any) -> Domain:
-    """The domain of a manifest. Only an object is one: `Domain` would open a text as a path."""
+    """The domain of a manifest. It must be an object: `Domain` would open a text as a path."""
     if not isinstance(declared, dict):
         raise ValueError("unexpected domain")
     return Domain(declared)
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse what lies deeper than what a release writes: whoever walks through it later may do so
-    by recursion."""
+    """Refuse a value that is nested too deeply. Later code may walk through it by recursion."""
     level = [value]
     for _ in range(_DEPTH):
-        inner = [
-            list(it.values()) if isinstance(it, dict) else it
-            for it in level
-            if isinstance(it, dict | list)
-        ]
-        level = [part for parts in inner for part in parts if isinstance(part, dict | list)]
+        # Collect the lists and objects that lie one level deeper.
+        deeper = []
+        for outer in level:
+            parts = outer.values() if isinstance(outer, dict) else outer
+            deeper += [part for part in parts if isinstance(part, dict | list)]
+        level = deeper
         if not level:
             return
     raise ValueError("unexpected depth")
 
 
 def _array(content: bytes) -> NDArray[np.generic]:
-    """The array of a member, whose header must describe all of its bytes and no more."""
+    """The array in a member. Its header must account for exactly the bytes of the member."""
+    # Parse the header, without making the array.
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("unexpected array")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of headers as Python 2 wrote them
+        warnings.simplefilter("ignore")  # warnings about headers written by Python 2
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_HEADER)
     expected = math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or min(shape, default=0) < 0 or expected != len(content) - stream.tell():
+    present = len(content) - stream.tell()
+    if dtype.hasobject or min(shape, default=0) < 0 or expected != present:
         raise ValueError("unexpected array")
+    # Now that its size is known to be right, make the array.
     stream.seek(0)
     array: NDArray[np.generic] = np.load(stream, allow_pickle=False)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -278,6 +299,7 @@ def _array(content: bytes) -> NDArray[np.generic]:
 
 
 def _token(written: Any) -> Token | None:
+    """The receipt of a ledger from a manifest."""
     if written is None:
         return None
     kinds = {"ledger": str, "dataset": str, "sequence": int, "head": str}
@@ -299,84 +321,91 @@ def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def write(path: Path, contents: Contents) -> None:
-    """Write the contents of a file; it appears whole or not at all.
+    """Write the members of a file. If this fails, an existing file stays as it was.
 
     Raises
     ------
     FileError
-        When it cannot be written.
+        If the file cannot be written.
     """
-    signature = {} if contents.signature is None else {_SIGNATURE: contents.signature}
+    members = {**contents.members, _CHECKSUMS: contents.checksums}
+    if contents.signature is not None:
+        members[_SIGNATURE] = contents.signature
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
-        for name, content in {
-            **contents.members,
-            _CHECKSUMS: contents.checksums,
-            **signature,
-        }.items():
-            plain = name in _TEXTS and len(content) > _DEFLATED
-            # A bare ZipInfo carries a fixed date: equal releases make equal files, and no time is
-            # told.
-            archive.writestr(
-                zipfile.ZipInfo(name),
-                content,
-                zipfile.ZIP_STORED if plain else zipfile.ZIP_DEFLATED,
-            )
+        for name, content in members.items():
+            too_long = name in _TEXTS and len(content) > _DEFLATED
+            compression = zipfile.ZIP_STORED if too_long else zipfile.ZIP_DEFLATED
+            # A plain ZipInfo has a fixed date. So equal releases make equal files, and the time of
+            # the release stays unknown.
+            archive.writestr(zipfile.ZipInfo(name), content, compression)
 
 
 def read(path: Path) -> Contents:
-    """The contents of a file, inflated no further than what they declare, and equal to their
-    checksums.
+    """Read the members of a file and compare them with their checksums.
+
+    No member is decompressed beyond its declared and allowed length.
 
     Raises
     ------
     FileError
-        When the file is missing, not a .margin file, or damaged.
+        If the file is missing, not a .margin file, or damaged.
     """
     problem = ""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if len(names) != len(set(names)) or not _is_margin(set(names)):
-                problem = "is not a .margin file"
+                problem = "is not a .margin file: give a file that `margin release` wrote"
             else:
                 contents = _inflated(archive)
                 if json.loads(contents.checksums) != _sums(contents.members):
-                    problem = "is damaged: a checksum does not match; get a fresh copy"
+                    problem = "is damaged (a checksum does not match): get a fresh copy"
     except FileNotFoundError:
         problem = "does not exist"
     except _OtherFormatError:
-        problem = f"has a format that this version does not know (it knows {FORMAT}); install a newer version"
-    # See `understood`.
+        problem = (
+            f"has another format than {FORMAT}, the only one that this version can read: "
+            "install the version of margin that wrote it"
+        )
+    # As in `understood`, a crafted file can raise any error.
     except Exception as error:
-        problem = f"is not a .margin file, or is damaged ({type(error).__name__}); get a fresh copy"
+        kind = type(error).__name__
+        problem = f"is not a .margin file, or is damaged ({kind}): get a fresh copy"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     return contents
 
 
 def _inflated(archive: zipfile.ZipFile) -> Contents:
-    """First the texts, of which none can be a bomb, then the arrays, for which the texts leave
-    room."""
+    """The members of an archive, decompressed within their limits."""
     members: dict[str, bytes] = {}
     listed = {member.filename: member for member in archive.infolist()}
-    for name in filter(listed.__contains__, _TEXTS):
-        if listed[name].compress_type != zipfile.ZIP_STORED and listed[name].file_size > _DEFLATED:
+    # Read the texts first. A long text must be stored uncompressed, so it cannot be a bomb.
+    for name in _TEXTS:
+        if name not in listed:
+            continue
+        member = listed.pop(name)
+        if member.compress_type != zipfile.ZIP_STORED and member.file_size > _DEFLATED:
             raise ValueError("unexpected length")
-        members[name] = _member(archive, listed.pop(name))
-    checksums, signature = members.pop(_CHECKSUMS), members.pop(_SIGNATURE, None)
+        members[name] = _member(archive, member)
+    checksums = members.pop(_CHECKSUMS)
+    signature = members.pop(_SIGNATURE, None)
+    # The manifest limits the length of each array.
     manifest = _manifest(members)
-    room = _KINDS[manifest["kind"]].room(
-        dict(manifest["synopsis"]), domain=_domain(manifest["domain"])
-    )
+    kind = _KINDS[manifest["kind"]]
+    domain = _domain(manifest["domain"])
+    room = kind.room(dict(manifest["synopsis"]), domain=domain)
+    # Read the arrays, whose elements have at most 8 bytes each.
     for name, member in listed.items():
-        if member.file_size > 8 * room[name[: -len(_ARRAY)]] + _HEADER:
+        most = 8 * room[name.removesuffix(_ARRAY)] + _HEADER
+        if member.file_size > most:
             raise ValueError("unexpected length")
         members[name] = _member(archive, member)
     return Contents(members, checksums, signature)
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member, of which it is known how many there should be: no more are inflated."""
+    """The bytes of a member. Decompression stops at its declared length."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("unexpected compression")
     with archive.open(member) as file:
@@ -387,6 +416,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _is_margin(names: set[str]) -> bool:
-    return {_MANIFEST, _CHECKSUMS} <= names and all(
-        name.endswith(_ARRAY) for name in names - set(_TEXTS)
-    )
+    """Whether a file whose members have these names can be a .margin file."""
+    others = names - set(_TEXTS)
+    complete = {_MANIFEST, _CHECKSUMS} <= names
+    return complete and all(name.endswith(_ARRAY) for name in others)

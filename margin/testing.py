@@ -1,4 +1,4 @@
-"""What any mechanism, any source and any solver must pass: for the tests of a user's own class."""
+"""Contract tests for a user's own mechanisms, data sources and solvers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,29 +30,34 @@ def check_mechanism(
     runs: int = 0,
     seed: int = 0,
 ) -> None:
-    """Audit a mechanism under several budgets; AssertionError with all that was found.
+    """Check that a mechanism is private: audit it under several budgets.
 
     Parameters
     ----------
     mechanism
         An object with a method ``run(private, workload)``.
     domain
-        What it is run on; four small attributes when not given.
+        The domain of the test tables. By default, four small attributes.
     budgets
-        What it is run with.
+        The budgets to test. By default five, of all kinds and both neighbouring relations.
     workload
-        What it is asked for.
+        The workload that is passed to the mechanism. By default, none.
     pairs
-        How many pairs of neighbouring tables are made up for each budget.
+        The number of random pairs of neighbouring tables per budget.
     runs
-        Of the black box; see `audit`.
+        The number of runs of the black-box test; see `audit`. With 0, that test is skipped.
     seed
-        For all that is random here.
+        The seed of everything random in the test.
+
+    Raises
+    ------
+    AssertionError
+        If a violation is found. The message lists every violation with its budget.
     """
     declared = Domain({"a": 2, "b": 3, "c": 2, "d": 4}) if domain is None else domain
     findings = []
     for budget in budgets:
-        found = audit(
+        report = audit(
             mechanism,
             domain=declared,
             budget=budget,
@@ -60,10 +65,11 @@ def check_mechanism(
             pairs=pairs,
             runs=runs,
             seed=seed,
-        ).findings
-        findings += [f"{budget!r}: {finding}" for finding in found]
+        )
+        findings += [f"{budget!r}: {finding}" for finding in report.findings]
     if findings:
-        raise AssertionError("\n".join([f"{type(mechanism).__name__} is not private:", *findings]))
+        title = f"{type(mechanism).__name__} is not private:"
+        raise AssertionError("\n".join([title, *findings]))
 
 
 def check_source(
@@ -77,37 +83,48 @@ def check_source(
     beyond: bool = False,
     seed: int = 0,
 ) -> None:
-    """Check that a kind of table is read row by row; AssertionError with what was found.
+    """Check that a data source treats its rows independently of each other.
 
-    Tables are made up of the rows, in any order. The counts of each must be the sum of those of its
-    rows, each in a table of its own. With a unit, as many rows must be counted as follows from
-    which units are the same, which two rows alone decide. Then a row, or a whole unit, is inserted
-    anywhere, and what leaves the gate is recorded and replayed (see `audit`).
+    Random tables are made of the rows, in random order. The test checks three properties:
+
+    - The counts of a table are the sum of the counts of its rows, each in a table of its own.
+    - With a unit, two rows belong to the same unit in a table exactly if they do so in a table of
+      these two rows alone; the number of counted rows follows from this.
+    - One row, or all rows of a unit, are inserted anywhere. What leaves the gate is recorded and
+      replayed on both tables, and must be as private as the budget says (see `audit`).
 
     Parameters
     ----------
     make
-        Makes of rows, which are mappings from columns to values, what `release` reads: a data
-        frame, a path, a source.
+        A function from a list of rows to something that `release` can read: a data frame, a path or
+        a source. A row is a mapping from column names to values.
     domain
-        What is declared; the table of all its attributes should be small.
+        The declared domain. The table of all its attributes should be small.
     rows
-        What tables are made of: values of every type that the source can hold, also such as must be
-        refused.
+        The rows to draw from. They should hold values of every type that the source supports,
+        including values that must be refused.
     unit, max_rows
-        As of `release`.
+        As for `release`.
     tables
-        How many pairs of tables are made up.
+        The number of random pairs of tables.
     beyond
-        Whether every fourth table has more rows than are read at a time.
+        Whether every fourth table is larger than one batch of rows.
     seed
-        For all that is random here.
+        The seed of everything random in the test.
+
+    Raises
+    ------
+    AssertionError
+        If a property fails. The message lists the failures.
 
     Examples
     --------
     >>> rows = [{"a": 0}, {"a": 1.0}, {"a": " 1"}, {"a": "unknown"}]
-    >>> check_source(lambda rows: {"a": [row["a"] for row in rows]}, domain=Domain({"a": 2}), rows=rows, tables=5)
+    >>> def columns(rows):
+    ...     return {"a": [row["a"] for row in rows]}
+    >>> check_source(columns, domain=Domain({"a": 2}), rows=rows, tables=5)
     """
     tried = RawTables(make=make, domain=domain, rows=rows, unit=unit, max_rows=max_rows, seed=seed)
     if found := tried.problems(tables, beyond=beyond):
-        raise AssertionError("\n".join(["tables are not read row by row:", *found]))
+        title = "the source does not treat its rows independently of each other:"
+        raise AssertionError("\n".join([title, *found]))

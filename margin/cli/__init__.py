@@ -1,1 +1,1 @@
-"""The command line ``margin``: one file a command."""
+"""The command line ``margin``. Each file defines one command or a few related ones."""

@@ -1,10 +1,10 @@
-"""What all commands have in common: how they are declared, what they say, which files they read and
-write."""
+"""Helpers that all commands share: options, output, and checks of the files they write."""
 
 import argparse
+import difflib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TextIO
 
@@ -18,12 +18,14 @@ __all__ = [
     "Parser",
     "Said",
     "add_command",
+    "add_domain",
     "add_force",
     "add_group",
     "add_spreadsheet",
     "add_synopsis",
     "check_free",
     "check_picture",
+    "did_you_mean",
     "draw",
     "for_spreadsheet",
     "opened",
@@ -34,20 +36,19 @@ __all__ = [
 
 
 class Said(NamedTuple):
-    """What a command says: a text for people, and the same as JSON values for programs."""
+    """The output of a command: a text for people, and the same content as JSON values."""
 
     text: str
     values: Any
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose mistakes take one line."""
+    """An argument parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(
-            2,
-            f"{painted('margin:', 'bad', sys.stderr)} {masked(message)}; see {self.prog} --help\n",
-        )
+        """Print the error and exit with code 2."""
+        start = painted("margin:", "bad", sys.stderr)
+        self.exit(2, f"{start} {masked(message)}; see {self.prog} --help\n")
 
 
 def add_command(
@@ -58,20 +59,20 @@ def add_command(
     does: str,
     examples: Sequence[str],
 ) -> argparse.ArgumentParser:
-    """Add a command to the parsers of a command line, with what all commands have.
+    """Add a command, with the options that all commands have.
 
     Parameters
     ----------
     commands
-        What `add_subparsers` returned.
+        The result of `add_subparsers` or `add_group`.
     name
-        Of the command.
+        The name of the command.
     run
-        Runs it.
+        The function that runs the command with the parsed arguments.
     does
-        What it does, in a line.
+        One line that says what the command does, for the help text.
     examples
-        Whole command lines.
+        Complete command lines, for the help text.
     """
     command: argparse.ArgumentParser = commands.add_parser(
         name,
@@ -80,7 +81,7 @@ def add_command(
         epilog="\n  ".join(["examples:", *examples]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--json", action="store_true", help="print JSON, for programs")
+    command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.add_argument(
         "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
     )
@@ -89,64 +90,81 @@ def add_command(
 
 
 def add_group(commands: Any, name: str, does: str) -> Any:
-    """Add a name under which commands stand, such as `ledger`; returns what `add_command` takes."""
+    """Add a group of commands, such as `ledger`. The result is the first argument of
+    `add_command`."""
     group = commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
     return group.add_subparsers(required=True, metavar="COMMAND")
 
 
+def add_domain(parser: argparse.ArgumentParser) -> None:
+    """Add --domain, the file of the declared domain."""
+    parser.add_argument(
+        "--domain",
+        type=Path,
+        required=True,
+        metavar="DOMAIN.json",
+        help="a JSON file that declares the attributes and their values",
+    )
+
+
 def add_synopsis(parser: argparse.ArgumentParser) -> None:
     """Add the .margin file that a command reads."""
-    parser.add_argument("file", type=Path, metavar="OUT.margin")
+    parser.add_argument("file", type=Path, metavar="FILE.margin", help="the .margin file to read")
     parser.add_argument(
-        "--allow-simulation", action="store_true", help="also of a simulation, which is not private"
+        "--allow-simulation",
+        action="store_true",
+        help="also read the file of a simulation, which is not private",
     )
 
 
 def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
-    """Add --spreadsheet, which changes what `for_spreadsheet` changes."""
+    """Add --spreadsheet, which makes a command apply `for_spreadsheet` to its labels."""
     parser.add_argument(
         "--spreadsheet",
         action="store_true",
-        help="in CSV, put ' before texts that a spreadsheet would run as formulae (those that begin with = + - @)",
+        help="in CSV, put ' before each text that a spreadsheet would run as a formula "
+        "(a text that begins with = + - or @)",
     )
 
 
 def for_spreadsheet(label: Any) -> Any:
-    """A label that no spreadsheet runs as a formula: one that could be gets a quotation mark in
-    front.
+    """The label, with a quotation mark in front if a spreadsheet would run it as a formula.
 
-    Texts only: a number is no formula. What begins one is as OWASP lists it ("CSV injection").
+    Numbers are returned unchanged. The characters that begin a formula are those that OWASP lists
+    under "CSV injection".
     """
     text = label.lstrip(" ") if isinstance(label, str) else ""
     return f"'{label}" if text.startswith(_FORMULAE) else label
 
 
 def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
-    """The synopsis that was named."""
+    """Load the synopsis of the .margin file that the command reads."""
     loaded = margin.load(parsed.file, allow_simulation=parsed.allow_simulation)
     return loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
-    """Add --force, without which no file is replaced."""
-    parser.add_argument("--force", action="store_true", help="replace a file that is there already")
+    """Add --force, which allows a command to replace an existing file."""
+    parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
 
 
 def check_free(path: Path, parsed: argparse.Namespace) -> None:
-    """Refuse, before anything is done, a place that cannot be written, or holds a file that may not
-    be replaced.
+    """Check, before any work is done, that the output file can be written.
 
     Raises
     ------
     FileError
-        In either case.
+        If the file cannot be written, or if it exists and --force is not given.
     """
-    if path.is_dir() or not path.parent.is_dir():
-        why = "it is a folder" if path.is_dir() else "its folder does not exist"
-        raise FileError(f"{str(path)!r} cannot be written: {why}")
+    if path.is_dir():
+        raise FileError(f"{str(path)!r} cannot be written: it is a folder; give the name of a file")
+    if not path.parent.is_dir():
+        raise FileError(
+            f"{str(path)!r} cannot be written: its folder does not exist; create it first"
+        )
     if path.exists() and not parsed.force:
         raise FileError(
-            f"{str(path)!r} is there already: choose another name, or add --force to replace it"
+            f"{str(path)!r} exists already: choose another name, or add --force to replace it"
         )
     try:
         tried(path)
@@ -155,15 +173,16 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:
-    """`check_free`, for a picture: its ending says of which kind.
+    """Check that a picture can be written: `check_free`, and the ending of the file name.
 
     Raises
     ------
     FileError
-        When the ending says nothing, too.
+        If the ending does not belong to a known picture format, or as for `check_free`.
     """
     if path.suffix not in _PICTURES:
-        raise FileError(f"{str(path)!r} must end in {', '.join(_PICTURES[:-1])} or {_PICTURES[-1]}")
+        *others, last = _PICTURES
+        raise FileError(f"{str(path)!r} must end in {', '.join(others)} or {last}")
     check_free(path, parsed)
 
 
@@ -173,10 +192,16 @@ def draw(figure: Any, path: Path) -> None:
     Raises
     ------
     FileError
-        When it cannot be written.
+        If the file cannot be written.
     """
     with replacing(path) as file:
         figure.savefig(file, dpi=150, format=path.suffix.removeprefix("."))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The text " (did you mean 'x'?)" for an error message. Empty if no known name is similar."""
+    similar = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {similar[0]!r}?)" if similar else ""
 
 
 _FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -185,25 +210,31 @@ _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 
 
 def painted(text: str, style: str, stream: TextIO) -> str:
-    """A text in colour if it goes to a terminal, and neither NO_COLOR nor a plain terminal speaks
-    against it."""
-    if not stream.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+    """The text in colour, if the stream is a terminal that shows colours.
+
+    A user switches colours off with the environment variable NO_COLOR.
+    """
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if unwanted or not stream.isatty():
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 def printable(text: object) -> str:
-    """A text without what could steer a terminal: names and categories come from files, perhaps of
-    strangers."""
-    return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text)
-    )
+    """The text with control characters replaced, since they could manipulate a terminal.
+
+    Names and categories come from files, and a file may come from a stranger.
+    """
+    unprintable = "\N{REPLACEMENT CHARACTER}"
+    letters = [letter if letter.isprintable() else unprintable for letter in str(text)]
+    return "".join(letters)
 
 
 def titled(lines: dict[str, str]) -> str:
-    """Texts with their titles in a column in front; a text may have several lines."""
-    return "\n".join(
-        f"{'' if place else title:<12}{printable(line)}"
-        for title, text in lines.items()
-        for place, line in enumerate(text.split("\n"))
-    )
+    """Format texts with their titles in a left column. A text may have several lines."""
+    output = []
+    for title, text in lines.items():
+        first, *others = text.split("\n")
+        output.append(f"{title:<12}{printable(first)}")
+        output += [f"{'':<12}{printable(line)}" for line in others]
+    return "\n".join(output)

@@ -1,5 +1,4 @@
-"""The command `margin compare`: mechanisms side by side on one's own table, as a simulation that is
-not private."""
+"""The command `margin compare`: the errors of mechanisms on a real table (not private)."""
 
 import argparse
 import sys
@@ -11,7 +10,16 @@ import margin
 
 from ..errors import MarginError
 from .budget import add_budget, budget_of
-from .common import Said, add_command, add_force, check_picture, draw, painted
+from .common import (
+    Said,
+    add_command,
+    add_domain,
+    add_force,
+    check_picture,
+    did_you_mean,
+    draw,
+    painted,
+)
 from .mechanisms import PLAIN
 from .workload import add_workload, workload_of
 
@@ -22,49 +30,60 @@ _DEFAULT = "auto,priview,priview-paper,optimised,direct,uniform"
 
 
 def add_commands(commands: Any) -> None:
-    """Add it to the parsers of a command line."""
+    """Add the command to a command line."""
     comparing = add_command(
         commands,
         "compare",
         _compare,
-        does="simulate mechanisms on a table and compare their answers with the truth; not private",
+        does="simulate mechanisms on a table and compare the answers with the truth (not private)",
         examples=[
             "margin compare public.csv --domain domain.json --epsilon 1",
-            "margin compare public.csv --domain domain.json --epsilon 1 --mechanisms priview,direct --workload 3way "
-            "--runs 1 --picture errors.png",
+            "margin compare public.csv --domain domain.json --epsilon 1 "
+            "--mechanisms priview,direct --workload 3way --runs 1 --picture errors.png",
         ],
     )
     comparing.add_argument(
-        "file", type=Path, help="CSV or Parquet; best a public table that is like the private one"
+        "file",
+        type=Path,
+        metavar="TABLE",
+        help="a CSV or Parquet file; use a public table that resembles the private one",
     )
-    comparing.add_argument(
-        "--domain", type=Path, required=True, help="JSON file that declares the attributes"
-    )
+    add_domain(comparing)
     add_budget(comparing)
     names: Any = comparing.add_argument(
         "--mechanisms",
         default=_DEFAULT,
         metavar="A,B,...",
-        help=f"of {', '.join(COMPARED)}; default: {_DEFAULT}",
+        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: {_DEFAULT}",
     )
     names.completer = lambda **_: list(COMPARED)
     add_workload(comparing)
     comparing.add_argument(
-        "--runs", type=int, default=3, help="how often each, with other noise; default: 3"
+        "--runs",
+        type=int,
+        default=3,
+        metavar="N",
+        help="number of simulations per mechanism, each with its own noise; default: 3",
     )
     comparing.add_argument(
-        "--picture", type=Path, metavar="OUT.png", help="also draw the spread of the errors"
+        "--picture",
+        type=Path,
+        metavar="OUT.png",
+        help="also draw the distribution of the errors, as PNG, SVG or PDF",
     )
     add_force(comparing)
 
 
 def _compare(parsed: argparse.Namespace) -> Said:
-    budget, domain = budget_of(parsed), margin.Domain(parsed.domain)
+    budget = budget_of(parsed)
+    domain = margin.Domain(parsed.domain)
     names = parsed.mechanisms.split(",")
-    if unknown := [name for name in names if name not in COMPARED]:
-        raise MarginError(
-            f"there is no mechanism {unknown[0]!r} to compare; there are {', '.join(COMPARED)}"
-        )
+    for name in names:
+        if name not in COMPARED:
+            raise MarginError(
+                f"unknown mechanism {name!r}{did_you_mean(name, COMPARED)}; "
+                f"--mechanisms takes {', '.join(COMPARED)}"
+            )
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)
     found = margin.compare(
@@ -75,9 +94,11 @@ def _compare(parsed: argparse.Namespace) -> Said:
         workload=workload_of(domain, parsed.workload),
         runs=parsed.runs,
     )
-    beware, *table = str(found).split("\n")
-    text = "\n".join([painted(beware, "beware", sys.stdout), *table])
+    # The first line says that the result is not private.
+    warning, *table = str(found).split("\n")
+    text = "\n".join([painted(warning, "beware", sys.stdout), *table])
     if parsed.picture is None:
         return Said(text, found.to_json())
     draw(found.plot(), parsed.picture)
-    return Said(f"{text}\n{parsed.picture}", found.to_json() | {"picture": str(parsed.picture)})
+    values = found.to_json() | {"picture": str(parsed.picture)}
+    return Said(f"{text}\n{parsed.picture}", values)

@@ -1,5 +1,4 @@
-"""The demonstration: a made-up table of people, released with PriView, a few answers beside the
-truth."""
+"""The command `margin demo`: release a generated table and compare answers with the truth."""
 
 import itertools
 from pathlib import Path
@@ -18,24 +17,31 @@ from .common import Said
 __all__ = ["demo"]
 
 _SHOWN = [("smoker", "sex"), ("education", "income")]
+"""The views whose counts are printed."""
+
 _ROWS = 5
+"""Number of cells that are printed per view."""
 
 
 def demo(path: Path, epsilon: str = "1") -> Said:
-    """Release the demonstration table, save the synopsis to `path`, and return what is to be said."""
+    """Release the demonstration table, save the synopsis to `path`, and describe its errors."""
     domain = people_domain()
     table = people()
     synopsis = release(table, domain=domain, budget=PureDP(epsilon), mechanism=PriView())
     synopsis.save(path)
+
+    # Count the truth of all views that are compared.
     asked = {k: _some_views(domain.attributes, k) for k in (2, 3, 4)}
     views = [*_SHOWN, *itertools.chain.from_iterable(asked.values())]
     truths = dict(zip(views, count(table, domain, views), strict=True))
-    errors = {
-        k: np.mean([_distance(synopsis.marginal(view), truths[view]) for view in some])
-        for k, some in asked.items()
-    }
+    errors = {}
+    for k, some in asked.items():
+        distances = [_distance(synopsis.marginal(view), truths[view]) for view in some]
+        errors[k] = np.mean(distances)
+
+    table_size = f"{table.num_rows:,} generated people with {len(domain)} attributes"
     lines = [
-        f"{table.num_rows:,} made-up people, {len(domain)} attributes; released through {len(synopsis.views)} views.",
+        f"{table_size}; {len(synopsis.views)} views were measured.",
         f"Guarantee: {synopsis.spent.describe()}.",
     ]
     for view in _SHOWN:
@@ -43,8 +49,8 @@ def demo(path: Path, epsilon: str = "1") -> Said:
     wrong = ", ".join(f"{error:.1%} of {k}-way" for k, error in errors.items())
     lines += [
         "",
-        f"Rows put in a wrong cell, on average: {wrong} marginals.",
-        f"Written: {path}  (margin info {path})",
+        f"Rows in a wrong cell, on average: {wrong} marginals.",
+        f"Saved as {path}; to read about it: margin info {path}",
     ]
     values = {
         "output": str(path),
@@ -58,25 +64,27 @@ def demo(path: Path, epsilon: str = "1") -> Said:
 
 
 def _some_views(attributes: View, k: int) -> list[View]:
-    """Thirty views of k attributes, spread over all of them."""
+    """Thirty views of k attributes, evenly spread over the list of all such views."""
     views = list(itertools.combinations(attributes, k))
-    return [views[place] for place in np.linspace(0, len(views) - 1, 30).astype(int)]
+    places = np.linspace(0, len(views) - 1, 30).astype(int)
+    return [views[place] for place in places]
 
 
 def _distance(marginal: Marginal, truth: np.ndarray) -> float:
-    """Half the sum of absolute differences, as a share of the rows."""
-    return float(np.abs(marginal.counts - truth).sum() / 2 / truth.sum())
+    """The total variation distance: half the sum of absolute differences, over the rows."""
+    difference = np.abs(marginal.counts - truth).sum()
+    return float(difference / 2 / truth.sum())
 
 
 def _beside(marginal: Marginal, truth: np.ndarray) -> list[str]:
-    """The first cells of a marginal: labels, private count with its standard error, truth."""
-    labels = list(itertools.product(*(attribute.labels for attribute in marginal.domain.values())))
-    head = f"{' x '.join(marginal.attributes):<34}{'private':>10}{'truth':>10}"
-    rows = [
-        f"  {', '.join(map(str, label)):<32}{count:>10,.0f}{true:>10,}"
-        for label, count, true in zip(
-            labels[:_ROWS], marginal.counts.ravel(), truth.ravel(), strict=False
-        )
-    ]
-    more = [f"  ... {len(labels) - _ROWS} more cells"] if len(labels) > _ROWS else []
-    return [head, *rows, *more]
+    """The first cells of a marginal as lines: the labels, the private count, the true count."""
+    kinds = [attribute.labels for attribute in marginal.domain.values()]
+    cells = list(itertools.product(*kinds))
+    lines = [f"{' x '.join(marginal.attributes):<34}{'private':>10}{'truth':>10}"]
+    shown = zip(cells[:_ROWS], marginal.counts.ravel(), truth.ravel(), strict=False)
+    for labels, private, true in shown:
+        name = ", ".join(map(str, labels))
+        lines.append(f"  {name:<32}{private:>10,.0f}{true:>10,}")
+    if len(cells) > _ROWS:
+        lines.append(f"  ... {len(cells) - _ROWS} more cells")
+    return lines

@@ -1,4 +1,4 @@
-"""The command line of ledgers: margin ledger create | show | verify | check."""
+"""The commands `margin ledger create`, `show`, `verify` and `check`."""
 
 import argparse
 from pathlib import Path
@@ -18,54 +18,67 @@ __all__ = ["add_commands", "charged"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add `ledger` to the parsers of a command line."""
-    ledger = add_group(commands, "ledger", "keep what has been spent on data sets")
+    """Add the commands to a command line."""
+    ledger = add_group(commands, "ledger", "keep a record of the budget spent on each data set")
     create = add_command(
         ledger,
         "create",
         _create,
-        does="register a data set, in a new ledger or one that is there",
+        does="register a data set and its budget; creates the ledger if it does not exist",
         examples=[
             "margin ledger create agency.db --name people --epsilon 3",
-            "margin ledger create agency.db --name visits --epsilon 3 --unit person_id --max-rows 5",
+            "margin ledger create agency.db --name visits --epsilon 3 --unit person_id "
+            "--max-rows 5",
         ],
     )
     show = add_command(
         ledger,
         "show",
         _show,
-        does="say what has been spent and what remains",
+        does="print the spent and the remaining budget of each data set",
         examples=["margin ledger show agency.db", "margin ledger show agency.db --json"],
     )
     verify = add_command(
         ledger,
         "verify",
         _verify,
-        does="check that no entry has been changed",
+        does="check that no entry of a ledger has been changed",
         examples=["margin ledger verify agency.db"],
     )
     check = add_command(
         ledger,
         "check",
         _check,
-        does="compare with releases; finds an old copy of the ledger put back",
+        does="compare a ledger with released files; detects an older copy of the ledger",
         examples=["margin ledger check agency.db --releases releases"],
     )
     for command in (create, show, verify, check):
-        command.add_argument("ledger", type=Path, metavar="LEDGER.db")
-    create.add_argument("--name", required=True, help="of the data set")
+        command.add_argument("ledger", type=Path, metavar="LEDGER.db", help="the ledger file")
+    create.add_argument("--name", required=True, metavar="DATASET", help="the name of the data set")
     add_budget(create)
     add_unit(create)
     check.add_argument(
-        "--releases", type=Path, required=True, metavar="DIR", help="folder of .margin files"
+        "--releases",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder with the .margin files of all releases",
     )
 
 
 def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
-    """The data set that the options --ledger and --dataset name, if they do."""
-    if (ledger is None) != (dataset is None):
-        raise MarginError("give --ledger and --dataset together")
-    return None if ledger is None or dataset is None else margin.Ledger(ledger).dataset(dataset)
+    """The data set named by the options --ledger and --dataset. None if neither is given.
+
+    Raises
+    ------
+    MarginError
+        If only one of the options is given, or the ledger has no such data set.
+    """
+    if ledger is None and dataset is None:
+        return None
+    if ledger is None or dataset is None:
+        raise MarginError("--ledger and --dataset must be given together")
+    return margin.Ledger(ledger).dataset(dataset)
 
 
 def _create(parsed: argparse.Namespace) -> Said:
@@ -79,22 +92,22 @@ def _create(parsed: argparse.Namespace) -> Said:
         "budget": statement.budget.to_json(),
         "statement": statement.to_json(),
     }
-    said = (
-        f"{parsed.ledger}: {dataset}: {statement.budget.describe()}; protects {statement.protects}"
-    )
-    return Said(printable(said), values)
+    guarantee = f"{statement.budget.describe()}; protects {statement.protects}"
+    return Said(printable(f"{parsed.ledger}: {dataset}: {guarantee}"), values)
 
 
 def _show(parsed: argparse.Namespace) -> Said:
     from .._numbers import text
 
     ledger = margin.Ledger(parsed.ledger)
-    datasets, lines = [], []
+    datasets = []
+    lines = []
     for name in ledger.datasets():
         statement = ledger.statement(name)
-        spent, remaining = text(ledger.spent(name)), text(ledger.remaining(name))
+        spent = text(ledger.spent(name))
+        remaining = text(ledger.remaining(name))
         whole = f"{statement.budget.describe()}; protects {statement.protects}"
-        lines.append(printable(f"{name}: {spent} spent, {remaining} remain; {whole}"))
+        lines.append(printable(f"{name}: {spent} spent, {remaining} remaining; {whole}"))
         datasets.append(
             {
                 "dataset": name,
@@ -110,15 +123,14 @@ def _show(parsed: argparse.Namespace) -> Said:
 
 def _verify(parsed: argparse.Namespace) -> Said:
     charges = margin.Ledger(parsed.ledger).verify()
-    return Said(
-        f"{parsed.ledger}: sound, {charges} charges",
-        {"ledger": str(parsed.ledger), "charges": charges},
-    )
+    text = f"{parsed.ledger}: no entry was changed; {charges} charges"
+    return Said(text, {"ledger": str(parsed.ledger), "charges": charges})
 
 
 def _check(parsed: argparse.Namespace) -> Said:
     if not parsed.releases.is_dir():
-        raise FileError(f"{str(parsed.releases)!r} is not a folder")
+        raise FileError(f"--releases {str(parsed.releases)!r} must be a folder")
+    # Collect the receipt and the statement of every release.
     tokens: dict[str, Token | None] = {}
     statements: dict[str, Statement] = {}
     problems = []
@@ -129,11 +141,11 @@ def _check(parsed: argparse.Namespace) -> Said:
             problems.append(str(error))
             continue
         assert provenance is not None
-        tokens[str(path)], statements[str(path)] = provenance.token, provenance.statement
+        tokens[str(path)] = provenance.token
+        statements[str(path)] = provenance.statement
     problems += margin.Ledger(parsed.ledger).check(tokens, statements=statements)
     if problems:
         raise FileError("\n".join(problems))
-    return Said(
-        f"{parsed.ledger}: {len(tokens)} release{'s' if len(tokens) != 1 else ''}, each with a charge of its own",
-        {"ledger": str(parsed.ledger), "releases": list(tokens)},
-    )
+    releases = f"{len(tokens)} release{'' if len(tokens) == 1 else 's'}"
+    text = f"{parsed.ledger}: {releases}, each with its own charge"
+    return Said(text, {"ledger": str(parsed.ledger), "releases": list(tokens)})

@@ -1,5 +1,4 @@
-"""The command line. Commands and their options are in files beside this one, cli_*.py; here they
-are put together."""
+"""The entry point of the command line. The other files of this folder define the commands."""
 
 import argparse
 import json
@@ -8,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import __version__
 from ..data.secrecy import masked
@@ -25,19 +25,35 @@ from .progress import shown
 
 __all__ = ["main"]
 
-_DONE, _UNFORESEEN, _MISTAKE, _INTERRUPTED = 0, 1, 2, 130
+_SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _INTERRUPTED = 0, 1, 2, 130
 
 _COMPLETION = {
-    "bash": 'eval "$(margin completion bash)"   # in ~/.bashrc, for every shell to come',
-    "zsh": 'eval "$(margin completion zsh)"    # in ~/.zshrc',
-    "fish": "margin completion fish | source     # in ~/.config/fish/config.fish",
+    "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
+    "zsh": 'eval "$(margin completion zsh)"    # add this line to ~/.zshrc',
+    "fish": "margin completion fish | source     # add this line to ~/.config/fish/config.fish",
 }
+"""The lines that switch on completion, by shell."""
+
+_DESCRIPTION = """\
+Differentially private release of marginals: counts of all combinations of the values of some
+attributes, with a privacy guarantee.
+"""
+
+_EPILOG = """\
+first steps:
+  margin demo                        release a generated table, compare answers with the truth
+  margin domain suggest people.csv   draft the file that declares the attributes of your table
+  margin COMMAND --help              show the options of a command, and examples
+
+exit codes: 0 success, 1 internal error, 2 user error (the message explains it), 130 interrupted
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code.
+    """Run one command and return its exit code.
 
-    0: done; 1: an unforeseen failure; 2: a mistake that the message explains; 130: interrupted.
+    The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
+    explains, and 130 for an interrupt.
     """
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:
@@ -49,15 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with shown():
             said: Said | None = parsed.command(parsed)
         if said is not None:
-            print(
-                json.dumps(said.values, indent=1, ensure_ascii=False) if parsed.json else said.text,
-                flush=True,
-            )
-        return _DONE
+            values = json.dumps(said.values, indent=1, ensure_ascii=False)
+            print(values if parsed.json else said.text, flush=True)
+        return _SUCCESS
     except BrokenPipeError:
-        # Who reads has had enough. Nothing is left to be written when Python closes the stream.
+        # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
+        # it, so that this does not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _DONE
+        return _SUCCESS
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
             print(masked(traceback.format_exc()), end="", file=sys.stderr)
@@ -67,51 +82,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
-    """An exit code, and a line that says what went wrong and what to do."""
+    """The exit code of an error, and its message for the user."""
     if isinstance(error, MarginError):
-        return _MISTAKE, masked(str(error))
+        return _USER_ERROR, masked(str(error))
     if isinstance(error, KeyboardInterrupt):
         return _INTERRUPTED, str(error) or "interrupted"
-    # The text of an unforeseen error may quote the data, so it is not shown unless asked for.
-    return _UNFORESEEN, f"internal error ({type(error).__name__}); run again with --debug to see it"
+    # The text of any other error may quote the data. It is shown only on request.
+    kind = type(error).__name__
+    return _INTERNAL_ERROR, f"internal error ({kind}); run again with --debug to see it"
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="margin",
-        description="Differentially private release of marginals: counts by any set of attributes, with a guarantee.",
-        epilog="start with:\n"
-        "  margin demo                          a made-up table, released, and its answers beside the truth\n"
-        "  margin domain suggest people.csv     draft the file that declares what your table may hold\n"
-        "  margin COMMAND --help                options of a command, and examples\n\n"
-        "exit codes: 0 done, 1 unforeseen failure, 2 mistake that the message explains, 130 interrupted",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"margin {__version__}")
     parser.add_argument(
         "--debug",
         action="store_true",
-        help="show the traceback of an error, which may quote the data",
+        help="show the traceback of an error; it may quote the data",
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    demo = add_command(
-        commands,
-        "demo",
-        _demo,
-        does="release a made-up table and show answers beside the truth",
-        examples=["margin demo", "margin demo --epsilon 0.1 -o small.margin"],
-    )
-    demo.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="OUT.margin",
-        help="default: demo.margin, or demo-2.margin",
-    )
-    demo.add_argument("--epsilon", default="1", metavar="E", help="default: 1")
-    add_force(demo)
-
+    _add_demo(commands)
     cli_release.add_commands(commands)
     cli_read.add_commands(commands)
     cli_report.add_commands(commands)
@@ -120,16 +115,43 @@ def _parser() -> argparse.ArgumentParser:
     cli_compare.add_commands(commands)
     cli_ledger.add_commands(commands)
     cli_sign.add_commands(commands)
+    _add_completion(commands)
+    return parser
 
+
+def _add_demo(commands: Any) -> None:
+    demo = add_command(
+        commands,
+        "demo",
+        _demo,
+        does="release a generated table and compare some answers with the truth",
+        examples=["margin demo", "margin demo --epsilon 0.1 -o small.margin"],
+    )
+    demo.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT.margin",
+        help="the file to write; default: demo.margin, or demo-2.margin if it exists, and so on",
+    )
+    demo.add_argument(
+        "--epsilon",
+        default="1",
+        metavar="E",
+        help="the epsilon of pure differential privacy; default: 1",
+    )
+    add_force(demo)
+
+
+def _add_completion(commands: Any) -> None:
     completion = add_command(
         commands,
         "completion",
         _completion,
-        does="print what makes a shell complete commands, options and attributes",
+        does="print the script that lets a shell complete commands, options and attributes",
         examples=list(_COMPLETION.values()),
     )
-    completion.add_argument("shell", choices=list(_COMPLETION))
-    return parser
+    completion.add_argument("shell", choices=list(_COMPLETION), help="the shell")
 
 
 def _demo(parsed: argparse.Namespace) -> Said:
@@ -141,8 +163,9 @@ def _demo(parsed: argparse.Namespace) -> Said:
 
 
 def _unused(stem: str) -> Path:
-    """The first of stem.margin, stem-2.margin, ... that is not there."""
-    path, number = Path(f"{stem}.margin"), 1
+    """The first of stem.margin, stem-2.margin, stem-3.margin and so on that does not exist."""
+    path = Path(f"{stem}.margin")
+    number = 1
     while path.exists():
         number += 1
         path = Path(f"{stem}-{number}.margin")

@@ -1,5 +1,8 @@
-"""Which mechanism a name on the command line stands for. Names exist there only; in Python, pass an
-object, which can be written on the command line as well."""
+"""The names of mechanisms on the command line.
+
+Only the command line has such names. In Python, pass a mechanism object. The command line also
+accepts the Python expression of a mechanism (see `written`).
+"""
 
 import argparse
 import re
@@ -9,6 +12,7 @@ from typing import Any
 import margin
 
 from ..errors import MarginError
+from .common import did_you_mean
 from .written import is_written, written
 
 __all__ = ["MECHANISMS", "PLAIN", "add_options", "mechanism_of"]
@@ -16,6 +20,7 @@ __all__ = ["MECHANISMS", "PLAIN", "add_options", "mechanism_of"]
 Views = list[list[str]] | None
 
 _QUERIES = re.compile(r"([0-9]{1,6})(way|parity):([0-9]{1,12})(?::([0-9]{1,18}))?")
+"""The form of --queries: size, kind, count, and optionally a seed."""
 
 
 def _priview(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> "margin.PriView":
@@ -27,7 +32,7 @@ def _dual_query(
     parsed: argparse.Namespace, domain: "margin.Domain", views: Views
 ) -> "margin.DualQuery":
     if views is not None and parsed.queries is not None:
-        raise MarginError("give either --views or --queries, not both")
+        raise MarginError("--views and --queries exclude each other: give one of them")
     queries = None if parsed.queries is None else queries_of(parsed.queries, domain)
     if views is not None:
         queries = margin.DualQuery.cells(domain, views)
@@ -47,14 +52,15 @@ PLAIN: Mapping[str, Callable[[], Any]] = {
     "mwem": lambda: margin.MWEM(),
     "uniform": lambda: margin.Uniform(),
 }
-"""Mechanisms that take no options on the command line."""
+"""The mechanisms that have no options on the command line."""
 
 
 def _plain(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
     _without_queries(parsed)
     if views is not None:
         raise MarginError(
-            f"--views are for priview and dualquery, not for {parsed.mechanism}; give it a --workload"
+            f"the mechanism {parsed.mechanism} does not take --views; use --workload, "
+            "or one of the mechanisms priview and dualquery"
         )
     return PLAIN[parsed.mechanism]()
 
@@ -67,63 +73,81 @@ MECHANISMS: Mapping[str, Callable[[argparse.Namespace, "margin.Domain", Views], 
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add --mechanism and what it needs."""
+    """Add --mechanism, and the options of single mechanisms."""
     names: Any = parser.add_argument(
         "--mechanism",
         metavar="NAME",
-        help=f"one of {', '.join(MECHANISMS)}; or any other with its parameters as in Python, such as "
-        "'HighPass(theta=5)'; default: auto, which chooses by expected error, or priview with --views",
+        help=f"one of {', '.join(MECHANISMS)}; or a mechanism with its parameters as in "
+        "Python, such as 'HighPass(theta=5)'; default: auto, which chooses the mechanism with the "
+        "smallest expected error, or priview if --views is given",
     )
     names.completer = lambda **_: list(MECHANISMS)
     parser.add_argument(
         "--queries",
         metavar="KWAY:COUNT[:SEED]",
-        help="for dualquery: random queries, such as 3way:100000 or 3parity:500",
+        help="for dualquery: the queries to answer, drawn at random, such as 3way:100000 "
+        "(conjunctions of three attributes) or 3parity:500",
     )
     parser.add_argument(
         "--size",
         type=int,
         metavar="ROWS",
-        help="for dualquery: about how many rows, if that is public",
+        help="for dualquery: the approximate number of rows of the table, if it is public",
     )
 
 
 def mechanism_of(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
-    """The mechanism that was named.
+    """Make the mechanism from the parsed options.
 
     Raises
     ------
     MarginError
-        When there is none of that name, or it has no use for an option.
+        If the name is unknown, or an option does not belong to the mechanism.
     """
     if parsed.mechanism is None:
         parsed.mechanism = "auto" if views is None else "priview"
-    if is_written(parsed.mechanism):
+    name = parsed.mechanism
+    if is_written(name):
         if views is not None:
             raise MarginError(
-                "--views are for priview and dualquery by name; here they are among the parameters"
+                f"--views cannot be combined with --mechanism {name!r}: "
+                "write the views as a parameter of the mechanism"
             )
         _without_queries(parsed)
-        return written(parsed.mechanism)
-    if parsed.mechanism not in MECHANISMS:
+        return written(name)
+    if name not in MECHANISMS:
         raise MarginError(
-            f"there is no mechanism {parsed.mechanism!r}; there are {', '.join(MECHANISMS)}, "
-            f"and more as in Python, such as 'HighPass(theta=5)'"
+            f"unknown mechanism {name!r}{did_you_mean(name, MECHANISMS)}; "
+            f"--mechanism takes {', '.join(MECHANISMS)}, "
+            "or a mechanism as in Python, such as 'HighPass(theta=5)'"
         )
-    return MECHANISMS[parsed.mechanism](parsed, domain, views)
+    return MECHANISMS[name](parsed, domain, views)
 
 
 def queries_of(text: str, domain: "margin.Domain") -> "margin.queries.Queries":
-    """The queries of a text such as "3way:100000", with a seed as its third part where not 0."""
+    """Draw the queries that a text describes, such as "3way:100000".
+
+    A third part is the seed of the draw: "3way:100000:7". The default seed is 0.
+
+    Raises
+    ------
+    MarginError
+        If the text does not have this form.
+    """
     found = _QUERIES.fullmatch(text)
     if found is None:
         raise MarginError(
-            f"--queries ({text}) must be like 3way:100000, 3way:100000:7 with a seed, or 3parity:500"
+            f"--queries ({text}) must have a form such as 3way:100000, "
+            "3way:100000:7 (with a seed) or 3parity:500"
         )
     kind = margin.queries.Conjunctions if found[2] == "way" else margin.queries.Parities
-    return kind.random(domain, int(found[1]), int(found[3]), int(found[4] or 0))
+    size, count, seed = int(found[1]), int(found[3]), int(found[4] or 0)
+    return kind.random(domain, size, count, seed)
 
 
 def _without_queries(parsed: argparse.Namespace) -> None:
+    """Refuse the options of `dualquery` for another mechanism."""
     if parsed.queries is not None or parsed.size is not None:
-        raise MarginError(f"--queries and --size are for dualquery, not for {parsed.mechanism}")
+        raise MarginError(
+            f"--queries and --size are options for dualquery; {parsed.mechanism} does not take them"
+        )

@@ -1,4 +1,4 @@
-"""The commands that read a .margin file aloud: margin marginal | info."""
+"""The commands `margin marginal` and `margin info`, which print the content of a .margin file."""
 
 import argparse
 import csv
@@ -31,12 +31,17 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add both to the parsers of a command line."""
+    """Add the commands to a command line."""
+    _add_marginal(commands)
+    _add_info(commands)
+
+
+def _add_marginal(commands: Any) -> None:
     ask = add_command(
         commands,
         "marginal",
         _marginal,
-        does="answer a marginal from a .margin file: the counts of all combinations of some attributes",
+        does="print a marginal: the counts of all combinations of the values of some attributes",
         examples=[
             "margin marginal people.margin age sex",
             "margin marginal people.margin sex --format csv > sex.csv",
@@ -45,26 +50,34 @@ def add_commands(commands: Any) -> None:
     )
     add_synopsis(ask)
     attributes: Any = ask.add_argument(
-        "attributes", nargs="+", metavar="ATTRIBUTE", help="see margin info OUT.margin"
+        "attributes",
+        nargs="+",
+        metavar="ATTRIBUTE",
+        help="the attributes to count by; margin info FILE.margin lists them",
     )
     attributes.completer = _attributes
     ask.add_argument(
-        "--format", choices=["table", "csv", "json"], default="table", help="default: table"
+        "--format",
+        choices=["table", "csv", "json"],
+        default="table",
+        help="the form of the output; default: table",
     )
     add_spreadsheet(ask)
 
+
+def _add_info(commands: Any) -> None:
     info = add_command(
         commands,
         "info",
         _info,
-        does="say what a .margin file holds and guarantees",
+        does="print the attributes, the privacy guarantee and the origin of a .margin file",
         examples=["margin info people.margin", "margin info people.margin --json"],
     )
     add_synopsis(info)
 
 
 def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
-    """What a shell offers after the file's name."""
+    """The attributes that a shell offers after the name of the file."""
     parsed_args.allow_simulation = True
     return opened(parsed_args).domain.attributes
 
@@ -82,31 +95,28 @@ def _info(parsed: argparse.Namespace) -> Said:
     synopsis = opened(parsed)
     provenance = synopsis.provenance
     assert provenance is not None
-    kind = (
-        provenance.mechanism["name"]
-        if isinstance(provenance.mechanism, dict)
-        else provenance.mechanism
-    )
-    summary = synopsis.summary()
+    mechanism = provenance.mechanism
     statement = provenance.statement
-    none = "none: a simulation, which is not private"
-    lines = {
-        "guarantee": statement.budget.describe() if provenance.private else none,
-        **({"protects": statement.whom} if provenance.private else {}),
-        "mechanism": f"{kind}, margin {provenance.version}",
-        "attributes": ", ".join(
-            f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()
-        ),
-        **_stated(synopsis.domain),
-        "declared": f"domain {statement.domain}",
-        **summary,
-    }
+    summary = synopsis.summary()
+    lines = {}
+    if provenance.private:
+        lines["guarantee"] = statement.budget.describe()
+        lines["protects"] = statement.whom
+    else:
+        lines["guarantee"] = "none: this is a simulation, which is not private"
+    kind = mechanism["name"] if isinstance(mechanism, dict) else mechanism
+    lines["mechanism"] = f"{kind}, margin {provenance.version}"
+    sizes = [f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()]
+    lines["attributes"] = ", ".join(sizes)
+    lines |= _stated(synopsis.domain)
+    lines["declared"] = f"domain {statement.domain}"
+    lines |= summary
     values = {
         "private": provenance.private,
         "guarantee": provenance.spent.describe(),
         "spent": provenance.spent.to_json(),
         "statement": statement.to_json(),
-        "mechanism": provenance.mechanism,
+        "mechanism": mechanism,
         "version": provenance.version,
         "domain": json.loads(synopsis.domain.to_json()),
         "summary": summary,
@@ -115,48 +125,50 @@ def _info(parsed: argparse.Namespace) -> Said:
 
 
 def _stated(domain: "margin.Domain") -> dict[str, str]:
-    """What the domain says beside its attributes: texts by their titles."""
+    """The other declarations of a domain, as texts by their titles."""
     lines = {}
-    if domain.impossible:
-        rules = [
-            " with ".join(f"{name} {_listed(form)}" for name, form in rule.items())
-            for rule in domain.impossible
-        ]
+    rules = []
+    for rule in domain.impossible:
+        parts = [f"{name} {_listed(form)}" for name, form in rule.items()]
+        rules.append(" with ".join(parts))
+    if rules:
         lines["impossible"] = "\n".join(rules)
     if domain.rows is not None:
-        lines["rows"] = f"{domain.rows:,}, declared to be public"
+        lines["rows"] = f"{domain.rows:,}, declared as public"
     return lines
 
 
 def _listed(form: object) -> str:
-    return " or ".join(map(str, form if isinstance(form, list) else [form]))
+    values = form if isinstance(form, list) else [form]
+    return " or ".join(map(str, values))
 
 
 def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], float, float | None]]":
-    """Cell by cell: categories, count, and the standard error of the noise part where it is known."""
-    labels = itertools.product(*(attribute.labels for attribute in marginal.domain.values()))
-    for label, count, variance in zip(
-        labels, marginal.counts.flat, marginal.variance.flat, strict=True
-    ):
-        yield label, float(count), None if math.isnan(variance) else math.sqrt(variance)
+    """Each cell: its categories, its count and its noise's standard deviation (None if unknown)."""
+    kinds = [attribute.labels for attribute in marginal.domain.values()]
+    cells = itertools.product(*kinds)
+    numbers = zip(marginal.counts.flat, marginal.variance.flat, strict=True)
+    for labels, (count, variance) in zip(cells, numbers, strict=True):
+        error = None if math.isnan(variance) else math.sqrt(variance)
+        yield labels, float(count), error
 
 
 def _as_table(marginal: "margin.Marginal") -> str:
-    rows = [
-        (*map(printable, label), f"{count:,.1f}", "" if error is None else f"{error:,.1f}")
-        for label, count, error in _rows(marginal)
-    ]
-    head = (*map(printable, marginal.attributes), "count", "noise sd")
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    """The marginal as a table for people: labels to the left, numbers to the right."""
+    rows = [[*map(printable, marginal.attributes), "count", "noise sd"]]
+    for labels, count, error in _rows(marginal):
+        noise = "" if error is None else f"{error:,.1f}"
+        rows.append([*map(printable, labels), f"{count:,.1f}", noise])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     names = len(marginal.attributes)
-    first, *others = (
-        "  ".join(
-            cell.ljust(width) if place < names else cell.rjust(width)
-            for place, (cell, width) in enumerate(pairs)
-        )
-        for pairs in (list(zip(row, widths, strict=True)) for row in (head, *rows))
-    )
-    return "\n".join([painted(first, "bold", sys.stdout), *others])
+    lines = []
+    for row in rows:
+        cells = []
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            cells.append(cell.ljust(width) if place < names else cell.rjust(width))
+        lines.append("  ".join(cells))
+    head, *others = lines
+    return "\n".join([painted(head, "bold", sys.stdout), *others])
 
 
 def _unchanged(label: "Value") -> "Value":
@@ -164,14 +176,17 @@ def _unchanged(label: "Value") -> "Value":
 
 
 def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:
+    """The marginal as CSV. `form` is applied to each name and label."""
     head = _csv_line([*map(form, marginal.attributes), "count", "noise_sd"])
-    rows = (_csv_line([*map(form, label), count, error]) for label, count, error in _rows(marginal))
-    return "\n".join([head, *rows])
+    lines = [head]
+    for labels, count, error in _rows(marginal):
+        lines.append(_csv_line([*map(form, labels), count, error]))
+    return "\n".join(lines)
 
 
 def _csv_line(cells: Sequence[object]) -> str:
-    """One line, without its end. Both letters of the usual end are quoted in cells, whatever end
-    lines have here."""
+    """One CSV line, without its line break."""
+    # With this line break, `csv` quotes a cell that contains either of its two characters.
     line = io.StringIO(newline="")
     csv.writer(line, lineterminator="\r\n").writerow(cells)
     return line.getvalue().removesuffix("\r\n")

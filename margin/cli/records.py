@@ -1,4 +1,4 @@
-"""The command `margin records`: synthetic rows as a CSV or Parquet file."""
+"""The command `margin records`: write synthetic rows to a CSV or Parquet file."""
 
 import argparse
 from pathlib import Path
@@ -25,19 +25,19 @@ _WRITERS = (".csv", ".parquet")
 
 
 def add_commands(commands: Any) -> None:
-    """Add it to the parsers of a command line."""
+    """Add the command to a command line."""
     records = add_command(
         commands,
         "records",
         _records,
-        does="write synthetic rows from a .margin file, if its kind has some",
+        does="write synthetic rows that follow the counts of a .margin file",
         examples=[
             "margin records people.margin -n 1000 -o rows.csv",
             "margin records people.margin -n 1000 -o rows.parquet",
         ],
     )
     add_synopsis(records)
-    records.add_argument("-n", type=int, required=True, metavar="N", help="how many rows")
+    records.add_argument("-n", type=int, required=True, metavar="N", help="number of rows")
     add_spreadsheet(records)
     records.add_argument(
         "-o",
@@ -45,7 +45,7 @@ def add_commands(commands: Any) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="ending in .csv or .parquet",
+        help="the file to write; its name must end in .csv or .parquet",
     )
     add_force(records)
 
@@ -65,13 +65,12 @@ def _records(parsed: argparse.Namespace) -> Said:
         columns = {for_spreadsheet(name): _safe(column) for name, column in columns.items()}
     _write(path, columns)
     values = {"output": str(path), "rows": parsed.n, "attributes": list(synopsis.domain)}
-    return Said(
-        f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes", values
-    )
+    text = f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes"
+    return Said(text, values)
 
 
 def _values(attribute: "margin.Attribute", codes: Any) -> Any:
-    """The categories of some codes, as an Arrow array; as texts where they are of several types."""
+    """The values of a column of codes, as an Arrow array. Values of mixed types become texts."""
     import pyarrow as pa
 
     if attribute.values is None and attribute.bins is None:
@@ -83,21 +82,20 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
 
 
 def _safe(column: Any) -> Any:
-    """A column whose texts no spreadsheet runs."""
+    """The column, with no text that a spreadsheet would run as a formula."""
     import pyarrow as pa
 
-    return (
-        pa.array(list(map(for_spreadsheet, column.to_pylist())))
-        if pa.types.is_string(column.type)
-        else column
-    )
+    if not pa.types.is_string(column.type):
+        return column
+    return pa.array([for_spreadsheet(value) for value in column.to_pylist()])
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:
-    """All of the file, or none."""
+    """Write the columns to a file. If this fails, an existing file stays as it was."""
     import pyarrow as pa
     from pyarrow import csv, parquet
 
     table = pa.table(columns)
+    write = csv.write_csv if path.suffix == ".csv" else parquet.write_table
     with replacing(path) as file:
-        csv.write_csv(table, file) if path.suffix == ".csv" else parquet.write_table(table, file)
+        write(table, file)

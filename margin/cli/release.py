@@ -1,5 +1,7 @@
-"""The commands that look at a private table: margin release, and margin domain suggest, which is
-not private."""
+"""The commands `margin release` and `margin domain suggest`, which read a private table.
+
+The output of `release` is private. The output of `domain suggest` is not.
+"""
 
 import argparse
 import json
@@ -11,132 +13,167 @@ import margin
 
 from ..errors import FileError, MarginError
 from .budget import add_budget, add_unit, budget_of
-from .common import Said, add_command, add_force, add_group, check_free, painted
+from .common import Said, add_command, add_domain, add_force, add_group, check_free, painted
 from .ledger import charged
 from .mechanisms import add_options, mechanism_of
 from .workload import add_workload, views_of, workload_of
 
 __all__ = ["add_commands"]
 
+_START = "margin release people.csv --domain domain.json --epsilon 1"
+_EXAMPLES = [
+    f"{_START} -o people.margin",
+    "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
+    f"{_START} --unit person_id --max-rows 3 -o people.margin",
+    f"{_START} --ledger agency.db --dataset people -o people.margin",
+    f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
+    "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 "
+    "-o people.margin",
+    'margin release --sql "SELECT * FROM rows" --table rows=people.csv --domain domain.json '
+    "--epsilon 1 -o people.margin",
+]
+
 
 def add_commands(commands: Any) -> None:
-    """Add both to the parsers of a command line."""
-    new = add_command(
+    """Add the commands to a command line."""
+    _add_release(commands)
+    _add_suggest(commands)
+
+
+def _add_release(commands: Any) -> None:
+    release = add_command(
         commands,
         "release",
         _release,
-        does="make a private synopsis of a table",
-        examples=[
-            "margin release people.csv --domain domain.json --epsilon 1 -o people.margin",
-            "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
-            "margin release people.csv --domain domain.json --epsilon 1 --unit person_id --max-rows 3 -o people.margin",
-            "margin release people.csv --domain domain.json --epsilon 1 --ledger agency.db --dataset people "
-            "-o people.margin",
-            "margin release people.csv --domain domain.json --epsilon 1 --mechanism 'HighPass(theta=9)' -o c.margin",
-            "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 -o people.margin",
-            'margin release --sql "SELECT * FROM rows" --table rows=people.csv --domain domain.json --epsilon 1 '
-            "-o people.margin",
-        ],
+        does="make a differentially private synopsis of a table",
+        examples=_EXAMPLES,
     )
-    new.add_argument(
+    _add_table(release)
+    add_domain(release)
+    add_unit(release)
+    add_budget(release)
+    _add_ledger(release)
+    release.add_argument(
+        "--views",
+        nargs="+",
+        metavar="A,B,C",
+        help="the views to measure, for priview and dualquery: the attributes of each, or a JSON "
+        "file with a list of lists",
+    )
+    add_options(release)
+    add_workload(release, default=None)
+    release.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="OUT.margin",
+        help="the .margin file to write",
+    )
+    add_force(release)
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the private table: a file or a query."""
+    parser.add_argument(
         "file",
         nargs="?",
-        help="CSV, Parquet or JSON; a folder or 'pattern*.csv' of these; or leave out, with --sql",
+        metavar="TABLE",
+        help="a CSV, Parquet or JSON file, a folder of such files, or a pattern such as "
+        "'people*.csv'; leave it out if you give --sql",
     )
-    new.add_argument(
+    parser.add_argument(
         "--sql",
         metavar="SELECT",
-        help="instead of a file: a query, such as \"SELECT * FROM 'x.parquet'\"",
+        help="a query whose rows are the table, such as \"SELECT * FROM 'x.parquet'\"",
     )
-    new.add_argument(
+    parser.add_argument(
         "--attach",
         metavar="DATABASE",
-        help="where the query runs: a DuckDB file, or postgres:host=... dbname=...",
+        help="the database of the query: a DuckDB file, or postgres:host=... dbname=...",
     )
-    new.add_argument(
+    parser.add_argument(
         "--table",
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="a file that the query calls NAME; the cells of CSV and JSON are texts. Once for each file",
+        help="a file that the query refers to by NAME; may be repeated; in CSV and JSON files, "
+        "the query reads all cells as texts",
     )
-    new.add_argument(
+    parser.add_argument(
         "--memory-limit",
         default="1GB",
         metavar="SIZE",
-        help="the most that a query takes; default: 1GB",
+        help="the memory that the query may use; default: 1GB",
     )
-    add_unit(new)
-    new.add_argument(
-        "--domain", type=Path, required=True, help="JSON file that declares the attributes"
-    )
-    add_budget(new)
-    new.add_argument("--ledger", type=Path, help="charge this ledger first; with --dataset")
-    new.add_argument("--dataset", help="the name of the data set in the ledger")
-    new.add_argument(
-        "--views",
-        nargs="+",
-        metavar="A,B,C",
-        help="attributes of each view, or a JSON file with a list of lists",
-    )
-    add_options(new)
-    add_workload(new, default=None)
-    new.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="OUT.margin", help="the file to write"
-    )
-    add_force(new)
 
+
+def _add_ledger(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the data set to charge."""
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="LEDGER.db",
+        help="charge the budget to a data set of this ledger; needs --dataset",
+    )
+    parser.add_argument("--dataset", help="the name of the data set in the ledger")
+
+
+def _add_suggest(commands: Any) -> None:
     suggest = add_command(
-        add_group(commands, "domain", "work on domains"),
+        add_group(commands, "domain", "make the file that declares the attributes of a table"),
         "suggest",
         _suggest,
-        does="draft a domain from a file; not private, to be reviewed",
+        does="draft a domain from a table; the draft is not private and must be reviewed",
         examples=["margin domain suggest people.csv > draft.json"],
     )
-    suggest.add_argument("file", type=Path, help="CSV, Parquet or JSON")
+    suggest.add_argument("file", type=Path, metavar="TABLE", help="a CSV, Parquet or JSON file")
 
 
 def _release(parsed: argparse.Namespace) -> Said:
+    # Check all options before the data is opened.
     budget = budget_of(parsed)
     domain = margin.Domain(parsed.domain)
-    mechanism = mechanism_of(
-        parsed, domain, None if parsed.views is None else views_of(parsed.views)
-    )
+    views = None if parsed.views is None else views_of(parsed.views)
+    mechanism = mechanism_of(parsed, domain, views)
     check_free(parsed.output, parsed)
     data = _data(parsed)
     ledger = charged(parsed.ledger, parsed.dataset)
-    unit: dict[str, Any] = {"unit": parsed.unit, "max_rows": parsed.max_rows}
-    asked = None if parsed.workload is None else workload_of(domain, parsed.workload)
+    workload = None if parsed.workload is None else workload_of(domain, parsed.workload)
+
     synopsis = margin.release(
         data,
         domain=domain,
         budget=budget,
         mechanism=mechanism,
-        workload=asked,
+        workload=workload,
         ledger=ledger,
-        **unit,
+        unit=parsed.unit,
+        max_rows=parsed.max_rows,
     )
     _save(synopsis, parsed.output)
+
+    # Describe the synopsis by the first line of its summary, such as "45 views".
     summary = synopsis.summary()
     title, text = next(iter(summary.items()))
+    number = text.split()[0].rstrip(",")
     provenance = synopsis.provenance
     assert provenance is not None
-    return Said(
-        f"{parsed.output}: {text.split()[0].rstrip(',')} {title}; {synopsis.spent.describe()}",
-        {
-            "output": str(parsed.output),
-            "guarantee": synopsis.spent.describe(),
-            "spent": synopsis.spent.to_json(),
-            "statement": provenance.statement.to_json(),
-            "mechanism": provenance.mechanism,
-            "summary": summary,
-        },
-    )
+    guarantee = synopsis.spent.describe()
+    values = {
+        "output": str(parsed.output),
+        "guarantee": guarantee,
+        "spent": synopsis.spent.to_json(),
+        "statement": provenance.statement.to_json(),
+        "mechanism": provenance.mechanism,
+        "summary": summary,
+    }
+    return Said(f"{parsed.output}: {number} {title}; {guarantee}", values)
 
 
 def _save(synopsis: "margin.Synopsis", path: Path) -> None:
-    """Write the release. If that fails, the budget is gone all the same, and the message says so."""
-    lost = f"the release was made, and its budget spent, but {str(path)!r} has not been written"
+    """Write the release. If this fails, the error says that the budget has been spent anyway."""
+    lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
     try:
         synopsis.save(path)
     except FileError as error:
@@ -149,23 +186,25 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
 
 
 def _data(parsed: argparse.Namespace) -> object:
-    """The file, or the query."""
-    if (parsed.file is None) == (parsed.sql is None):
-        raise MarginError("give either a file or --sql, not both")
+    """The table to read: the path of a file, or a query."""
+    if parsed.file is None and parsed.sql is None:
+        raise MarginError("no table is given: add a file, or a query with --sql")
+    if parsed.file is not None and parsed.sql is not None:
+        raise MarginError("a file and --sql exclude each other: give one of them")
     if parsed.sql is not None:
         files = dict(map(_named, parsed.table))
         return margin.Sql(
             parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit, files=files
         )
     if parsed.attach is not None:
-        raise MarginError("--attach says where a query runs: give one with --sql")
+        raise MarginError("--attach names the database of a query: add the query with --sql")
     if parsed.table:
-        raise MarginError("--table names a file for a query: give one with --sql")
+        raise MarginError("--table names a file for a query: add the query with --sql")
     return parsed.file
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name and the path of a table."""
+    """The name and the path in one value of --table."""
     name, separator, path = text.partition("=")
     if not (name and separator and path):
         raise MarginError(f"--table {text!r} must be NAME=FILE, such as visits=visits.csv")
@@ -176,10 +215,11 @@ def _suggest(parsed: argparse.Namespace) -> Said:
     from ..data.suggest import suggest_domain
 
     draft = suggest_domain(parsed.file)
-    beware = "margin: this draft is derived from the data and not private; review it before use"
-    print(painted(beware, "beware", sys.stderr), file=sys.stderr)
-    inner = ",\n".join(
-        f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}"
-        for key, form in draft.items()
-    )
+    warning = "margin: this draft is derived from the data, so it is not private; review it"
+    print(painted(warning, "beware", sys.stderr), file=sys.stderr)
+    # One attribute per line.
+    lines = []
+    for key, form in draft.items():
+        lines.append(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}")
+    inner = ",\n".join(lines)
     return Said(f"{{\n{inner}\n}}", draft)

@@ -13,12 +13,17 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add both to the parsers of a command line."""
+    """Add the commands to a command line."""
+    _add_report(commands)
+    _add_explore(commands)
+
+
+def _add_report(commands: Any) -> None:
     report = add_command(
         commands,
         "report",
         _report,
-        does="write a page that shows a .margin file to anyone, without a network",
+        does="write an HTML page that shows a .margin file; it opens without a network",
         examples=[
             "margin report people.margin",
             'margin report people.margin -o census.html --title "Census"',
@@ -26,16 +31,22 @@ def add_commands(commands: Any) -> None:
     )
     add_synopsis(report)
     report.add_argument(
-        "-o", "--output", type=Path, metavar="OUT.html", help="default: OUT.html beside it"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT.html",
+        help="the file to write; default: the name of the .margin file, with the ending .html",
     )
-    report.add_argument("--title", help="the heading; the file's name by default")
+    report.add_argument("--title", help="the heading of the page; default: the name of the file")
     add_force(report)
 
+
+def _add_explore(commands: Any) -> None:
     explore = add_command(
         commands,
         "explore",
         _explore,
-        does="show a .margin file in the browser, every marginal answered live, until Ctrl-C",
+        does="show a .margin file in the browser and answer any marginal, until Ctrl-C",
         examples=[
             "margin explore people.margin",
             "margin explore people.margin --port 8000 --no-browser",
@@ -43,12 +54,20 @@ def add_commands(commands: Any) -> None:
     )
     add_synopsis(explore)
     explore.add_argument(
-        "--port", type=int, default=0, help="on this machine; a free one by default"
+        "--port",
+        type=int,
+        default=0,
+        help="the port of the server, which only this machine can reach; default: a free port",
     )
     explore.add_argument(
-        "--idle", type=float, metavar="MINUTES", help="end after so long without a request"
+        "--idle",
+        type=float,
+        metavar="MINUTES",
+        help="stop after this many minutes without a request; default: never",
     )
-    explore.add_argument("--no-browser", action="store_true", help="only print the address")
+    explore.add_argument(
+        "--no-browser", action="store_true", help="print the address, but open no browser"
+    )
 
 
 def _report(parsed: argparse.Namespace) -> Said:
@@ -58,10 +77,8 @@ def _report(parsed: argparse.Namespace) -> Said:
     check_free(output, parsed)
     write_report(opened(parsed), output, title=parsed.title or parsed.file.stem)
     size = output.stat().st_size
-    return Said(
-        f"{output}: {size / 1e6:.1f} MB, opens in any browser",
-        {"output": str(output), "bytes": size},
-    )
+    text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"
+    return Said(text, {"output": str(output), "bytes": size})
 
 
 def _explore(parsed: argparse.Namespace) -> None:
@@ -74,7 +91,7 @@ def _explore(parsed: argparse.Namespace) -> None:
     address = f"http://127.0.0.1:{server.server_address[1]}/"
     if parsed.json:
         print(json.dumps({"address": address}), flush=True)
-    print(f"{address} shows {parsed.file}; Ctrl-C ends it", file=sys.stderr, flush=True)
+    print(f"{address} shows {parsed.file}; press Ctrl-C to stop", file=sys.stderr, flush=True)
     if not parsed.no_browser:
         webbrowser.open(address)
     with contextlib.suppress(KeyboardInterrupt), server:

@@ -10,18 +10,29 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add all three to the parsers of a command line."""
+    """Add the commands to a command line."""
+    _add_keygen(commands)
+    _add_sign(commands)
+    _add_verify(commands)
+
+
+def _add_keygen(commands: Any) -> None:
     keygen = add_command(
         commands,
         "keygen",
         _keygen,
-        does="make a secret key to sign .margin files with, and the public key to check them",
+        does="make a key pair: a secret key to sign .margin files, a public key to check them",
         examples=["margin keygen agency.key"],
     )
     keygen.add_argument(
-        "key", type=Path, metavar="KEYFILE", help="the secret key; the public one: KEYFILE.pub"
+        "key",
+        type=Path,
+        metavar="KEYFILE",
+        help="the file to write the secret key to; the public key goes to KEYFILE.pub",
     )
 
+
+def _add_sign(commands: Any) -> None:
     sign = add_command(
         commands,
         "sign",
@@ -29,29 +40,31 @@ def add_commands(commands: Any) -> None:
         does="sign the .margin file of a release",
         examples=["margin sign people.margin --key agency.key"],
     )
-    sign.add_argument("file", type=Path, metavar="OUT.margin")
+    sign.add_argument("file", type=Path, metavar="FILE.margin", help="the .margin file to sign")
     sign.add_argument(
         "--key",
         type=Path,
         required=True,
         metavar="KEYFILE",
-        help="the secret key, of margin keygen",
+        help="the file of the secret key, made by margin keygen",
     )
 
+
+def _add_verify(commands: Any) -> None:
     verify = add_command(
         commands,
         "verify",
         _verify,
-        does="check that a .margin file is as the holder of a key signed it",
+        does="check the signature of a .margin file",
         examples=["margin verify people.margin --key agency.key.pub"],
     )
-    verify.add_argument("file", type=Path, metavar="OUT.margin")
+    verify.add_argument("file", type=Path, metavar="FILE.margin", help="the .margin file to check")
     verify.add_argument(
         "--key",
         type=Path,
         required=True,
         metavar="PUBKEY",
-        help="the public key of who released it",
+        help="the file of the publisher's public key",
     )
 
 
@@ -59,8 +72,11 @@ def _keygen(parsed: argparse.Namespace) -> Said:
     from ..signature import keygen
 
     public = keygen(parsed.key)
-    text = f"{parsed.key}: secret, keep it where the data is\n{public}: public, give it to all who check"
-    return Said(text, {"secret": str(parsed.key), "public": str(public)})
+    lines = [
+        f"{parsed.key}: secret key; keep it as safe as the data",
+        f"{public}: public key; give it to everyone who checks your files",
+    ]
+    return Said("\n".join(lines), {"secret": str(parsed.key), "public": str(public)})
 
 
 def _sign(parsed: argparse.Namespace) -> Said:
@@ -76,7 +92,6 @@ def _verify(parsed: argparse.Namespace) -> Said:
     synopsis = verify(parsed.file, parsed.key)
     assert synopsis.provenance is not None
     statement = synopsis.provenance.statement
-    return Said(
-        f"{parsed.file}: as the holder of {parsed.key} signed it\n{statement.describe()}",
-        {"file": str(parsed.file), "key": str(parsed.key), "statement": statement.to_json()},
-    )
+    values = {"file": str(parsed.file), "key": str(parsed.key), "statement": statement.to_json()}
+    text = f"{parsed.file}: valid signature of the key {parsed.key}\n{statement.describe()}"
+    return Said(text, values)

@@ -1,29 +1,34 @@
-"""A mechanism written on the command line as in Python: `HighPass(theta=5)`,
-`Dyadic(HighPass(target=1000))`."""
+"""Mechanisms as Python expressions on the command line.
+
+Examples are `HighPass(theta=5)` and `Dyadic(HighPass(target=1000))`.
+"""
 
 import ast
 import inspect
 from typing import Any
 
 from ..errors import MarginError
+from .common import did_you_mean
 
 __all__ = ["is_written", "written"]
 
 
 def is_written(text: str) -> bool:
-    """Whether a text is meant as a mechanism with its parameters, not as a name."""
+    """Whether a text is a mechanism with its parameters, and not just a name."""
     return "(" in text
 
 
 def written(text: str) -> Any:
-    """The mechanism of a text. Nothing is run but the classes of mechanisms, on plain values and
-    each other.
+    """Make the mechanism that a text describes.
+
+    The text is parsed, not evaluated. Only classes of mechanisms are called, with plain values or
+    other mechanisms as parameters.
 
     Raises
     ------
     MarginError
-        When it is not of that form, names no mechanism or a parameter that there is not, or the
-        mechanism refuses.
+        If the text has another form, names an unknown mechanism or parameter, or gives a parameter
+        a value that the mechanism refuses.
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
@@ -35,30 +40,34 @@ def written(text: str) -> Any:
 
 
 def _built(call: ast.Call, text: str) -> Any:
-    from .. import mechanisms  # not before it is needed: the command line starts without numpy
+    from .. import mechanisms  # here, so that the command line starts without numpy
 
     if not isinstance(call.func, ast.Name):
         raise _malformed(text)
     name = call.func.id
     if name not in mechanisms.__all__:
         raise MarginError(
-            f"there is no mechanism {name!r} with parameters; there are {', '.join(mechanisms.__all__)}"
+            f"unknown mechanism {name!r}{did_you_mean(name, mechanisms.__all__)}; "
+            f"with parameters, --mechanism takes {', '.join(mechanisms.__all__)}"
         )
     kind = getattr(mechanisms, name)
-    if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
-        not it.arg for it in call.keywords
-    ):
+    # Neither *values nor **parameters are allowed.
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
         raise _malformed(text)
     arguments = [_value(argument, text) for argument in call.args]
-    parameters = {
-        keyword.arg: _value(keyword.value, text) for keyword in call.keywords if keyword.arg
-    }
+    parameters = {}
+    for keyword in call.keywords:
+        if not keyword.arg:
+            raise _malformed(text)
+        parameters[keyword.arg] = _value(keyword.value, text)
+    # Check the names of the parameters, then their values.
     signature = inspect.signature(kind)
     try:
         signature.bind(*arguments, **parameters)
     except TypeError as error:
         raise MarginError(
-            f"{name} does not take that ({error}); its parameters are {_listed(signature)}"
+            f"the parameters of {name} do not fit ({error}); "
+            f"its parameters are {', '.join(signature.parameters) or 'none'}"
         ) from None
     try:
         return kind(*arguments, **parameters)
@@ -66,12 +75,12 @@ def _built(call: ast.Call, text: str) -> Any:
         raise
     except (TypeError, ValueError):
         raise MarginError(
-            f"a parameter of {name} is of the wrong type; see the documentation of {name}"
+            f"a parameter of {name} has the wrong type; see the documentation of {name}"
         ) from None
 
 
 def _value(tree: ast.expr, text: str) -> Any:
-    """A mechanism, a plain value, or a list of these."""
+    """The value of a parameter: a mechanism, a plain value, or a list of plain values."""
     if isinstance(tree, ast.Call):
         return _built(tree, text)
     try:
@@ -82,9 +91,6 @@ def _value(tree: ast.expr, text: str) -> Any:
 
 def _malformed(text: str) -> MarginError:
     return MarginError(
-        f"--mechanism ({text}) must be a name, or as in Python, such as 'HighPass(theta=5)'"
+        f"--mechanism ({text}) must be a name, or a mechanism as in Python, "
+        "such as 'HighPass(theta=5)'"
     )
-
-
-def _listed(signature: inspect.Signature) -> str:
-    return ", ".join(signature.parameters) or "none"

@@ -1,4 +1,4 @@
-"""Pictures by matplotlib: marginals, expected errors, comparisons and plans."""
+"""Plots of marginals, expected errors, comparisons and plans, drawn with matplotlib."""
 
 from .results import plot_comparison, plot_error, plot_marginal
 

@@ -1,6 +1,7 @@
-"""The picture of a plan: expected error against the cell limit of the views."""
+"""The plot of a plan: expected error against the largest number of cells of a view."""
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..designs import allocate_budget, covering_views
@@ -13,72 +14,116 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "errors_by_limit"]
 
-_FACTOR = 2  # from one cell limit to the next
+_FACTOR = 2
+"""The ratio of a cell limit to the one before."""
+
 _MOST_CELLS = 1 << 16
-_COLOURS = ("#0072B2", "#D55E00", "#7f7f7f")  # told apart with any colour vision
+"""The largest cell limit, unless the workload needs larger views."""
+
+_LEAST_SHARE = 1e-6
+"""The smallest share of the budget that a view gets."""
+
+_LINE, _MARK, _OTHER = "#0072B2", "#D55E00", "#7f7f7f"
+"""Colours that people with any colour vision can tell apart."""
+
+_STYLES = (
+    "--",
+    ":",
+    "-.",
+    (0, (1, 3)),
+    (0, (5, 5)),
+    (0, (3, 1, 1, 1)),
+)
+"""The line styles of the other mechanisms."""
 
 
 def errors_by_limit(plan: "Plan") -> list[tuple[int, float]]:
-    """For each of several cell limits the expected error of views that cover the workload within
-    it, at their best shares."""
+    """The expected error of views that cover the workload, for each of several cell limits.
+
+    A cell limit is the largest number of cells that a view may have. The views get their best
+    shares of the budget. The error is the squared error as in `Expectation.error`.
+    """
     domain, workload = plan.domain, plan.workload
     power = 2 if isinstance(plan.budget, PureDP) else 1
     sets = [domain.axes(view) for view in workload]
+    # Start at the smallest limit that allows every view of the workload.
     least = max(map(domain.cells, workload))
-    points = []
+    last = max(_MOST_CELLS, 4 * least)
     limit = least
+    points = []
     while True:
         covering = covering_views(domain.sizes, max_cells=limit, sets=sets)
         found = allocate_budget(
-            domain.sizes, covering, workload=sets, weights=workload.weights, power=power
+            domain.sizes,
+            covering,
+            workload=sets,
+            weights=workload.weights,
+            power=power,
         )
-        views = [tuple(domain.attributes[axis] for axis in view) for view in covering]
-        shares = [max(share, 1e-6) for share in found.shares]
-        priced = PriView(views=views, shares=shares).expected_error(domain, workload, plan.budget)
-        points.append((limit, priced))
-        if len(views) == 1 or limit * _FACTOR > max(_MOST_CELLS, 4 * least):
+        views = [_names(plan, axes) for axes in covering]
+        shares = [max(share, _LEAST_SHARE) for share in found.shares]
+        mechanism = PriView(views=views, shares=shares)
+        error = mechanism.expected_error(domain, workload, plan.budget)
+        points.append((limit, error))
+        # A single view covers everything: a larger limit changes nothing.
+        if len(views) == 1 or limit * _FACTOR > last:
             return points
         limit *= _FACTOR
 
 
+def _names(plan: "Plan", axes: Iterable[int]) -> tuple[str, ...]:
+    """The attributes at these places of the domain."""
+    names = plan.domain.attributes
+    return tuple(names[axis] for axis in axes)
+
+
 def draw(plan: "Plan", axes: Any = None) -> Any:
-    """See `Plan.plot`."""
+    """Draw a plan; see `Plan.plot`.
+
+    Raises
+    ------
+    MarginError
+        If matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        problem = "matplotlib is not installed: pip install 'margin[plot]'"
+        problem = "plots need matplotlib: run pip install 'margin[plot]'"
     else:
         if axes is None:
-            axes = Figure(figsize=(6.4, 4.2), layout="constrained").add_subplot()
+            figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+            axes = figure.add_subplot()
         _draw(plan, axes)
         return axes
     raise MarginError(problem)
 
 
 def _draw(plan: "Plan", axes: Any) -> None:
-    cells = sum(
-        w * plan.domain.cells(view)
-        for view, w in zip(plan.workload, plan.workload.weights, strict=True)
-    )
-    limits, errors = zip(*errors_by_limit(plan), strict=True)
-    line, mark, rest = _COLOURS
-    axes.plot(
-        limits,
-        [math.sqrt(e / cells) for e in errors],
-        "o-",
-        color=line,
-        label="covers within the limit",
-    )
+    # The line: covers by views within each limit, as root mean square errors of a count.
+    weighted_cells = 0.0
+    for view, weight in zip(plan.workload, plan.workload.weights, strict=True):
+        weighted_cells += weight * plan.domain.cells(view)
+    points = errors_by_limit(plan)
+    limits = [limit for limit, _ in points]
+    errors = [math.sqrt(error / weighted_cells) for _, error in points]
+    axes.plot(limits, errors, "o-", color=_LINE, label="views within the limit that cover all")
+
+    # A star: the views that PriView chooses.
     for row in plan.table:
-        if row.per_cell is None:
+        if row.per_cell is None or not isinstance(row.mechanism, PriView):
             continue
-        if isinstance(row.mechanism, PriView):
-            largest = max(map(plan.domain.cells, row.mechanism.views or ()))
-            label = f"PriView's own choice ({row.note})"
-            axes.plot(
-                [largest], [row.per_cell], "*", color=mark, markersize=14, label=label, zorder=5
-            )
-    _others(plan, axes, rest)
+        cells = [plan.domain.cells(view) for view in row.mechanism.views or ()]
+        axes.plot(
+            [max(cells)],
+            [row.per_cell],
+            "*",
+            label=f"chosen by PriView ({row.note})",
+            color=_MARK,
+            markersize=14,
+            zorder=5,
+        )
+    _others(plan, axes)
+
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_xlabel("largest view (cells)")
@@ -88,15 +133,13 @@ def _draw(plan: "Plan", axes: Any) -> None:
     axes.grid(True, which="both", alpha=0.2)
 
 
-def _others(plan: "Plan", axes: Any, colour: str) -> None:
-    """A line for each other mechanism that is not far worse than the best."""
-    least = min((row.per_cell for row in plan.table if row.per_cell is not None), default=0.0)
-    styles = ("--", ":", "-.", (0, (1, 3)), (0, (5, 5)), (0, (3, 1, 1, 1)))
-    others = [
-        row
-        for row in plan.table
-        if row.per_cell is not None and not isinstance(row.mechanism, PriView)
-    ]
-    near = [row for row in others if row.per_cell is not None and row.per_cell <= 30 * least]
-    for row, style in zip(near, styles, strict=False):
-        axes.axhline(row.per_cell, color=colour, linestyle=style, label=row.name)
+def _others(plan: "Plan", axes: Any) -> None:
+    """A horizontal line for each other mechanism whose error is at most 30 times the smallest."""
+    known = [(row, row.per_cell) for row in plan.table if row.per_cell is not None]
+    least = min((error for _, error in known), default=0.0)
+    near = []
+    for row, error in known:
+        if not isinstance(row.mechanism, PriView) and error <= 30 * least:
+            near.append((row.name, error))
+    for (name, error), style in zip(near, _STYLES, strict=False):
+        axes.axhline(error, color=_OTHER, linestyle=style, label=name)

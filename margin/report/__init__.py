@@ -1,5 +1,4 @@
-"""The report: one self-contained page that shows what was released, under which guarantee, and any
-marginal of it."""
+"""Web pages that show a release: its marginals, its noise and its privacy guarantee."""
 
 from .explore import explore
 from .page import write_report

@@ -1,4 +1,4 @@
-"""A server on this machine only, for the page with every marginal answered live."""
+"""`explore`: a local server for a report page that can show every marginal."""
 
 import contextlib
 import json
@@ -18,74 +18,77 @@ from .page import page
 __all__ = ["explore"]
 
 _HOSTS = ("127.0.0.1", "localhost")
+"""The host names under which the server answers."""
 
 _SOCKET_SECONDS = 10.0
-"""How long the server waits for the next bytes of a request, and for its answer to be taken."""
+"""Seconds that the server waits for the next bytes of a request, or to send its answer."""
 
 _REQUEST_SECONDS = 20.0
-"""How long a whole request may take to arrive, however steadily its bytes come."""
+"""Seconds within which the whole request must arrive."""
 
 _TURN_SECONDS = 60.0
-"""How long a request waits for those before it to be answered."""
+"""Seconds that a request waits for the answers to earlier requests."""
 
 
 def explore(
     synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None = None
 ) -> ThreadingHTTPServer:
-    """A server of a synopsis's page on the loopback address; call its `serve_forever`.
+    """Make a server on this machine that shows a synopsis in the browser.
 
-    It answers requests for its own host names only, so that no other site can read it through a
-    browser. A connection that says nothing for 10 s, or does not finish its request in 20 s, is
-    closed; a request that waits for others for 60 s is told to come again.
+    Start it with its method `serve_forever`. It listens on the loopback address only, and it
+    answers only requests for its own host names, so that no web site can read it through the user's
+    browser. It closes a connection that sends nothing for 10 s or does not complete its request
+    within 20 s. A request that has to wait for others longer than 60 s gets status 503.
 
     Parameters
     ----------
     synopsis
         The result of a release or of a simulation.
     title
-        The heading.
+        The heading of the page.
     port
-        0 takes a free one; see the server's `server_address`.
+        The port. With 0, a free port is taken; the server's `server_address` holds it.
     idle
-        After how many seconds without a request `serve_forever` returns; None for never.
+        The number of seconds without a request after which `serve_forever` returns. With None, it
+        does not return.
 
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release, the port is not free, or `idle` is not
-        positive.
+        If the synopsis is not the result of a release or simulation, if the port is not free, or if
+        `idle` is not positive.
     """
     if synopsis.provenance is None:
-        raise FileError("only what `release` or `simulate` returned can be explored")
+        raise FileError("only the result of `release` or `simulate` can be explored")
     if idle is not None and not idle > 0:
         raise FileError(f"idle ({idle}) must be a number of seconds > 0, or None")
     text = page(content(synopsis, title=title, live=True)).encode()
     lock = threading.Lock()
 
     def answer(query: str) -> tuple[int, bytes]:
+        """The status and the JSON text of a marginal."""
         names = parse_qs(query).get("attribute", [])
         if not lock.acquire(timeout=_TURN_SECONDS):
-            return 503, json.dumps(
-                {"error": "the server is busy with other questions: ask again later"}
-            ).encode()
+            busy = {"error": "the server is busy with other requests: try again later"}
+            return 503, json.dumps(busy).encode()
         try:
             marginal = synopsis.marginal(names)
         except MarginError as error:
             return 400, json.dumps({"error": str(error)}).encode()
         finally:
             lock.release()
-        return 200, json.dumps(packed_marginal(marginal, synopsis.domain)).encode()
+        found = packed_marginal(marginal, synopsis.domain)
+        return 200, json.dumps(found).encode()
 
     try:
         return _Server(("127.0.0.1", port), _handler(text, answer), idle)
     except OSError as error:
-        raise FileError(
-            f"port {port} cannot be used: {error.strerror or type(error).__name__}"
-        ) from None
+        why = error.strerror or type(error).__name__
+        raise FileError(f"port {port} cannot be used ({why}): choose another, or 0") from None
 
 
 class _Server(ThreadingHTTPServer):
-    """A server that ends by itself when nobody has asked for so many seconds."""
+    """A server that stops after `idle` seconds without a request."""
 
     def __init__(
         self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], idle: float | None
@@ -95,15 +98,15 @@ class _Server(ThreadingHTTPServer):
         self._last = time.monotonic()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Note that somebody asked, when the answer begins and when it ends."""
+        """Answer a request, and note the time before and after."""
         self._last = time.monotonic()
         super().finish_request(request, client_address)
         self._last = time.monotonic()
 
     def service_actions(self) -> None:
-        """Called by `serve_forever` in each of its rounds."""
+        """Stop if there was no request for too long. `serve_forever` calls this regularly."""
         if self._idle is not None and time.monotonic() - self._last > self._idle:
-            # It waits for the loop to end, so not in the loop itself.
+            # `shutdown` waits for the loop of `serve_forever`, so it needs a thread of its own.
             threading.Thread(target=self.shutdown, daemon=True).start()
 
 
@@ -119,7 +122,7 @@ def _handler(
         timeout = _SOCKET_SECONDS
 
         def handle_one_request(self) -> None:
-            """Read one request, within its time, and answer it."""
+            """Read one request within its time limit, and answer it."""
             self.limit = threading.Timer(_REQUEST_SECONDS, _close, [self.connection])
             self.limit.daemon = True
             self.limit.start()
@@ -129,18 +132,18 @@ def _handler(
                 self.limit.cancel()
 
         def do_GET(self) -> None:
-            self.limit.cancel()  # all of the request is here
+            self.limit.cancel()  # the request is complete
             host = self.headers.get("Host", "").rpartition(":")[0]
             address = urlsplit(self.path)
             if host not in _HOSTS:
-                self._reply(403, "text/plain", b"this server speaks to its own machine only")
+                self._reply(403, "text/plain", b"this server answers only its own machine")
             elif address.path == "/":
                 self._reply(200, "text/html; charset=utf-8", text)
             elif address.path == "/marginal":
                 status, body = answer(address.query)
                 self._reply(status, "application/json", body)
             else:
-                self._reply(404, "text/plain", b"nothing is here")
+                self._reply(404, "text/plain", b"not found")
 
         def _reply(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)
@@ -151,6 +154,6 @@ def _handler(
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing: the page's requests are nobody's business."""
+            """Log nothing: the requests are private to the reader."""
 
     return Handler

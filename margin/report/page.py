@@ -1,4 +1,4 @@
-"""The page itself: markup, style, script and a charting library in one file that needs no network."""
+"""`write_report`: a release as one HTML file that needs no network."""
 
 import html
 import json
@@ -18,25 +18,28 @@ __all__ = ["page", "write_report"]
 def write_report(
     synopsis: Synopsis, path: str | os.PathLike[str], *, title: str | None = None
 ) -> None:
-    """Write a synopsis as one HTML page, to be handed to anyone: it loads nothing from anywhere.
+    """Write a synopsis as a single HTML page.
+
+    The page loads nothing from a network, so one file is all that a reader needs.
 
     Parameters
     ----------
     synopsis
-        The result of a release, or of a simulation, which the page then says.
+        The result of a release or of a simulation. The page of a simulation says that it is not
+        private.
     path
-        The file.
+        The file to write.
     title
-        The heading; the file's name when not given.
+        The heading of the page. By default, the name of the file without its ending.
 
     Raises
     ------
     FileError
-        When the synopsis is not the result of a release or simulation, or the file cannot be
+        If the synopsis is not the result of a release or simulation, or if the file cannot be
         written.
     """
     if synopsis.provenance is None:
-        raise FileError("only what `release` or `simulate` returned can be reported on")
+        raise FileError("only the result of `release` or `simulate` can be shown in a report")
     place = Path(path)
     text = page(content(synopsis, title=title or place.stem, live=False))
     with replacing(place) as file:
@@ -44,11 +47,10 @@ def write_report(
 
 
 def page(holds: dict[str, Any]) -> str:
-    """The page of some content."""
-    # No "<" may stand in the data: a category could otherwise end the script.
-    data = json.dumps(holds, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace(
-        "<", "\\u003c"
-    )
+    """Put content, style and script into the template of the page."""
+    data = json.dumps(holds, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # Escape every "<" in the data. A category could otherwise end the script.
+    data = data.replace("<", "\\u003c")
     parts = {
         "TITLE": html.escape(holds["title"]),
         "STYLE": _asset("page.css"),
@@ -57,10 +59,12 @@ def page(holds: dict[str, Any]) -> str:
         "SCRIPT": _asset("page.js"),
         "LICENSES": html.escape(_asset("LICENSES.txt")),
     }
+    # In the template, @@NAME@@ stands for a part. So after the split, every second piece is a name.
     pieces = _asset("page.html").split("@@")
-    return "".join(
-        parts.get(piece, piece) if place % 2 else piece for place, piece in enumerate(pieces)
-    )
+    for place in range(1, len(pieces), 2):
+        name = pieces[place]
+        pieces[place] = parts.get(name, name)
+    return "".join(pieces)
 
 
 def _asset(name: str) -> str:

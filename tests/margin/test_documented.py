@@ -1,4 +1,4 @@
-"""Every public name is typed and documented: its parameters, the shapes of its arrays, its errors."""
+"""Every public name is typed and documented: parameters, shapes of arrays, errors."""
 
 import ast
 import dataclasses
@@ -27,8 +27,7 @@ REFERENCE = re.compile(r"\b(?:as (?:in|for)|those of|[Ss]ee) `(?:\w+\.)*(\w+)`|^
 
 
 def public():
-    """Every public function and class once, and every public method of a class, by its name, with
-    its class."""
+    """Every public function, class and method by its full name; methods with their class."""
     named = [getattr(margin, name) for name in margin.__all__]
     for module in map(importlib.import_module, MODULES):
         named += [getattr(module, name) for name in module.__all__]
@@ -54,8 +53,7 @@ BY_NAME = {name.rpartition(".")[2]: item for name, (item, _) in PUBLIC.items()}
 
 
 def told(item, owner, seen=()):
-    """What is said of it: its docstring, those of its bases, of its class, and of what it refers
-    to."""
+    """The docstrings of an item, its bases and its class, and of the items they refer to."""
     texts = [
         inspect.getdoc(base) or ""
         for base in (item.__mro__[:-1] if inspect.isclass(item) else [item])
@@ -77,7 +75,7 @@ def is_protocol(item):
 
 
 def missing(item, owner=None):
-    """What its docstring and its types lack."""
+    """The facts that the docstring and the types of an item lack."""
     lacks = []
     own = item.__doc__ or (
         owner
@@ -86,8 +84,8 @@ def missing(item, owner=None):
     if not own:
         lacks.append("a docstring")
     text = told(item, owner)
-    # The `__init__` of a dataclass is made of its fields. Of malformed ones all of them complain
-    # when they are made.
+    # The `__init__` of a dataclass is generated from its fields. Every dataclass raises an error
+    # if a field is malformed, so this need not be documented.
     made = None if dataclasses.is_dataclass(item) else vars(item).get("__init__")
     function = item if inspect.isfunction(item) else made
     if inspect.isfunction(function) and not is_protocol(item):
@@ -111,7 +109,7 @@ def missing(item, owner=None):
         if dataclasses.is_dataclass(item)
         else []
     )
-    # What has attributes and no parameters is a result: the library makes it, and nobody else.
+    # A class with attributes and without parameters is a result, which only the library makes.
     result = "Attributes\n---" in text and "Parameters\n---" not in text
     if (
         not named
@@ -121,7 +119,7 @@ def missing(item, owner=None):
         and not result
     ):
         named = [name for name in inspect.signature(function).parameters if name != "self"]
-    # Of one parameter alone the first line speaks.
+    # If there is only one parameter, the first line of the docstring describes it.
     lacks += [
         f"what {name} is"
         for name in named
@@ -131,7 +129,7 @@ def missing(item, owner=None):
 
 
 def raised(function):
-    """The errors that it raises itself, by name."""
+    """The names of the errors that the function itself raises."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     calls = [
         node.exc

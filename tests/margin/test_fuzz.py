@@ -78,7 +78,7 @@ cells = st.one_of(
 
 
 def silent(error):
-    """A message must not hold a value of the data, nor may what it came from."""
+    """Neither an error message nor the messages of its causes may hold a value of the data."""
     while error is not None:
         assert isinstance(error, MarginError), repr(error)
         assert SECRET not in str(error)

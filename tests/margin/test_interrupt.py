@@ -1,4 +1,4 @@
-"""Ctrl-C between any two steps of a release: what is said of the budget is what the ledger says."""
+"""Ctrl-C between any two steps of a release: the message agrees with the ledger."""
 
 import shutil
 import sys
@@ -12,7 +12,7 @@ from margin import FileError, Ledger, PureDP
 from margin.cli.main import main
 from margin.mechanisms import Flat
 
-FILES = {"release.py", "gate.py", "ledger.py", "_ledger_file.py"}
+FILES = {"release.py", "gate.py", "ledger.py", "ledger_file.py"}
 FOLDER = str(Path(margin.__file__).parent)
 CODES = np.array([[0], [1], [1]])
 DOMAIN = margin.Domain({"a": 2})
@@ -20,8 +20,7 @@ BUDGET = PureDP("0.001")
 
 
 class Interrupting:
-    """Raise KeyboardInterrupt before one of the bytecodes of the files of the ledger and of the
-    gate.
+    """Raise KeyboardInterrupt before a given bytecode of the release, the gate or the ledger.
 
     `at` counts the bytecodes from the call of `Private._charge` on: before, nothing can have been
     charged.
@@ -47,7 +46,7 @@ class Interrupting:
 
 
 def interrupted(ledger, at):
-    """What a release says that is interrupted at that bytecode; None when it ends before."""
+    """The message of a release that is interrupted at a bytecode. None if it ends before."""
     tracer = Interrupting(at)
     before = sys.gettrace()
     sys.settrace(tracer)
@@ -75,15 +74,15 @@ def test_an_interrupt_at_any_bytecode_says_what_the_ledger_says(tmp_path):
         if text is None:
             break
         charged = ledger.spent("p") > 0
-        # After the last handler there is nobody left to say anything, and nothing is claimed.
-        assert text == "" or ("had been charged" in text) == charged, (at, text)
+        # After the last handler the interrupt has no message.
+        assert text == "" or ("has already been charged" in text) == charged, (at, text)
         assert text == "" or ("nothing has been charged" in text) == (not charged), (at, text)
         told[charged] += text != ""
     assert min(told.values()) > 100, told
 
 
 def in_the_way(monkeypatch, error, *, after):
-    """Have the charge fail with this error, before or after it is on the disk."""
+    """Make the charge fail with an error, before or after it is written."""
     charge = Ledger._charge
 
     def failing(self, *arguments):
@@ -106,7 +105,11 @@ def test_whatever_stops_a_charge_the_ledger_is_asked(tmp_path, monkeypatch, erro
         margin.release(
             CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
         )
-    assert ("the budget had been charged" in str(stopped.value)) == after == bool(ledger.spent("p"))
+    assert (
+        ("the budget has already been charged" in str(stopped.value))
+        == after
+        == bool(ledger.spent("p"))
+    )
 
 
 def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
@@ -118,14 +121,15 @@ def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
         raise FileError("locked")
 
     monkeypatch.setattr(Ledger, "_has", unreadable)
-    with pytest.raises(KeyboardInterrupt, match="is not known: look into the ledger"):
+    unknown = "it is not known whether the budget has been charged: check the ledger"
+    with pytest.raises(KeyboardInterrupt, match=unknown):
         margin.release(
             CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
         )
 
 
 class Own:
-    """A ledger of a user's own, which cannot be asked."""
+    """A user's own ledger, which cannot say whether it was charged."""
 
     def __init__(self, *, fails):
         self.fails = fails
@@ -138,10 +142,10 @@ class Own:
 @pytest.mark.parametrize(
     ("own", "where", "told"),
     [
-        (Own(fails=True), "charge", "is not known"),
+        (Own(fails=True), "charge", "it is not known whether"),
         (Own(fails=False), "read", "nothing has been charged"),
         (None, "read", "nothing has been charged"),
-        (Own(fails=False), "after", "had been charged"),
+        (Own(fails=False), "after", "has already been charged"),
     ],
 )
 def test_a_ledger_of_ones_own(own, where, told, monkeypatch):
@@ -172,8 +176,4 @@ def test_a_release_that_cannot_be_written_says_that_it_was_made(
     monkeypatch.setattr("margin.store.write", fails)
     code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
     told = capsys.readouterr().err
-    assert (
-        code in (2, 130)
-        and "its budget spent" in told
-        and "'x.margin' has not been written" in told
-    )
+    assert code in (2, 130) and "its budget spent" in told and "'x.margin' was not written" in told

@@ -25,7 +25,7 @@ SMALL = Workload.of(
 
 
 class Priced:
-    """A mechanism with a stated error."""
+    """A mechanism with a given expected error."""
 
     def __init__(self, error):
         self.error = error
@@ -87,8 +87,8 @@ def test_pairs_are_planned_for_when_nothing_is_asked():
         ({"workload": [["shoe"]]}, "'shoe'"),
         ({"workload": []}, "workload"),
         ({"mechanisms": []}, "mechanisms is empty"),
-        ({"mechanisms": [PriView]}, "no mechanism"),
-        ({"mechanisms": ["PriView"]}, "no mechanism"),
+        ({"mechanisms": [PriView]}, "each of mechanisms must be an object with a method"),
+        ({"mechanisms": ["PriView"]}, "each of mechanisms must be an object with a method"),
         ({"domain": {}}, "domain"),
     ],
 )
@@ -136,8 +136,10 @@ def measured(codes, domain, workload, mechanism, budget, seeds):
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 def test_the_expected_error_of_priview_is_what_releases_show(budget):
-    """Without non-negativity; the mean of 200 releases lies within 6 standard errors: a false alarm
-    once in 1e8."""
+    """Without non-negativity, the mean of 200 releases lies within 6 standard errors.
+
+    The probability of a false alarm is below 1e-8.
+    """
     rng = np.random.default_rng(3)
     codes = np.stack([rng.integers(0, size, 500) for size in DOMAIN.sizes], axis=1)
     mechanism = PriView(nonnegativity=None).planned(DOMAIN, SMALL, budget)
@@ -148,7 +150,7 @@ def test_the_expected_error_of_priview_is_what_releases_show(budget):
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
 def test_the_expected_error_on_adult(budget):
-    """Thirteen columns of real data, all pairs: the linear part within 5 %."""
+    """For all pairs of 13 real columns, the error without non-negativity is within 5 %."""
     folder = os.environ.get("MARGIN_DATA")
     if folder is None:
         pytest.skip("MARGIN_DATA is not set")

@@ -1,4 +1,4 @@
-"""The public names: light to import, all there, typed and documented."""
+"""The public names can be imported quickly, and all of them exist."""
 
 import ast
 import subprocess
@@ -26,7 +26,7 @@ HEAVY += ["argcomplete", "scipy", "scipy.linalg", "scipy.optimize", "scipy.spars
 
 
 def loaded(code):
-    """Which heavy modules are loaded once some code has run in an interpreter of its own."""
+    """The heavy modules that a new interpreter has loaded after running some code."""
     code = f"import sys\n{code}\nprint([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return ast.literal_eval(done.stdout)
@@ -40,7 +40,7 @@ def test_importing_margin_loads_nothing_heavy(code):
 
 
 def test_what_is_heavy_is_loaded_when_it_is_used():
-    """The check above can fail."""
+    """The check above can fail: a use of the names does load heavy modules."""
     assert loaded("import margin; margin.PureDP") == ["numpy"]
     assert "scipy.sparse" in loaded("import margin; margin.PriView()")
 
@@ -59,8 +59,11 @@ def test_every_public_name_resolves_and_is_in_the_list_for_type_checkers():
 
 @pytest.mark.parametrize("name", ["compare", "plan", "release"])
 def test_a_function_is_not_hidden_by_the_file_of_its_name(name):
-    """Importing a file binds its name in the package."""
-    code = f"import margin.{name}, margin; from margin import {name}; assert callable(margin.{name}) and callable({name})"
+    """Python binds the name of an imported file in its package."""
+    code = (
+        f"import margin.{name}, margin; from margin import {name}; "
+        f"assert callable(margin.{name}) and callable({name})"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -1,4 +1,4 @@
-"""Real tables from file to answers; the same path on generated tables everywhere."""
+"""Releases of real tables, from the file to the answers, and of generated tables."""
 
 import itertools
 
@@ -25,7 +25,7 @@ def binary(path):
 
 
 def adult(path):
-    """Public knowledge: the categories that the data set's description lists."""
+    """The domain: the categories listed in the public description of the data set."""
     table = pyarrow.parquet.read_table(path)
     return Domain(
         {
@@ -58,8 +58,10 @@ def generated(tmp_path, sizes, rows, seed):
 
 
 def check(path, domain, views, better, tmp_path):
-    """Release, save, load and ask 50 random 4-way marginals; the error must be `better` times below
-    Uniform."""
+    """Release, save, load and ask for 50 random 4-way marginals.
+
+    The error must be smaller than the error of `Uniform` by a factor of `better`.
+    """
     mechanism = PriView(views=views)
     margin.release(path, domain=domain, budget=PureDP(1), mechanism=mechanism).save(
         tmp_path / "out.margin"

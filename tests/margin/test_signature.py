@@ -1,5 +1,4 @@
-"""Signatures: a file that was changed, by whomever and however little, is not the one that was
-signed."""
+"""Signatures: every change of a signed file is detected."""
 
 import hashlib
 import io
@@ -41,7 +40,7 @@ def members(path):
 
 
 def write(path, contents):
-    """A sound file of these members: with the checksums that fit."""
+    """Write a file of these members with matching checksums."""
     others = {
         name: data
         for name, data in contents.items()
@@ -138,13 +137,13 @@ def test_another_key_is_refused(signed, tmp_path):
 def test_what_is_no_key_is_refused_and_not_quoted(signed, keys, tmp_path, text):
     (tmp_path / "bad").write_bytes(text)
     for call in (margin.sign, margin.verify):
-        with pytest.raises(FileError, match="key"):
+        with pytest.raises(FileError, match=r"key file .*bad' does not hold a"):
             call(signed, tmp_path / "bad")
         with pytest.raises(FileError, match="cannot be read"):
             call(signed, tmp_path / "none")
-    with pytest.raises(FileError, match="no secret"):
+    with pytest.raises(FileError, match="does not hold a secret Ed25519 key"):
         margin.sign(signed, keys[1])
-    with pytest.raises(FileError, match="no public") as refused:
+    with pytest.raises(FileError, match="does not hold a public Ed25519 key") as refused:
         margin.verify(signed, keys[0])
     assert keys[0].read_text().splitlines()[1] not in str(refused.value)
 
@@ -186,7 +185,7 @@ def test_without_its_package_it_says_what_to_install(tmp_path, monkeypatch):
 
 
 def test_a_simulation_signed_by_hand_is_none(keys, tmp_path):
-    """`sign` refuses it; whoever has the key can still sign it by other means."""
+    """`sign` refuses a simulation. The holder of the key can still sign it by other means."""
     path = tmp_path / "simulated.margin"
     margin.simulate(TABLE, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis.save(path)
     contents = store.read(path)

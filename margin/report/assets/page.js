@@ -24,7 +24,7 @@ function doubles(text) {
 const product = (numbers) => numbers.reduce((all, one) => all * one, 1);
 const key = (axes) => [...axes].sort((a, b) => a - b).join(",");
 
-/** A table summed over the axes that are not asked for, its axes in the asked order. */
+/** Sum a table over the axes that are not asked for; the result has its axes in the asked order. */
 function project(counts, axes, asked) {
   const strides = new Array(axes.length).fill(0);
   let stride = 1;
@@ -61,7 +61,7 @@ function coveredVariance(view, asked) {
   return sum / product(asked.map((axis) => sizes[axis])) ** 2;
 }
 
-/** A marginal of a view; what is made of nothing but cells that must be zero is zero, without noise. */
+/** A marginal of a view. A sum of cells that must be zero is zero, without noise. */
 function covered(view, asked) {
   const counts = project(doubles(view.counts), view.axes, asked);
   const variance = new Float64Array(counts.length).fill(coveredVariance(view, asked));
@@ -84,7 +84,7 @@ function fromAnswer(answer, asked) {
 
 const answers = new Map(data.answers.map((answer) => [key(answer.axes), answer]));
 
-/** The marginal on some axes, and where it is from; null when neither the page nor a server has it. */
+/** The marginal on some axes, and its source; null if neither the page nor a server has it. */
 async function marginal(asked) {
   const cellsOf = (view) => product(view.axes.map((axis) => sizes[axis]));
   const covering = data.views
@@ -101,7 +101,7 @@ async function marginal(asked) {
   return { ...fromAnswer(answer, asked), source: data.views.length ? "reconstructed" : "answered" };
 }
 
-/** One record a cell, in the order of the table. */
+/** One record per cell, in the order of the table. */
 function records(asked, answer) {
   return Array.from(answer.counts, (count, cell) => {
     const labels = new Array(asked.length);
@@ -116,9 +116,9 @@ function records(asked, answer) {
 }
 
 const SOURCES = {
-  covered: "Measured: a published view holds these attributes together. The bounds hold the count without noise with 95 % probability.",
-  reconstructed: "Reconstructed: no published view holds these attributes together. The bounds tell the noise part of the error only.",
-  answered: "An answer of this release. The bounds, where known, tell the noise part of the error.",
+  covered: "Measured: a published view holds these attributes together. With 95 % probability, the count without noise lies between the bounds.",
+  reconstructed: "Reconstructed: no published view holds these attributes together. The bounds show only the part of the error that comes from noise.",
+  answered: "An answer of this release. The bounds, if known, show the part of the error that comes from noise.",
 };
 
 let selected = [];
@@ -136,9 +136,9 @@ async function show() {
   shown = failed ? null : { asked, rows: records(asked, answer) };
   element("download").hidden = failed;
   element("status").textContent = !asked.length
-    ? `Tick up to ${data.most} attributes to see how many people there are of each kind.`
+    ? `Choose up to ${data.most} attributes to see how many people there are of each kind.`
     : answer === null
-      ? "This page does not hold this combination. Ask for fewer attributes, or open the release with: margin explore"
+      ? "This page does not hold the counts of this combination. Choose fewer attributes, or open the release with: margin explore"
       : answer.error ?? SOURCES[answer.source];
   table();
   await chart();
@@ -169,7 +169,7 @@ function table() {
     [row.low, row.high].forEach((bound) => line.append(cell("td", Number.isNaN(bound) ? "–" : format.format(bound), true)));
   }
   if (shown.rows.length > MOST_ROWS) {
-    element("more").textContent = `The first ${MOST_ROWS} of ${shown.rows.length} rows; the download holds them all.`;
+    element("more").textContent = `The table shows the first ${MOST_ROWS} of ${shown.rows.length} rows; the download has all rows.`;
   }
 }
 
@@ -178,7 +178,7 @@ const STYLE = {
   axis: { labelFontSize: 12, titleFontSize: 12, labelLimit: 220, gridColor: "#e6eaee" },
 };
 
-/** Vega reads dots and brackets in the names of fields, so fields have names of our own. */
+/** Vega gives dots and brackets in field names a meaning, so the fields have fixed names. */
 function bars(rows, title) {
   const values = rows.map((row, place) => ({ place, name: row.labels.join(" · "), count: row.count, low: row.low, high: row.high }));
   const y = { field: "name", type: "nominal", sort: null, title };
@@ -287,7 +287,7 @@ function picker() {
     fields.append(label);
     return box;
   });
-  // Something is there to be seen before anything is picked.
+  // Show one attribute at the start.
   boxes[0].checked = true;
   selected = [0];
   element("search").addEventListener("input", (event) => {
@@ -318,7 +318,7 @@ function facts() {
   });
 }
 
-/** What is not shown as views: a line of text for each part. */
+/** A line of text for each part of a release without views. */
 function summary() {
   const tables = data.views.length || data.answers.length || data.live;
   element("summary-section").hidden = Boolean(data.views.length);
@@ -339,8 +339,8 @@ async function pictures() {
   if (data.views.length) {
     const shared = data.views.every((view) => view.share !== null);
     element("views-text").textContent = shared
-      ? `${data.views.length} tables, each of a few attributes, were counted and noise was added to every cell. Darker tables got a larger share of the budget and have less noise.`
-      : `What was measured, with noise on every number, makes up these ${data.views.length} tables, each of a few attributes.`;
+      ? `${data.views.length} tables of a few attributes each were counted, and noise was added to every cell. Darker tables got a larger share of the budget and have less noise.`
+      : `Numbers were measured with noise, and these ${data.views.length} tables of a few attributes each were computed from them.`;
     const values = data.views.flatMap((view, place) => view.axes.map((axis) => ({
       view: place + 1, attribute: data.attributes[axis].name, share: view.share,
     })));

@@ -1,5 +1,4 @@
-"""Every command behaves as people expect of commands: what is tested is the product of commands and
-behaviours."""
+"""Every command behaves as users expect: each test checks one behaviour of all commands."""
 
 import argparse
 import importlib.util
@@ -25,7 +24,7 @@ from margin.cli.progress import shown
 
 
 def leaves(parser, name=""):
-    """Every command with its parser, by its whole name."""
+    """The full name and the parser of every command."""
     actions = [
         action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
     ]
@@ -50,7 +49,7 @@ LAST = {name: line for line, name in RUN.items()}
 
 @pytest.fixture(scope="module")
 def made(table, domain, tmp_path_factory):
-    """The files that the examples speak of."""
+    """A folder with the files that the examples use."""
     folder = tmp_path_factory.mktemp("made")
     rows = table.append_column("person_id", pa.array(np.arange(len(table)) // 2))
     for name in ("people.csv", "public.csv"):
@@ -68,8 +67,7 @@ def made(table, domain, tmp_path_factory):
 
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
-    """A folder of one's own with these files; a browser that does not open, a server that is
-    interrupted."""
+    """A fresh folder with these files. No browser opens, and a server stops at once."""
     for path in made.iterdir():
         (tmp_path / path.name).symlink_to(path) if path.is_dir() else (
             tmp_path / path.name
@@ -85,8 +83,7 @@ def folder(made, tmp_path, monkeypatch):
 
 
 def words(line):
-    """The arguments of an example; files that it writes have names that are free, `people` is not
-    in the ledger yet."""
+    """The arguments of an example, with new names for the files that it writes."""
     command, *arguments = shlex.split(line.split(" > ")[0].split("  #")[0])
     assert command == "margin"
     if arguments[0] in WITH_KEYS and not HAS_KEYS:
@@ -170,7 +167,8 @@ WRITERS = {
         "x.png",
     ],
     "compare": shlex.split(
-        "compare public.csv --domain domain.json --epsilon 1 --runs 1 --mechanisms direct --picture x.png"
+        "compare public.csv --domain domain.json --epsilon 1 --runs 1 --mechanisms direct "
+        "--picture x.png"
     ),
 }
 
@@ -199,8 +197,7 @@ def test_no_file_is_replaced_unless_told(name, folder, capsys):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_no_other_file_is_touched(name, folder, capsys):
-    """Files beside the one that is written, such as OUT.margin.trial and rows.csv.part, are a
-    user's."""
+    """Files with similar names, such as OUT.margin.trial and rows.csv.part, belong to the user."""
     (path,) = (folder / word for word in WRITERS[name] if word.startswith("x."))
     mine = [
         path.with_name(f"{path.name}.{ending}")
@@ -292,7 +289,7 @@ def test_options_that_do_not_exist_take_a_line(name, capsys):
 
 
 def test_an_interrupt_is_a_line_and_130(folder):
-    """A real one, sent to a release that is at work."""
+    """The test sends a real interrupt to a running release."""
     code = (
         "import sys, time, margin.cli.main\n"
         "def slow(*_, **__):\n    print('at work', flush=True)\n    time.sleep(60)\n"
@@ -309,7 +306,7 @@ def test_an_interrupt_is_a_line_and_130(folder):
         "-o",
         "x.margin",
     ]
-    # A terminal's Ctrl-C is not ignored, as it would be in a job in the background.
+    # A background job ignores interrupts; restore the handler that a terminal has.
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,
@@ -325,7 +322,8 @@ def test_an_interrupt_is_a_line_and_130(folder):
 
 
 def test_a_reader_that_leaves_is_no_error(folder):
-    line = f"{sys.executable} -m margin marginal people.margin age sex region children | head -1; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m margin marginal people.margin age sex region children"
+    line = f"{command} | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 1
 
@@ -409,7 +407,7 @@ def test_progress_says_the_stage_and_on_a_terminal_the_time_left(terminal, monke
 
 
 def completed(line, tmp_path):
-    """What a shell would offer."""
+    """The completions that a shell would offer."""
     environment = {
         **os.environ,
         "_ARGCOMPLETE": "1",

@@ -62,7 +62,10 @@ def test_records_are_never_overwritten_silently(files, capsys):
         ([*RELEASE, "--queries", "9way:5", "-o", "o.margin"], "k (9)"),
         ([*RELEASE, "--queries", "3way:0", "-o", "o.margin"], "count (0)"),
         ([*RELEASE, "--queries", "2parity:5", "-o", "o.margin"], "k (2)"),
-        ([*RELEASE, "--queries", "2way:5", "--views", "age,sex", "-o", "o.margin"], "not both"),
+        (
+            [*RELEASE, "--queries", "2way:5", "--views", "age,sex", "-o", "o.margin"],
+            "exclude each other",
+        ),
         ([*RELEASE[:-1], "best", "-o", "o.margin"], "dualquery"),
         ([*RELEASE[:-1], "priview", "--queries", "2way:5", "-o", "o.margin"], "for dualquery"),
         (["records", "none.margin", "-n", "5", "-o", "rows.csv"], "none.margin"),

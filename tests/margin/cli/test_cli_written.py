@@ -1,4 +1,4 @@
-"""Mechanisms with their parameters on the command line, as they are written in Python."""
+"""Mechanisms as Python expressions on the command line."""
 
 import numpy as np
 import pyarrow as pa
@@ -71,21 +71,23 @@ def test_a_release(trips, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("HighPass(", "must be a name, or as in Python"),
-        ("(" * 5000, "must be a name, or as in Python"),
-        ("HighPass(theta=open)", "must be a name, or as in Python"),
-        ("HighPass(theta=2**99)", "must be a name, or as in Python"),
-        ("HighPass(*[5])", "must be a name, or as in Python"),
-        ("HighPass(**{'theta': 5})", "must be a name, or as in Python"),
-        ("margin.HighPass(theta=5)", "must be a name, or as in Python"),
-        ("[HighPass(theta=5)]", "must be a name, or as in Python"),
-        ("print(1)", "there is no mechanism 'print'"),
-        ("Dyadic(__import__('os'))", "there is no mechanism '__import__'"),
+        ("HighPass(", "must be a name, or a mechanism as in Python"),
+        ("(" * 5000, "must be a name, or a mechanism as in Python"),
+        ("HighPass(theta=open)", "must be a name, or a mechanism as in Python"),
+        ("HighPass(theta=2**99)", "must be a name, or a mechanism as in Python"),
+        ("HighPass(*[5])", "must be a name, or a mechanism as in Python"),
+        ("HighPass(**{'theta': 5})", "must be a name, or a mechanism as in Python"),
+        ("margin.HighPass(theta=5)", "must be a name, or a mechanism as in Python"),
+        ("[HighPass(theta=5)]", "must be a name, or a mechanism as in Python"),
+        ("print(1)", "unknown mechanism 'print'"),
+        ("Dyadic(__import__('os'))", "unknown mechanism '__import__'"),
         ("HighPass(height=5)", "its parameters are theta, target, two_sided"),
         ("HighPass(theta=0)", "theta (0) must be a whole number >= 1"),
         ("Dyadic(3)", "inner must be HighPass"),
-        ("DPSense(grid=5)", "a parameter of DPSense is of the wrong type"),
-        ("highpass", "and more as in Python"),
+        ("DPSense(grid=5)", "a parameter of DPSense has the wrong type"),
+        ("highpass", "or a mechanism as in Python"),
+        ("Highpass(theta=5)", "unknown mechanism 'Highpass' (did you mean 'HighPass'?)"),
+        ("priveiw", "unknown mechanism 'priveiw' (did you mean 'priview'?)"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line(trips, capsys, text, message):

@@ -320,13 +320,13 @@ def test_a_source_that_fails_late_says_that_the_budget_is_gone():
     source = Once()
     for error in (DataError("the server is gone"), KeyboardInterrupt()):
         source.reads, source.error = 0, error
-        with pytest.raises(type(error), match="the budget had been charged"):
+        with pytest.raises(type(error), match="the budget has already been charged"):
             margin.release(
                 source, domain={"a": 2, "b": 2}, budget=margin.PureDP(1), mechanism=Twice()
             )
     for error, message in (
         (DataError("the server is gone"), "gone$"),
-        (KeyboardInterrupt(), "nothing was drawn"),
+        (KeyboardInterrupt(), "no noise was drawn"),
     ):
         source.reads, source.error = 1, error
         with pytest.raises(type(error), match=message):
@@ -353,9 +353,14 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("a,who\n0,1\n1,2\n")
     assert main([*start, "--sql", "SELECT a FROM t", "--table", f"t={tmp_path}/t.csv"]) == 0
     mistakes = {
-        "give either a file or --sql": [["x.csv", "--sql", query], []],
-        "--attach says where a query runs": [["x.csv", "--attach", "x.duckdb"]],
-        "--table names a file for a query": [["x.csv", "--table", "t=t.csv"]],
+        "a file and --sql exclude each other": [["x.csv", "--sql", query]],
+        "no table is given: add a file, or a query with --sql": [[]],
+        "--attach names the database of a query: add the query with --sql": [
+            ["x.csv", "--attach", "x.duckdb"]
+        ],
+        "--table names a file for a query: add the query with --sql": [
+            ["x.csv", "--table", "t=t.csv"]
+        ],
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],
         "--table visits=visits.csv": [["--sql", f"SELECT * FROM '{tmp_path}/t.csv'"]],
         "name its column with unit=": [["--sql", query, "--max-rows", "2"]],

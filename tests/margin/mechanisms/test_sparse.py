@@ -752,7 +752,7 @@ def test_cells_that_are_lost_after_the_charge_are_told():
 
     for mechanism in (HighPass(theta=3), PrioritySample(size=5)):
         with pytest.raises(
-            DataError, match="the cluster is gone; the budget had been charged before"
+            DataError, match="the cluster is gone; the budget has already been charged"
         ):
             margin.release(Cluster(), domain={"x": 100}, budget=PureDP(1), mechanism=mechanism)
         assert Broken.closed

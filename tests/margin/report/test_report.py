@@ -38,7 +38,7 @@ def saved(synopsis, tmp_path):
 
 
 def held(text):
-    """The content of a page."""
+    """The data in a page."""
     (data,) = re.findall(
         r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL
     )
@@ -71,7 +71,7 @@ def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path)
 
 
 def test_the_page_asks_nobody(synopsis, tmp_path):
-    """Nothing is loaded, and the policy forbids what a script could."""
+    """The page loads nothing, and its policy forbids a script to load anything."""
     write_report(synopsis, tmp_path / "r.html")
     text = (tmp_path / "r.html").read_text()
     assert not re.findall(r"<(?:link|img|iframe)\b|<script[^>]*\bsrc\b|@import", text)
@@ -111,13 +111,13 @@ def test_what_is_no_release_is_refused(synopsis, tmp_path):
 @pytest.mark.parametrize(
     ("budget", "words"),
     [
-        (PureDP(1), ["Each row", "in the table or not", "2.72", "epsilon = 1)"]),
-        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "they are in the table", "1.11"]),
-        (ZCDP("0.1"), ["but for a probability of 1e-06"]),
+        (PureDP(1), ["Each row", "with it and without it", "2.72", "epsilon = 1)"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "with them and without them", "1.11"]),
+        (ZCDP("0.1"), ["except with a probability of 1e-06"]),
         (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09"]),
         (
             PureDP(1, neighbours=Neighbours.REPLACE_ROW),
-            ["number of rows is public", "it says one thing"],
+            ["number of rows is public", "if it said something else"],
         ),
         (PureDP(1000), ["factor of at most"]),
     ],
@@ -134,7 +134,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
         for rows, unit in [(3, None), (3, "person_id"), (1, None)]
     )
     assert (
-        "did not check" in declared
+        "did not check this" in declared
         and "'person_id'" in enforced
         and "counted at most 3" in enforced
     )
@@ -142,7 +142,7 @@ def test_the_words_say_who_answers_for_the_number_of_rows():
 
 
 def test_words_never_promise_more_than_the_budget():
-    """Both figures are rounded up."""
+    """The factor and the epsilon are rounded up."""
     text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
     factor, epsilon = (
         float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0]
@@ -172,7 +172,7 @@ def test_a_visitor_who_asks_keeps_the_server_alive(synopsis):
 
 
 class Silent(socket.socket):
-    """A connection on which nothing is said."""
+    """A connection that sends nothing."""
 
     def __init__(self):
         super().__init__()
@@ -185,8 +185,7 @@ class Silent(socket.socket):
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"])
 @pytest.mark.parametrize("limit", ["_SOCKET_SECONDS", "_REQUEST_SECONDS"])
 def test_who_does_not_finish_a_request_is_cut_off(synopsis, monkeypatch, limit, sent):
-    """By the time without a byte, and by the time of the whole request: a byte now and then does
-    not help."""
+    """There are two limits: the time between two bytes, and the time of the whole request."""
     monkeypatch.setattr(importlib.import_module("margin.report.explore"), limit, 0.2)
     made = explore(synopsis, title="people")
     thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
@@ -307,7 +306,10 @@ def browser(tmp_path_factory):
     downloads = tmp_path_factory.mktemp("downloads")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    quiet = "disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
+    quiet = (
+        "disable-gpu disable-quic no-first-run disable-background-networking "
+        "disable-component-update disable-sync"
+    )
     for word in ("headless=new no-sandbox " + quiet).split():
         options.add_argument(f"--{word}")
     options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
@@ -346,7 +348,7 @@ def pick(browser, domain, names):
 
 
 def printed(marginal):
-    """The counts and bounds as they should be printed."""
+    """The counts and bounds as the page should print them."""
     low, high = marginal.interval(0.95)
     columns = (marginal.counts.ravel(), low.ravel(), high.ravel())
     return [[f"{number:,.1f}" for number in row] for row in zip(*columns, strict=True)]
@@ -382,7 +384,7 @@ def test_every_printed_number_is_pythons(browser, synopsis, domain, tmp_path, wi
 
 @pytest.mark.slow
 def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_path):
-    """As many cells of views as a page holds at most."""
+    """The release has as many cells as a page can hold."""
     rng = np.random.default_rng(0)
     labels = [f"category number {place}" for place in range(8)]
     domain = Domain({f"attribute {place}": {"values": labels} for place in range(45)})
@@ -415,7 +417,7 @@ def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_p
     ids=lambda mechanism: type(mechanism).__name__,
 )
 def test_numbers_are_pythons_whatever_was_released(browser, table, domain, tmp_path, mechanism):
-    """Also where the domain excludes combinations, and declares how many rows there are."""
+    """This includes domains with impossible combinations and a declared number of rows."""
     names = ["age", "sex", "children"]
     rules = (
         [{"age": 0, "children": [2, 3]}] if isinstance(mechanism, PriView | margin.Residual) else []
