@@ -31,20 +31,20 @@ def written(text: str) -> Any:
         raise _malformed(text) from None
     if not isinstance(tree, ast.Call):
         raise _malformed(text)
-    return _built(tree, text)
+    mechanism = _built(tree, text)
+    if not callable(getattr(mechanism, "run", None)):
+        raise MarginError(
+            f"--mechanism ({text}) is a strategy, not a mechanism: "
+            f"write MatrixMechanism(strategy={text.strip()})"
+        )
+    return mechanism
 
 
 def _built(call: ast.Call, text: str) -> Any:
-    from .. import mechanisms  # not before it is needed: the command line starts without numpy
-
     if not isinstance(call.func, ast.Name):
         raise _malformed(text)
     name = call.func.id
-    if name not in mechanisms.__all__:
-        raise MarginError(
-            f"there is no mechanism {name!r} with parameters; there are {', '.join(mechanisms.__all__)}"
-        )
-    kind = getattr(mechanisms, name)
+    kind = _class_of(name)
     if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
         not it.arg for it in call.keywords
     ):
@@ -68,6 +68,19 @@ def _built(call: ast.Call, text: str) -> Any:
         raise MarginError(
             f"a parameter of {name} is of the wrong type; see the documentation of {name}"
         ) from None
+
+
+def _class_of(name: str) -> Any:
+    """The mechanism of a name, or the strategy that a mechanism takes as a parameter."""
+    from .. import mechanisms  # here, so that the command line starts without numpy
+
+    for room in (mechanisms, mechanisms.strategies):
+        if name in room.__all__:
+            return getattr(room, name)
+    raise MarginError(
+        f"there is no mechanism {name!r} with parameters; "
+        f"there are {', '.join(mechanisms.__all__)}"
+    )
 
 
 def _value(tree: ast.expr, text: str) -> Any:

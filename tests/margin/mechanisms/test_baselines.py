@@ -17,22 +17,24 @@ from margin import (
     Direct,
     Domain,
     DomainError,
-    EigenDesign,
     Flat,
     Fourier,
     FourierLP,
     Hierarchical,
     Learning,
-    LowRank,
     MatrixMechanism,
-    OptimisedMarginals,
     PriView,
     PureDP,
-    Semidefinite,
     Uniform,
     Wavelet,
-    WeightedMarginals,
     Workload,
+)
+from margin.mechanisms.strategies import (
+    EigenDesign,
+    LowRank,
+    OptimisedMarginals,
+    Semidefinite,
+    WeightedMarginals,
 )
 from margin.mechanisms.strategies.optimised_marginals import _cell_variances
 from margin.privacy.budget import Neighbours

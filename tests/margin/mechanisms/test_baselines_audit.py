@@ -8,19 +8,21 @@ from margin import (
     DataCubes,
     Direct,
     Domain,
-    EigenDesign,
     Flat,
     Fourier,
     FourierLP,
     Hierarchical,
     Learning,
-    LowRank,
     MatrixMechanism,
-    OptimisedMarginals,
     PureDP,
-    Semidefinite,
     Uniform,
     Wavelet,
+)
+from margin.mechanisms.strategies import (
+    EigenDesign,
+    LowRank,
+    OptimisedMarginals,
+    Semidefinite,
     WeightedMarginals,
 )
 from margin.privacy.budget import Neighbours

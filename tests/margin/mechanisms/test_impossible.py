@@ -27,13 +27,11 @@ from margin import (
     Learning,
     MatrixMechanism,
     Neighbours,
-    OptimisedMarginals,
     PrioritySample,
     PriView,
     Residual,
     Uniform,
     Wavelet,
-    WeightedMarginals,
     from_measurements,
     load,
     release,
@@ -41,6 +39,7 @@ from margin import (
 )
 from margin.cli.main import main
 from margin.errors import DomainError
+from margin.mechanisms.strategies import OptimisedMarginals, WeightedMarginals
 from margin.queries import Conjunctions
 from margin.solvers import (
     Anneal,

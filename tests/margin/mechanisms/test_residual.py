@@ -49,7 +49,7 @@ def test_it_is_private(mechanism):
 @pytest.mark.parametrize("largest", [False, True])
 def test_errors_are_those_of_the_optimal_plan(budget, largest):
     views = Workload.of(DOMAIN, [("a", "b"), ("c", "d", "b"), ("d",)], weights=[1, 2, 5])
-    strategy = margin.OptimisedMarginals(largest=largest)
+    strategy = margin.mechanisms.strategies.OptimisedMarginals(largest=largest)
     expected = MatrixMechanism(strategy=strategy).expected_error(DOMAIN, views, budget)
     for order in (3, 4):
         assert Residual(order=order, largest=largest).expected_error(
