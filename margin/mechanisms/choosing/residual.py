@@ -105,8 +105,8 @@ class Residual:
         Raises
         ------
         DomainError
-            When a view of the workload has more than `order` attributes that vary: the error of its
-            estimate has no closed form.
+            When a view of the workload is not measured, as one of more than `order` attributes: the
+            error of its estimate has no closed form.
         """
         asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
         measured = self.components(domain, asked, budget)
@@ -114,8 +114,8 @@ class Residual:
         needed = Components("Residual", domain, asked)
         if not variances.keys() >= set(needed.sets):
             raise DomainError(
-                f"the workload has views of more than {self.order} attributes, whose error has no "
-                "closed form: raise order"
+                "some views of the workload are not measured, and their error has no closed form: "
+                "raise order, or add them to Residual(workload=)"
             )
         costs = zip(needed.sets, needed.costs, strict=True)
         return sum(cost * variances[view] for view, cost in costs)

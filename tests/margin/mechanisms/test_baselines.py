@@ -476,29 +476,29 @@ class Refusing:
 @pytest.mark.parametrize(
     ("mechanism", "domain", "says"),
     [
-        (Flat(), WIDE, r"Flat would need about 10\*\*19 cells .* use PriView"),
-        (MWEM(), WIDE, r"MWEM would need about 10\*\*19 cells .* use PriView"),
-        (FourierLP(), WIDE, r"FourierLP would need .* use Fourier"),
-        (DataCubes(), WIDE, r"DataCubes would need .* lattice; .* use PriView"),
+        (Flat(), WIDE, r"Flat needs about 10\*\*19 cells .* use PriView"),
+        (MWEM(), WIDE, r"MWEM needs about 10\*\*19 cells .* use PriView"),
+        (FourierLP(), WIDE, r"FourierLP needs .* use Fourier"),
+        (DataCubes(), WIDE, r"DataCubes needs .* lattice here, .* use PriView"),
         (
             DataCubes(consistency=MaximumConsistency()),
             binary(15),
-            r"MaximumConsistency would need 32,768 cells",
+            r"MaximumConsistency needs 32,768 cells",
         ),
-        (DataCubes(), binary(25), r"DataCubes would need .* lattice"),
-        (Hierarchical(), WIDE, r"Hierarchical would need .* bins"),
-        (Wavelet(), WIDE, r"Wavelet would need .* bins"),
-        (Wavelet(), ORDERED, r"Wavelet would need 8,192 values .* wider bins"),
+        (DataCubes(), binary(25), r"DataCubes needs .* lattice"),
+        (Hierarchical(), WIDE, r"Hierarchical needs .* bins"),
+        (Wavelet(), WIDE, r"Wavelet needs .* bins"),
+        (Wavelet(), ORDERED, r"Wavelet needs 8,192 values .* wider bins"),
         (
             MatrixMechanism(strategy=EigenDesign()),
             WIDE,
-            r"EigenDesign would need .* OptimisedMarginals",
+            r"EigenDesign needs .* OptimisedMarginals",
         ),
-        (MatrixMechanism(strategy=LowRank()), WIDE, r"LowRank would need .* OptimisedMarginals"),
+        (MatrixMechanism(strategy=LowRank()), WIDE, r"LowRank needs .* OptimisedMarginals"),
         (
             MatrixMechanism(strategy=Semidefinite()),
             binary(7),
-            r"Semidefinite would need 128 .* OptimisedMarginals",
+            r"Semidefinite needs 128 .* OptimisedMarginals",
         ),
     ],
     ids=lambda value: name_of(value) if not isinstance(value, Domain | str) else "",
@@ -597,7 +597,7 @@ def test_priview_is_in_the_same_line(codes):
 def test_a_marginal_of_too_many_attributes_is_refused_before_any_charge(mechanism):
     view = [WIDE.attributes[:40]]
     with pytest.raises(
-        DomainError, match=f"{name_of(mechanism)} would need .* components of marginals"
+        DomainError, match=f"{name_of(mechanism)} needs .* components of marginals"
     ):
         margin.release(
             np.zeros((2, 64), int),
