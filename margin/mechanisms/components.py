@@ -149,9 +149,9 @@ class Components:
         return [(subset, self._moment(subset)) for subset in self._subsets(view)]
 
     def _moment(self, subset: View) -> float:
-        """The variance of total times moment (see `solvers.basis`), summed over a component's basis.
+        """The variance of total times moment, summed over the basis of a component.
 
-        The answers on the component have variance one. Their projection on an orthonormal contrast
+        Moments are defined in `solvers.basis`. The answers on the component have variance one. Their projection on an orthonormal contrast
         then has variance one, and is n times the contrast (sqrt(2) times for n = 2). The scaling of
         moments multiplies by sqrt(n). There are n - 1 contrasts.
         """
