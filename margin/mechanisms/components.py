@@ -151,9 +151,10 @@ class Components:
     def _moment(self, subset: View) -> float:
         """The variance of total times moment, summed over the basis of a component.
 
-        Moments are defined in `solvers.basis`. The answers on the component have variance one. Their projection on an orthonormal contrast
-        then has variance one, and is n times the contrast (sqrt(2) times for n = 2). The scaling of
-        moments multiplies by sqrt(n). There are n - 1 contrasts.
+        Moments are defined in `solvers.basis`. The answers on the component have variance one.
+        Their projection on an orthonormal contrast then has variance one, and is n times the
+        contrast (sqrt(2) times for n = 2). The scaling of moments multiplies by sqrt(n). There are
+        n - 1 contrasts.
         """
         sizes = [self.domain[name].size for name in subset]
         return math.prod(1.0 if size == 2 else (size - 1) / size for size in sizes)

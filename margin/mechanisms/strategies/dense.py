@@ -1,5 +1,5 @@
-"""A strategy that is one matrix over all cells: rounded to integers, measured, and inverted by least
-squares."""
+"""A strategy that is one matrix over all cells: rounded to integers, measured, and inverted by
+least squares."""
 
 import math
 from collections.abc import Sequence
