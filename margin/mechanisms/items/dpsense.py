@@ -26,7 +26,7 @@ _SCALES = tuple(Fraction(tenths, 10) for tenths in range(10, 21))
 """Default values of alpha: 1, 1.1, ..., 2."""
 
 _MOST_NOISE = 2.0**35
-"""Largest penalty for noise; larger ones are not needed and would be refused."""
+"""Largest penalty for expected noise, in rows."""
 
 
 def default_grid(items: int) -> tuple[int, ...]:

@@ -96,7 +96,7 @@ class PrivBasis:
         )
 
     def _bases(self, private: Private, number: int) -> list[_Set]:
-        """Bases of `number` items that are chosen privately, by way of pairs where they are many."""
+        """Bases of `number` items that are chosen privately; many items are grouped by pairs."""
         shares = [exact("a share", share) for share in self.shares]
         single = number <= _LONGEST
         total = shares[0] + shares[2] + (0 if single else shares[1])

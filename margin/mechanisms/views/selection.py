@@ -95,7 +95,7 @@ class PairCover:
 
 
 def _power(budget: Budget) -> int:
-    """The power of a share that the noise variance of a cell falls with: 2 for epsilon, 1 for rho."""
+    """The power in variance ~ 1 / share ** power: 2 for shares of epsilon, 1 for shares of rho."""
     return 2 if isinstance(budget, PureDP) else 1
 
 

@@ -596,9 +596,7 @@ def test_priview_is_in_the_same_line(codes):
 )
 def test_a_marginal_of_too_many_attributes_is_refused_before_any_charge(mechanism):
     view = [WIDE.attributes[:40]]
-    with pytest.raises(
-        DomainError, match=f"{name_of(mechanism)} needs .* components of marginals"
-    ):
+    with pytest.raises(DomainError, match=f"{name_of(mechanism)} needs .* components of marginals"):
         margin.release(
             np.zeros((2, 64), int),
             domain=WIDE,

@@ -207,9 +207,13 @@ def test_bad_workloads_are_refused(codes):
         margin.simulate(
             codes, domain=DOMAIN, budget=ZCDP(1), mechanism=Residual(workload=[["x"]]), seed=0
         )
-    with pytest.raises(DomainError, match="are not measured, and their error has no closed form: raise order"):
+    with pytest.raises(
+        DomainError, match="are not measured, and their error has no closed form: raise order"
+    ):
         Residual().expected_error(DOMAIN, [("a", "b", "c")], ZCDP(1))
-    with pytest.raises(DomainError, match="are not measured, and their error has no closed form: raise order"):
+    with pytest.raises(
+        DomainError, match="are not measured, and their error has no closed form: raise order"
+    ):
         Residual(workload=[("a", "b")]).expected_error(DOMAIN, [("a", "c")], ZCDP(1))
     many = Domain({f"x{axis}": 2 for axis in range(600)})
     with pytest.raises(DomainError, match="Residual needs"):

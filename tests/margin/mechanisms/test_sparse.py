@@ -555,10 +555,10 @@ def test_bad_parameters_are_refused_where_they_are_given(make):
 @pytest.mark.parametrize(
     ("mechanism", "domain", "match"),
     [
-        (HighPass(target=10**9), {"x": 10}, "cells that there are"),
-        (PrioritySample(size=11), {"x": 10}, "cells that there are"),
-        (FilterPriority(size=11), {"x": 10}, "cells that there are"),
-        (ThresholdSample(target=11), {"x": 10}, "cells that there are"),
+        (HighPass(target=10**9), {"x": 10}, "must be at most 10, the number of cells"),
+        (PrioritySample(size=11), {"x": 10}, "must be at most 10, the number of cells"),
+        (FilterPriority(size=11), {"x": 10}, "must be at most 10, the number of cells"),
+        (ThresholdSample(target=11), {"x": 10}, "must be at most 10, the number of cells"),
         (HighPass(theta=1), {f"x{place}": 10**9 for place in range(3)}, "raise theta"),
         (PrioritySample(size=10), {f"x{place}": 10**9 for place in range(9)}, "raise theta"),
         (
