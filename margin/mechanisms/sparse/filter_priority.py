@@ -1,5 +1,5 @@
-"""`FilterPriority`: a filter drops counts that are mostly noise, and a priority sample keeps a given
-number of the others."""
+"""`FilterPriority`: a filter drops counts that are mostly noise, and a priority sample keeps a
+given number of the others."""
 
 from dataclasses import dataclass
 
