@@ -29,7 +29,8 @@ _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal."""
 
 _MAX_TESTED = 1 << 22
-"""Largest number of cells of the full table that a function is applied to, for the noise in them."""
+"""Largest number of cells of the full table that a function is applied to, for the noise in
+them."""
 
 _AXES: Mapping[str, type[Axis]] = {kind.__name__: kind for kind in (Leaves, Tree, Halves)}
 
@@ -62,9 +63,9 @@ class CellSynopsis(Synopsis):
     """Some cells of a noisy table, with weights; the count of every other cell is taken as zero.
 
     The weight of a noisy count v is sign(v) max(|v|, tau). The count was sampled with probability
-    min(1, |v| / tau). Sums of weights are thus unbiased estimates of the sums of all noisy counts of
-    absolute value theta or more, and of sums of true counts if theta is one (Horvitz and Thompson;
-    Duffield, Lund and Thorup 2007 for priority samples).
+    min(1, |v| / tau). Sums of weights are thus unbiased estimates of the sums of all noisy counts
+    of absolute value theta or more, and of sums of true counts if theta is one (Horvitz and
+    Thompson; Duffield, Lund and Thorup 2007 for priority samples).
 
     Marginals and single cells are zero where the rules of the domain exclude a cell. `sum` and
     `range` add up all kept cells, whatever the rules.
@@ -114,7 +115,8 @@ class CellSynopsis(Synopsis):
         return sign * np.maximum(np.abs(self.values), self.tau)
 
     def cells(self) -> tuple[Integers, Integers, Floats]:
-        """The kept cells: codes, shape (kept, attributes), noisy counts and weights, shape (kept,)."""
+        """The kept cells: codes, shape (kept, attributes), noisy counts and weights, shape
+        (kept,)."""
         return self.codes, self.values, self.weights
 
     def point(self, cell: Mapping[str, Any]) -> Estimate:
@@ -284,7 +286,8 @@ class CellSynopsis(Synopsis):
 
     @property
     def _chances(self) -> Floats:
-        """The probability that a kept cell is sampled, given that it passes the filter: shape (kept,)."""
+        """The probability that a kept cell is sampled, given that it passes the filter: shape
+        (kept,)."""
         return np.minimum(np.abs(self.values) / max(self.tau, 1e-300), 1.0)
 
     def _pick(self, name: str, categories: Iterable[Any]) -> tuple[str, Pick]:

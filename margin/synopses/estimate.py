@@ -39,7 +39,8 @@ def estimate(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis of noisy tables, made consistent and non-negative (unless `nonnegativity` is None).
+    """A synopsis of noisy tables, made consistent and non-negative (unless `nonnegativity` is
+    None).
 
     This is post-processing: it spends no privacy.
 
@@ -88,8 +89,8 @@ def from_measurements(
     ----------
     measurements
         A list. Each measurement is a triple (attributes, counts, standard deviation of the noise of
-        each count), a `Marginal` of one variance, or an `mbi.LinearMeasurement` of a whole marginal.
-        A set of attributes may come several times.
+        each count), a `Marginal` of one variance, or an `mbi.LinearMeasurement` of a whole
+        marginal. A set of attributes may come several times.
     domain
         The attributes, the rules that answers satisfy, and the number of rows, if it is declared.
     guarantee

@@ -37,8 +37,8 @@ class RecordSynopsis(Synopsis):
     table
         The records, as bits.
     total
-        The approximate number of rows of the data: public, declared or measured. Marginals add up to
-        it.
+        The approximate number of rows of the data: public, declared or measured. Marginals add up
+        to it.
     mean_error, largest_error
         Noisy estimates of the mean and of the largest absolute error over the queries of the
         release, as shares of the rows; None if they were not requested.
@@ -105,7 +105,8 @@ class RecordSynopsis(Synopsis):
         return lines
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: bits, a line for a binary attribute, else a line for each category."""
+        """See `Synopsis.pack`: bits, a line for a binary attribute, else a line for each
+        category."""
         fields: dict[str, Any] = {
             "records": self.table.rows,
             "total": self.total,

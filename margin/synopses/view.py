@@ -90,7 +90,8 @@ class ViewSynopsis(Synopsis):
 
     @property
     def views(self) -> tuple[Marginal, ...]:
-        """The consistent tables of the views; their variance is that of the best linear estimate."""
+        """The consistent tables of the views; their variance is that of the best linear
+        estimate."""
         views = []
         for names, axes, table in zip(
             self.names, self.tables.views, self.tables.values, strict=True
