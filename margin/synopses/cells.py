@@ -29,8 +29,7 @@ _MAX_CELLS = 1 << 24
 """Largest number of cells of a marginal."""
 
 _MAX_TESTED = 1 << 22
-"""Largest number of cells of the full table that a function is applied to, for the noise in
-them."""
+"""Largest full table, in cells, for which the noise in the cells of a function is counted."""
 
 _AXES: Mapping[str, type[Axis]] = {kind.__name__: kind for kind in (Leaves, Tree, Halves)}
 
@@ -286,8 +285,7 @@ class CellSynopsis(Synopsis):
 
     @property
     def _chances(self) -> Floats:
-        """The probability that a kept cell is sampled, given that it passes the filter: shape
-        (kept,)."""
+        """The probability that a kept cell, which passed the filter, was sampled: shape (kept,)."""
         return np.minimum(np.abs(self.values) / max(self.tau, 1e-300), 1.0)
 
     def _pick(self, name: str, categories: Iterable[Any]) -> tuple[str, Pick]:
@@ -298,8 +296,8 @@ class CellSynopsis(Synopsis):
         codes = np.array([attribute.code(category) for category in categories], np.int64)
         if not codes.size or (codes == UNSEEN).any():
             raise DomainError(
-                f"the categories of attribute {name!r} must be a list of at least one category that "
-                "it declares"
+                f"the categories of attribute {name!r} must be a list of categories that it "
+                "declares, at least one"
             )
         return name, Pick.of(codes)
 
@@ -348,8 +346,7 @@ class CellSynopsis(Synopsis):
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
             raise DomainError(
-                f"the function must return a boolean array of shape ({len(codes)},): one truth value "
-                "for each cell"
+                "the function must return a boolean array with one truth value for each cell"
             )
         return answer
 

@@ -39,10 +39,9 @@ def estimate(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis of noisy tables, made consistent and non-negative (unless `nonnegativity` is
-    None).
+    """A synopsis of noisy tables, made consistent and non-negative.
 
-    This is post-processing: it spends no privacy.
+    With `nonnegativity=None` negative counts stay. This is post-processing: it spends no privacy.
 
     Parameters
     ----------

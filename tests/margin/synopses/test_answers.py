@@ -108,7 +108,7 @@ def test_what_cannot_be_answered_is_told():
     few = simulate(
         CODES, domain=DOMAIN, budget=PureDP(1), mechanism=Direct(), workload=workload, seed=1
     )
-    with pytest.raises(DomainError, match="not within one of the workload"):
+    with pytest.raises(DomainError, match="is not within a released marginal"):
         few.synopsis.answer(some(3))
     wide = Domain({f"x{place}": 2 for place in range(40)})
     flat = simulate(

@@ -62,7 +62,9 @@ def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
 
 @pytest.mark.parametrize("answer", [lambda problem: 1 / 0, lambda problem: problem.nothing])
 def test_a_solver_that_breaks_down_is_an_error_of_its_name(answer):
-    with pytest.raises(SolverError, match=r"Own broke down .*; try another solver"):
+    with pytest.raises(
+        SolverError, match=r"solver Own raised .*; choose another with reconstruction="
+    ):
         asked(Own(answer))
 
 

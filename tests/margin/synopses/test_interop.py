@@ -125,7 +125,7 @@ def test_bad_measurements_are_typed_errors(domain, given, error, words):
 
 def test_a_marginal_of_several_variances_is_refused(domain):
     uneven = Marginal(domain.restrict(["sex"]), np.ones(2), np.array([1.0, 2.0]))
-    with pytest.raises(DataError, match="one variance"):
+    with pytest.raises(DataError, match="must have the same noise variance"):
         from_measurements([uneven], domain=domain)
 
 
