@@ -9,7 +9,10 @@ from ..errors import DomainError
 __all__ = ["asked", "check_reach"]
 
 
-def asked(domain: Domain, workload: Workload | Iterable[Iterable[str]] | None) -> Workload:
+def asked(
+    domain: Domain,
+    workload: Workload | Iterable[Iterable[str]] | None,
+) -> Workload:
     """The workload, checked; all pairs of attributes for None."""
     if workload is None:
         return Workload.all_kway(domain, min(2, len(domain)))
@@ -17,7 +20,12 @@ def asked(domain: Domain, workload: Workload | Iterable[Iterable[str]] | None) -
 
 
 def check_reach(
-    name: str, needed: int, most: int, *, what: str = "cells of the full table", instead: str
+    name: str,
+    needed: int,
+    most: int,
+    *,
+    what: str = "cells of the full table",
+    instead: str,
 ) -> None:
     """Raise DomainError when a method needs more than it can hold.
 

@@ -94,7 +94,13 @@ class Components:
             variances[view] = answers.variance
         return [self._marginal(view, tables, variances) for view in self.workload]
 
-    def measure(self, private: Private, evidence: Evidence, *, spend: Number | None = None) -> None:
+    def measure(
+        self,
+        private: Private,
+        evidence: Evidence,
+        *,
+        spend: Number | None = None,
+    ) -> None:
         """Measure the components, and add the results to `evidence`."""
         measured = private.measure_linear(self.strategies, shares=self.shares, spend=spend)
         for view, answers in zip(self.sets, measured, strict=True):
@@ -115,7 +121,11 @@ class Components:
     def variances(self, budget: Budget) -> list[float]:
         """The variance of the noise in the answers on each set, if they get the whole budget."""
         events = linear_events(
-            budget, self.strategies, shares=self.shares, units=budget.units, together=True
+            budget,
+            self.strategies,
+            shares=self.shares,
+            units=budget.units,
+            together=True,
         )
         return [variance_of(event) for event in events]
 
@@ -165,7 +175,10 @@ class Components:
         return _subsets(varying, self.order)
 
     def _marginal(
-        self, view: View, tables: Mapping[View, Floats], variances: Mapping[View, float]
+        self,
+        view: View,
+        tables: Mapping[View, Floats],
+        variances: Mapping[View, float],
     ) -> Marginal:
         """The marginal of a view: the sum of the components of its subsets."""
         domain = self.domain
@@ -181,12 +194,17 @@ class Components:
             variance += variances[subset] * moment / cells**2
         counts = counts.transpose([ordered.index(name) for name in view])
         return Marginal(
-            domain.restrict(view, checked=True), counts, np.full(counts.shape, variance)
+            domain.restrict(view, checked=True),
+            counts,
+            np.full(counts.shape, variance),
         )
 
 
 def closure(
-    name: str, domain: Domain, workload: Iterable[View], order: int | None = None
+    name: str,
+    domain: Domain,
+    workload: Iterable[View],
+    order: int | None = None,
 ) -> list[View]:
     """All subsets of the views that have at most `order` attributes, small sets first.
 
@@ -222,7 +240,11 @@ def closure(
 
 
 @lru_cache(maxsize=4096)
-def _inverse_cells(sizes: tuple[int, ...], inner: tuple[int, ...], k: int) -> float:
+def _inverse_cells(
+    sizes: tuple[int, ...],
+    inner: tuple[int, ...],
+    k: int,
+) -> float:
     """The sum of 1 / (product of sizes) over all sets of k attributes that contain an inner set.
 
     Both the sizes of all attributes and those of the inner set are in ascending order.
@@ -254,7 +276,10 @@ def _sorted(domain: Domain, view: Iterable[str]) -> View:
     return tuple(sorted(view, key=lambda name: position[name]))
 
 
-def _subsets(names: Sequence[str], order: int | None = None) -> Iterable[View]:
+def _subsets(
+    names: Sequence[str],
+    order: int | None = None,
+) -> Iterable[View]:
     most = len(names) if order is None else min(order, len(names))
     return itertools.chain.from_iterable(
         itertools.combinations(names, size) for size in range(most + 1)

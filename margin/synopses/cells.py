@@ -50,7 +50,12 @@ class Estimate(float):
     standard_error: float
     raw: float
 
-    def __new__(cls, value: float, standard_error: float, raw: float) -> "Estimate":
+    def __new__(
+        cls,
+        value: float,
+        standard_error: float,
+        raw: float,
+    ) -> "Estimate":
         estimate = super().__new__(cls, value)
         estimate.standard_error = standard_error
         estimate.raw = raw
@@ -181,7 +186,10 @@ class CellSynopsis(Synopsis):
         return self._estimate(true, self._noise_of(predicate))
 
     def range(
-        self, bounds: Mapping[str, tuple[int, int]] | None = None, /, **named: tuple[int, int]
+        self,
+        bounds: Mapping[str, tuple[int, int]] | None = None,
+        /,
+        **named: tuple[int, int],
     ) -> Estimate:
         """The estimated number of rows whose codes lie in some intervals.
 
@@ -248,13 +256,24 @@ class CellSynopsis(Synopsis):
         return Packed(fields, arrays)
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         kept = int(fields["kept"])
         return {"codes": kept * len(domain), "values": kept, "agreed": kept}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         fields, arrays = packed
         kinds = zip(fields["axes"], domain.sizes, strict=True)
@@ -288,7 +307,11 @@ class CellSynopsis(Synopsis):
         """The probability that a kept cell, which passed the filter, was sampled: shape (kept,)."""
         return np.minimum(np.abs(self.values) / max(self.tau, 1e-300), 1.0)
 
-    def _pick(self, name: str, categories: Iterable[Any]) -> tuple[str, Pick]:
+    def _pick(
+        self,
+        name: str,
+        categories: Iterable[Any],
+    ) -> tuple[str, Pick]:
         """The position of an attribute's name with the codes of some of its categories."""
         attribute = self.domain[name]
         if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
@@ -341,7 +364,11 @@ class CellSynopsis(Synopsis):
         gap: Floats = np.maximum(self.tau - np.abs(self.values[used]), 0.0)
         return self.tau * gap
 
-    def _asked(self, predicate: Test, codes: Integers) -> NDArray[np.bool_]:
+    def _asked(
+        self,
+        predicate: Test,
+        codes: Integers,
+    ) -> NDArray[np.bool_]:
         """The truth values of a function for some cells, given by their codes."""
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
@@ -412,7 +439,11 @@ class CellSynopsis(Synopsis):
         return shares, noise
 
 
-def _table(cells: Integers, values: Floats, shape: tuple[int, ...]) -> Floats:
+def _table(
+    cells: Integers,
+    values: Floats,
+    shape: tuple[int, ...],
+) -> Floats:
     """The sums of values by cell, as a table of some shape."""
     return np.bincount(cells, values, math.prod(shape)).astype(np.float64).reshape(shape)
 

@@ -73,7 +73,14 @@ class ColumnCounts(Synopsis):
         """
         for view in workload:
             self.domain.view(view)
-        return [Marginal(self.domain, self.counts.copy(), self.variance.copy()) for _ in workload]
+        return [
+            Marginal(
+                self.domain,
+                self.counts.copy(),
+                self.variance.copy(),
+            )
+            for _ in workload
+        ]
 
     def answer(self, queries: Queries) -> Floats:
         """Not available: a row holds many items, so counts of items are not shares of the rows.
@@ -101,12 +108,23 @@ class ColumnCounts(Synopsis):
         return Packed({"parameters": self.parameters}, arrays)  # type: ignore[arg-type]
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         counts = packed.arrays["counts"]
         variance = packed.arrays["variance"]

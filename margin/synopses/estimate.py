@@ -59,7 +59,9 @@ def estimate(
 
 
 def possible(
-    tables: Tables, nonnegativity: NonNegativity | None, consistency: Consistency
+    tables: Tables,
+    nonnegativity: NonNegativity | None,
+    consistency: Consistency,
 ) -> Tables:
     """Consistent tables made non-negative, and consistent again.
 

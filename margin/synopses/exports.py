@@ -35,7 +35,13 @@ def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
     measurements = []
     for axes, table, variance in zip(tables.views, tables.values, tables.variances, strict=True):
         names = tuple(attributes[axis] for axis in axes)
-        measurements.append(mbi.LinearMeasurement(table.ravel(), names, stddev=math.sqrt(variance)))
+        measurements.append(
+            mbi.LinearMeasurement(
+                table.ravel(),
+                names,
+                stddev=math.sqrt(variance),
+            )
+        )
     return mbi.Domain(attributes, synopsis.domain.sizes), measurements
 
 

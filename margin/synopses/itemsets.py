@@ -65,12 +65,23 @@ class ItemsetCounts(Synopsis):
         return Packed(fields, {"counts": self.counts, "variance": self.variance})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return dict.fromkeys(("counts", "variance"), len(fields["itemsets"]))
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
         counts = np.asarray(packed.arrays["counts"], np.float64)

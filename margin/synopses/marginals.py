@@ -42,7 +42,10 @@ class MarginalSynopsis(Synopsis):
 
     @classmethod
     def of(
-        cls, domain: Domain, marginals: Sequence[Marginal], nonnegativity: NonNegativity | None
+        cls,
+        domain: Domain,
+        marginals: Sequence[Marginal],
+        nonnegativity: NonNegativity | None,
     ) -> "MarginalSynopsis":
         """A synopsis of noisy marginals; `nonnegativity` removes negative counts from each.
 
@@ -67,7 +70,14 @@ class MarginalSynopsis(Synopsis):
             Also when a view is not within a held marginal. The message names some that are held.
         """
         answers = ((view, self._answer(view)) for view in Workload.of(self.domain, workload))
-        return [self._answered(view, answer.counts, answer.variance) for view, answer in answers]
+        return [
+            self._answered(
+                view,
+                answer.counts,
+                answer.variance,
+            )
+            for view, answer in answers
+        ]
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
@@ -83,13 +93,24 @@ class MarginalSynopsis(Synopsis):
         return Packed({"views": [marginal.attributes for marginal in self.held]}, arrays)
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         cells = sum(domain.cells(view) for view in fields["views"])
         return {"tables": cells, "variances": cells}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         views = [domain.view(view) for view in packed.fields["views"]]
         counts = _parts(packed.arrays["tables"], domain, views)
@@ -124,7 +145,10 @@ class MarginalSynopsis(Synopsis):
         return min(holders, key=lambda marginal: marginal.counts.size).project(view)
 
 
-def _changed(marginal: Marginal, change: Callable[[Tables], Tables]) -> Marginal:
+def _changed(
+    marginal: Marginal,
+    change: Callable[[Tables], Tables],
+) -> Marginal:
     """A marginal after `change` was applied to its table alone."""
     mean = marginal.variance.mean()
     tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [mean])
@@ -143,7 +167,11 @@ def _reordered(marginal: Marginal, view: View) -> Marginal:
     )
 
 
-def _parts(flat: NDArray[np.generic], domain: Domain, views: Sequence[View]) -> list[Floats]:
+def _parts(
+    flat: NDArray[np.generic],
+    domain: Domain,
+    views: Sequence[View],
+) -> list[Floats]:
     """The tables of views from one array of a file, in which they stand one after another."""
     shapes = [domain.shape(view) for view in views]
     sizes = [math.prod(shape) for shape in shapes]

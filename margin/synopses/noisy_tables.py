@@ -52,7 +52,14 @@ def tables_of(
         The variance of the independent noise in each cell of each table, in squared rows.
     """
     axes = [domain.axes(view) for view in views]
-    turned = [value.transpose(np.argsort(view)) for value, view in zip(values, axes, strict=True)]
+    turned = [
+        value.transpose(np.argsort(view))
+        for value, view in zip(
+            values,
+            axes,
+            strict=True,
+        )
+    ]
     return Tables(
         sizes=domain.sizes,
         views=tuple(tuple(sorted(view)) for view in axes),

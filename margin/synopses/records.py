@@ -116,13 +116,24 @@ class RecordSynopsis(Synopsis):
         return Packed(fields, {"bits": self.table.words})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
         return {"bits": lines * -(-int(fields["records"]) // 64)}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         (words,) = packed.arrays.values()
         bits = words.astype(np.uint64, casting="equiv")
@@ -153,7 +164,10 @@ class RecordSynopsis(Synopsis):
         number = 1 if size == 2 else size
         lines = self.table.words[first : first + number]
         bits = np.unpackbits(
-            lines.astype("<u8").view(np.uint8), axis=1, count=self.table.rows, bitorder="little"
+            lines.astype("<u8").view(np.uint8),
+            axis=1,
+            count=self.table.rows,
+            bitorder="little",
         )
         codes: NDArray[np.int64]
         codes = bits[0].astype(np.int64) if size == 2 else bits.argmax(axis=0)

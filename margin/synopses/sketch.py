@@ -134,12 +134,23 @@ class SketchSynopsis(Synopsis):
         return Packed(fields, {"sums": self.sums})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return {"sums": int(fields["rows"]) * int(fields["width"])}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         sums = np.asarray(packed.arrays["sums"])
         if sums.dtype != np.int64 or sums.ndim != 2 or not sums.size:

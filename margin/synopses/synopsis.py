@@ -117,7 +117,12 @@ class Synopsis:
         """
         raise NotImplementedError
 
-    def _answered(self, view: View, counts: Floats, variance: Floats) -> Marginal:
+    def _answered(
+        self,
+        view: View,
+        counts: Floats,
+        variance: Floats,
+    ) -> Marginal:
         """A marginal; cells that the rules of the domain exclude have count and variance zero."""
         if self.domain.zeros is not None:
             possible = self.domain.possible(view)
@@ -165,7 +170,10 @@ class Synopsis:
         raise NotImplementedError
 
     def plot_error(
-        self, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None
+        self,
+        *,
+        sizes: Sequence[int] = (1, 2, 3, 4),
+        axes: "Axes | None" = None,
     ) -> "Axes":
         """Plot the expected noise by the number of attributes.
 
@@ -183,7 +191,12 @@ class Synopsis:
         raise NotImplementedError
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """The largest size of each array that `unpack` accepts, by its name, in numbers.
 
         A file is read up to these sizes only, because anyone may have written it.
@@ -203,7 +216,13 @@ class Synopsis:
         raise NotImplementedError
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """The synopsis from the result of `pack`.
 
         Raises

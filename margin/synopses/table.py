@@ -132,13 +132,24 @@ class TableSynopsis(Synopsis):
         return Packed({"variance": variance}, {"table": self.table, **covariances})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         covariances = {f"covariance{axis}": size**2 for axis, size in enumerate(domain.sizes)}
         return {"table": math.prod(domain.sizes), **covariances}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         arrays = {name: _floats(array) for name, array in packed.arrays.items()}
         table = arrays.pop("table")
@@ -185,7 +196,11 @@ class TableSynopsis(Synopsis):
             return np.ones(self.domain.sizes[axis])
         return covariance.diagonal()
 
-    def _sum_variance(self, axis: int, codes: slice = slice(None)) -> float:
+    def _sum_variance(
+        self,
+        axis: int,
+        codes: slice = slice(None),
+    ) -> float:
         """The variance of a sum over some codes of an attribute, as a factor."""
         covariance = self.covariances.get(axis)
         if covariance is None:

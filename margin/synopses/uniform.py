@@ -72,12 +72,23 @@ class UniformSynopsis(Synopsis):
         return Packed({"total": self.total, "variance": self.variance}, {})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return {}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         total, variance = float(packed.fields["total"]), float(packed.fields["variance"])
         return cls(domain=domain, total=total, variance=variance, provenance=provenance)

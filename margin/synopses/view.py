@@ -91,12 +91,21 @@ class ViewSynopsis(Synopsis):
 
     @classmethod
     def of(
-        cls, domain: Domain, measured: Sequence[Marginal], *, reconstruction: Solver
+        cls,
+        domain: Domain,
+        measured: Sequence[Marginal],
+        *,
+        reconstruction: Solver,
     ) -> "ViewSynopsis":
         """A synopsis of tables as they were measured, each with noise of one variance."""
         names = tuple(marginal.attributes for marginal in measured)
         variances = [marginal.variance.flat[0] for marginal in measured]
-        tables = tables_of(domain, names, [marginal.counts for marginal in measured], variances)
+        tables = tables_of(
+            domain,
+            names,
+            [marginal.counts for marginal in measured],
+            variances,
+        )
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
@@ -108,7 +117,13 @@ class ViewSynopsis(Synopsis):
         return dataclasses.replace(self, reconstruction=reconstruction)
 
     @classmethod
-    def of_tables(cls, domain: Domain, tables: Tables, *, reconstruction: Solver) -> "ViewSynopsis":
+    def of_tables(
+        cls,
+        domain: Domain,
+        tables: Tables,
+        *,
+        reconstruction: Solver,
+    ) -> "ViewSynopsis":
         """A synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
@@ -155,7 +170,12 @@ class ViewSynopsis(Synopsis):
                 answers.variances[row] = in_view_order(answers.variances[row], given[row])
             tables = zip(places, answers.counts, answers.variances, strict=True)
             for place, table, variance in tables:
-                marginals[place] = Marginal(self.domain, table, variance, attributes=views[place])
+                marginals[place] = Marginal(
+                    self.domain,
+                    table,
+                    variance,
+                    attributes=views[place],
+                )
         return [marginal for marginal in marginals if marginal is not None]
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
@@ -264,7 +284,12 @@ class ViewSynopsis(Synopsis):
         return Packed(fields, arrays)
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         views = [domain.view(view) for view in fields["views"]]
         return {
@@ -273,7 +298,13 @@ class ViewSynopsis(Synopsis):
         }
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`.
 
         The default solver takes the place of one that is not part of this library.
@@ -292,7 +323,14 @@ class ViewSynopsis(Synopsis):
         tables = Tables(
             sizes=domain.sizes,
             views=tuple(axes),
-            values=tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
+            values=tuple(
+                part.reshape(shape)
+                for part, shape in zip(
+                    parts,
+                    shapes,
+                    strict=True,
+                )
+            ),
             variances=tuple(float(variance) for variance in packed.fields["variances"]),
             precisions=precisions,
             zeros=domain.zeros,
@@ -300,7 +338,11 @@ class ViewSynopsis(Synopsis):
         )
         solver = _solver(packed.fields["reconstruction"])
         return cls(
-            domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance
+            domain=domain,
+            names=names,
+            tables=tables,
+            reconstruction=solver,
+            provenance=provenance,
         )
 
     def _read(self, rows: Integers, answers: _Answers) -> None:
@@ -364,7 +406,10 @@ class ViewSynopsis(Synopsis):
         return Reconstruction(self.tables, self.reconstruction)
 
 
-def _split(flat: NDArray[np.generic], lengths: Sequence[int]) -> list[Floats]:
+def _split(
+    flat: NDArray[np.generic],
+    lengths: Sequence[int],
+) -> list[Floats]:
     """An array from a file, split into parts of some lengths."""
     if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
         raise ValueError("unexpected array")

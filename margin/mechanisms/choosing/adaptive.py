@@ -115,7 +115,11 @@ class Adaptive:
                 "they must leave some of the budget: lower one of them"
             )
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
         """Learn, measure what is expected to help most, and choose more views in rounds.
 
         One of three regimes follows the learning: single attributes and then pairs, a candidate and
@@ -138,7 +142,12 @@ class Adaptive:
 class _Course:
     """The course of one run: the measurements so far, and the budget and knowledge they leave."""
 
-    def __init__(self, mechanism: Adaptive, private: Private, workload: Workload | None) -> None:
+    def __init__(
+        self,
+        mechanism: Adaptive,
+        private: Private,
+        workload: Workload | None,
+    ) -> None:
         self.mechanism = mechanism
         self.private = private
         self.domain = private.domain
@@ -148,7 +157,9 @@ class _Course:
         self.considered = Candidates(self.domain, self.workload, self.budget)
         self.strength = Strength.of(mechanism.structure)
         self.evidence = Evidence(
-            sizes=self.domain.sizes, zeros=self.domain.zeros, known_total=self.domain.rows
+            sizes=self.domain.sizes,
+            zeros=self.domain.zeros,
+            known_total=self.domain.rows,
         )
         self.rows = 1.0
         self.spent = Fraction(0)
@@ -187,7 +198,13 @@ class _Course:
         # The absolute public answers of all of them must stay below LARGEST_ANSWERS.
         comparable = math.floor(LARGEST_ANSWERS / (2 * self.rows))
         most = min(_CONTESTANTS, comparable)
-        return _contestants(self.domain, self.workload, self.mechanism.max_cells, most, lengths)
+        return _contestants(
+            self.domain,
+            self.workload,
+            self.mechanism.max_cells,
+            most,
+            lengths,
+        )
 
     def pairs_in_place_of(self, chosen: Candidate) -> list[View]:
         """Pairs to choose from where the candidate spreads the budget too thinly, else none."""
@@ -204,7 +221,11 @@ class _Course:
         misses_far_more = chosen.missed > ROUNDS_RATIO * chosen.noise
         return len(self.domain) if misses_far_more else 0
 
-    def singles_then_pairs(self, chosen: Candidate, pairs: list[View]) -> ViewSynopsis:
+    def singles_then_pairs(
+        self,
+        chosen: Candidate,
+        pairs: list[View],
+    ) -> ViewSynopsis:
         """Regime: measure single attributes, then spend the larger part on rounds over pairs."""
         log.info("measuring single attributes, then pairs")
         left = PAIRS_SHARE * (1 - self.spent)
@@ -214,7 +235,10 @@ class _Course:
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_then_rounds(
-        self, chosen: Candidate, contestants: list[View], rounds: int
+        self,
+        chosen: Candidate,
+        contestants: list[View],
+        rounds: int,
     ) -> ViewSynopsis:
         """Regime: measure the candidate, then spend `rounds_share` on rounds."""
         left = _part(self.mechanism.rounds_share)
@@ -230,7 +254,11 @@ class _Course:
     def _solver(self, chosen: Candidate) -> Solver:
         return self.mechanism.reconstruction or chosen.mechanism.reconstruction
 
-    def _measure_candidate(self, chosen: Candidate, spend: Fraction | None) -> None:
+    def _measure_candidate(
+        self,
+        chosen: Candidate,
+        spend: Fraction | None,
+    ) -> None:
         """Add the measurements that the candidate's mechanism would make."""
         log.info("measuring %s", chosen.note)
         mechanism = chosen.mechanism
@@ -242,7 +270,12 @@ class _Course:
         views = planned.views or ()
         self._add(self.private.measure(views, shares=planned.shares, spend=spend))
 
-    def _after_rounds(self, contestants: list[View], rounds: int, left: Fraction) -> ViewSynopsis:
+    def _after_rounds(
+        self,
+        contestants: list[View],
+        rounds: int,
+        left: Fraction,
+    ) -> ViewSynopsis:
         """The synopsis after rounds that spend the share `left` of the budget."""
         synopsis = self._synopsis(_PUBLIC)
         each = left / rounds
@@ -256,7 +289,10 @@ class _Course:
             noise = [self._penalty(deviation, view) for view in contestants]
             answers = _comparable(synopsis.marginals(contestants))
             (place,) = self.private.select(
-                contestants, answers, penalties=noise, spend=each * _CHOICE
+                contestants,
+                answers,
+                penalties=noise,
+                spend=each * _CHOICE,
             )
             view = contestants[place]
             log.info("measuring %s", ", ".join(view))
@@ -301,7 +337,11 @@ def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
     return [answer.counts * factor for answer in answers]
 
 
-def _is_scattered(chosen: Candidate, domain: Domain, budget: Budget) -> bool:
+def _is_scattered(
+    chosen: Candidate,
+    domain: Domain,
+    budget: Budget,
+) -> bool:
     """Whether a candidate spreads a budget of pure differential privacy over very many views."""
     views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
     many = len(views or ()) > SCATTERED_VIEWS * len(domain)
@@ -314,7 +354,11 @@ def _singles(domain: Domain) -> list[View]:
 
 
 def _contestants(
-    domain: Domain, workload: Workload, max_cells: int, most: int, lengths: tuple[int, ...]
+    domain: Domain,
+    workload: Workload,
+    max_cells: int,
+    most: int,
+    lengths: tuple[int, ...],
 ) -> list[View]:
     """Sets of `lengths` attributes within views of the workload: an even sample of at most
     `most`."""

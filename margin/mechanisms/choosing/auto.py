@@ -58,7 +58,11 @@ class Auto:
         Strength.of(self.structure)
         share("count_share", self.count_share)
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
         """Count the rows, choose, and measure with what is left."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)

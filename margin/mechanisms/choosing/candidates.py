@@ -112,10 +112,16 @@ class Candidates:
         As in `margin.release`.
     """
 
-    def __init__(self, domain: Domain, workload: Workload, budget: Budget) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> None:
         self._asked = _Asked(domain, workload)
         considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
-            _residuals(domain, workload, budget), _covers(domain, workload, budget)
+            _residuals(domain, workload, budget),
+            _covers(domain, workload, budget),
         )
         found = [
             (mechanism, note, self._asked.known(precision))
@@ -129,7 +135,13 @@ class Candidates:
             # Views that cannot be counted are refused now, before anything is spent.
             countable(domain, self._only.views or ())
 
-    def priced(self, strength: Strength, rows: float, *, variance: float = 1.0) -> list[Candidate]:
+    def priced(
+        self,
+        strength: Strength,
+        rows: float,
+        *,
+        variance: float = 1.0,
+    ) -> list[Candidate]:
         """All candidates with their expected errors, the best first.
 
         Parameters
@@ -144,15 +156,33 @@ class Candidates:
         if self._only is not None:
             note = "a cover of all pairs"
             unknown = math.nan
-            return [Candidate(mechanism=self._only, note=note, noise=unknown, missed=unknown)]
+            return [
+                Candidate(
+                    mechanism=self._only,
+                    note=note,
+                    noise=unknown,
+                    missed=unknown,
+                )
+            ]
         priced = []
         for mechanism, note, known in self._found:
             noise, missed = self._asked.errors(known, strength, rows, variance)
-            priced.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
+            priced.append(
+                Candidate(
+                    mechanism=mechanism,
+                    note=note,
+                    noise=noise,
+                    missed=missed,
+                )
+            )
         return sorted(priced, key=lambda candidate: candidate.error)
 
 
-def _of_views(domain: Domain, views: list[View], variance: float) -> _Precision:
+def _of_views(
+    domain: Domain,
+    views: list[View],
+    variance: float,
+) -> _Precision:
     empty = (np.broadcast_to(np.zeros(()), domain.shape(view)) for view in views)
     tables = tables_of(domain, views, empty, [variance] * len(views))
     return lambda axes: tables.holders(axes)[0]
@@ -213,7 +243,11 @@ class _Asked:
         return groups
 
     def errors(
-        self, known: Sequence[_Known], strength: Strength, rows: float, variance: float
+        self,
+        known: Sequence[_Known],
+        strength: Strength,
+        rows: float,
+        variance: float,
     ) -> tuple[float, float]:
         """The expected squared errors of noise and of what is missed, over the whole workload."""
         noise = 0.0
@@ -254,7 +288,9 @@ def _depths(measured: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _residuals(
-    domain: Domain, workload: Workload, budget: Budget
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
 ) -> Iterator[tuple[Residual, str, _Precision]]:
     """Components of up to 1, 2, ... attributes, as long as they are few and small."""
     if max(domain.sizes) > _WIDEST:
@@ -270,7 +306,11 @@ def _residuals(
         yield mechanism, note, _of_components(known, domain.attributes)
 
 
-def _parts(domain: Domain, workload: Workload, order: int) -> dict[_Axes, tuple[int, ...]]:
+def _parts(
+    domain: Domain,
+    workload: Workload,
+    order: int,
+) -> dict[_Axes, tuple[int, ...]]:
     """The sets of `order` attributes of several values within views of the workload, with their
     sizes; the search stops when there are more than `_MOST_SETS`."""
     sizes = domain.sizes
@@ -290,7 +330,9 @@ def _parts(domain: Domain, workload: Workload, order: int) -> dict[_Axes, tuple[
 
 
 def _covers(
-    domain: Domain, workload: Workload, budget: Budget
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
 ) -> Iterator[tuple[PriView, str, _Precision]]:
     """Covers of all pairs, triples and quadruples by views of several sizes."""
     seen = set()
@@ -317,7 +359,10 @@ def _covers(
 
 @lru_cache(maxsize=64)
 def _cover(
-    sizes: tuple[int, ...], limit: int, strength: int, wanted: tuple[_Axes, ...] | None
+    sizes: tuple[int, ...],
+    limit: int,
+    strength: int,
+    wanted: tuple[_Axes, ...] | None,
 ) -> tuple[_Axes, ...]:
     """The views of a cover; cached, because many releases of one domain ask for the same cover."""
     return covering_views(sizes, max_cells=limit, t=strength, sets=wanted)

@@ -53,7 +53,12 @@ def probes(domain: Domain) -> list[View]:
     return list(dict.fromkeys(views))
 
 
-def learning_share(domain: Domain, budget: Budget, rows: float, most: Fraction) -> Fraction:
+def learning_share(
+    domain: Domain,
+    budget: Budget,
+    rows: float,
+    most: Fraction,
+) -> Fraction:
     """The share of a budget that measures the probes well enough to learn from `rows` rows.
 
     It is between three tenths of `most` and `most`; 0 where even `most` leaves too much noise.
@@ -81,7 +86,12 @@ def variance_after(budget: Budget, spent: Fraction) -> float:
     return after / before
 
 
-def pays(considered: Candidates, before: Strength, rows: float, variance: float) -> bool:
+def pays(
+    considered: Candidates,
+    before: Strength,
+    rows: float,
+    variance: float,
+) -> bool:
     """Whether knowing the strength is worth `variance` times the variance of noise.
 
     The assumed strengths may all be wrong by a common factor, which is log-normal. The means of two

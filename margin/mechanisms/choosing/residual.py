@@ -83,7 +83,11 @@ class Residual:
         views = tuple(tuple(view) for view in self.workload)
         object.__setattr__(self, "workload", Workload(views))
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
         """Measure the components with the whole budget, and make tables of them."""
         domain = private.domain
         evidence = Evidence(sizes=domain.sizes, zeros=domain.zeros, known_total=domain.rows)
@@ -96,7 +100,10 @@ class Residual:
         return ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 
@@ -121,7 +128,10 @@ class Residual:
         return sum(cost * variances[view] for view, cost in costs)
 
     def precisions(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> dict[View, float]:
         """The inverse noise variance of the moments of each component that will be measured.
 
@@ -134,14 +144,23 @@ class Residual:
             precisions[view] = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
         return precisions
 
-    def components(self, domain: Domain, workload: Workload | None, budget: Budget) -> Components:
+    def components(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> Components:
         """The components that are measured, with their shares of the budget."""
         best_for = workload if self.workload is None else Workload.of(domain, self.workload)
         asked = self._asked(domain, best_for)
         components = Components("Residual", domain, asked, order=self.order)
         return with_best_shares(components, budget, largest=self.largest)
 
-    def _asked(self, domain: Domain, workload: Workload | None) -> Workload:
+    def _asked(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Workload:
         if workload is not None:
             return workload
         order = min(self.order, len(domain))

@@ -84,7 +84,11 @@ class Strength:
             triples=factor * self.triples,
         )
 
-    def square(self, depth: NDArray[np.int64], order: NDArray[np.int64]) -> Floats:
+    def square(
+        self,
+        depth: NDArray[np.int64],
+        order: NDArray[np.int64],
+    ) -> Floats:
         """The mean square of the error of moments that are not measured.
 
         Parameters
@@ -107,7 +111,11 @@ class Strength:
 
         It depends on the number of attributes `order` of the moment; infinite for the total.
         """
-        return np.where(order > 0, (MOMENT_SIZE * MOMENT_FALL ** (order - 1.0)) ** 2, np.inf)
+        return np.where(
+            order > 0,
+            (MOMENT_SIZE * MOMENT_FALL ** (order - 1.0)) ** 2,
+            np.inf,
+        )
 
 
 def learned(tables: Tables, before: Strength) -> Strength:

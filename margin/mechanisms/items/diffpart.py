@@ -22,6 +22,9 @@ Node = tuple[int, int]
 Part = tuple[tuple[Node, ...], tuple[Node, ...]]
 """A set of rows: nodes of which each row holds an item, and nodes of which it holds none."""
 
+Nodes = tuple[tuple[int, ...], ...]
+"""Nodes as lists of their items."""
+
 _MAX_PARTS = 1 << 14
 """Largest number of parts that are counted in a round."""
 
@@ -53,7 +56,11 @@ class DiffPart:
     def __post_init__(self) -> None:
         positive_integer("fanout", self.fanout - 1)
 
-    def run(self, private: Private, workload: Workload | None) -> ItemsetCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ItemsetCounts:
         """Divide the rows round by round. The workload is not used."""
         domain = items_of(private.domain, self.attributes)
         items = domain.sizes[0]
@@ -69,7 +76,11 @@ class DiffPart:
             # The last round takes all that is left of the budget.
             spend = None if step == rounds - 1 else f"1/{rounds}"
             patterns = [_pattern(part) for part in divided]
-            noisy, variance = private.pattern_counts(self.attributes, patterns, spend=spend)  # type: ignore[arg-type]
+            noisy, variance = private.pattern_counts(
+                self.attributes,
+                patterns,
+                spend=spend,
+            )
             least = self.threshold * math.sqrt(variance)
             parts = []
             for part, count in zip(divided, noisy.tolist(), strict=True):
@@ -111,7 +122,7 @@ class DiffPart:
         return tuple(itertools.pairwise(edges))
 
 
-def _pattern(part: Part) -> tuple[tuple[tuple[int, ...], ...], ...]:
+def _pattern(part: Part) -> tuple[Nodes, Nodes]:
     """A part as `Private.pattern_counts` takes it: each node as the list of its items."""
     present, absent = part
     return (

@@ -75,14 +75,21 @@ class DPSense:
     def __post_init__(self) -> None:
         _check(self)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
         """Choose theta, then count. The workload is not used."""
         theta = self.theta
         if theta is None:
             grid = _grid(self, private)
             penalties = [round(noise) for noise in _noise(self, private, grid)]
             place = private.select_most(
-                self.attributes, grid, penalties=penalties, spend=self.share
+                self.attributes,
+                grid,
+                penalties=penalties,
+                spend=self.share,
             )
             theta = grid[place]
         counted = private.truncated_counts(self.attributes, most=theta)
@@ -135,7 +142,11 @@ class DPSenseS:
         """The method as published, for a domain of `items` items."""
         return cls(longest=positive_integer("items", items))
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
         """Choose theta and alpha, then count. The workload is not used."""
         grid = _grid(self, private) if self.theta is None else (self.theta,)
         scales = [Fraction(scale) for scale in self.scales]
@@ -151,12 +162,19 @@ class DPSenseS:
         )
         counted = private.truncated_counts(self.attributes, most=grid[place])
         alpha = float(scales[scale])
-        scaled = Marginal(counted.domain, alpha * counted.counts, alpha**2 * counted.variance)
+        scaled = Marginal(
+            counted.domain,
+            alpha * counted.counts,
+            alpha**2 * counted.variance,
+        )
         return column_counts(scaled, parameters={"theta": float(grid[place]), "alpha": alpha})
 
 
 def column_counts(
-    counted: Marginal, *, ranking: Sequence[int] = (), parameters: dict[str, float] | None = None
+    counted: Marginal,
+    *,
+    ranking: Sequence[int] = (),
+    parameters: dict[str, float] | None = None,
 ) -> ColumnCounts:
     """The synopsis of a table of noisy counts of items."""
     return ColumnCounts(
@@ -201,14 +219,21 @@ def items_of(domain: Domain, attributes: Iterable[str] | None) -> Domain:
     return domain if len(domain) == 1 and domain.sizes[0] > 2 else Domain({"item": list(names)})
 
 
-def _grid(mechanism: DPSense | DPSenseS, private: Private) -> tuple[int, ...]:
+def _grid(
+    mechanism: DPSense | DPSenseS,
+    private: Private,
+) -> tuple[int, ...]:
     if mechanism.grid is not None:
         return tuple(mechanism.grid)
     items = items_of(private.domain, mechanism.attributes).sizes[0]
     return default_grid(min(items, getattr(mechanism, "longest", None) or items))
 
 
-def _noise(mechanism: DPSense | DPSenseS, private: Private, grid: Sequence[int]) -> list[float]:
+def _noise(
+    mechanism: DPSense | DPSenseS,
+    private: Private,
+    grid: Sequence[int],
+) -> list[float]:
     """The expected sum of |noise| over all items for each theta, with the rest of the budget.
 
     It depends on public numbers only.

@@ -49,10 +49,18 @@ class PlainItems:
         if self.longest is not None:
             positive_integer("longest", self.longest)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
         """Count. The workload is not used."""
         longest = self.longest or items_of(private.domain, self.attributes).sizes[0]
-        counted = private.truncated_counts(self.attributes, most=longest, grain=_grain(longest))
+        counted = private.truncated_counts(
+            self.attributes,
+            most=longest,
+            grain=_grain(longest),
+        )
         return column_counts(counted)
 
 
@@ -76,7 +84,11 @@ class SampledItems:
     def __post_init__(self) -> None:
         positive_integer("most", self.most)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
         """Count. The workload is not used."""
         return column_counts(private.sampled_counts(self.attributes, most=self.most))
 
@@ -106,7 +118,11 @@ class PeeledItems:
         positive_integer("k", self.k)
         check_share(self.share)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
         """Choose items, then count them. The workload is not used."""
         chosen = private.select_items(self.attributes, count=self.k, spend=self.share)
         counted = private.chosen_counts(self.attributes, chosen=chosen)
@@ -140,7 +156,11 @@ class FourierItems:
         if self.longest is not None:
             positive_integer("longest", self.longest)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
         """Measure coefficients and transform them back. The workload is not used."""
         domain = items_of(private.domain, self.attributes)
         items = domain.sizes[0]
@@ -149,7 +169,12 @@ class FourierItems:
         # The transform takes a power of two; items beyond the last have count zero.
         size = 1 << (items - 1).bit_length()
         first = min(self.k, size)
-        noisy = private.walsh_counts(self.attributes, first=first, most=longest, grain=grain)
+        noisy = private.walsh_counts(
+            self.attributes,
+            first=first,
+            most=longest,
+            grain=grain,
+        )
         noise = private.events[-1].sampler
         assert not isinstance(noise, ExponentialMechanism)
         coefficients = np.zeros(size)

@@ -69,7 +69,11 @@ class PrivBasis:
         if len(self.shares) != 3 or min(exact("a share", share) for share in self.shares) <= 0:
             raise DomainError("shares must be three numbers > 0: for items, pairs and counts")
 
-    def run(self, private: Private, workload: Workload | None) -> ItemsetCounts:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ItemsetCounts:
         """Choose items and pairs, form bases, and count. The workload is not used."""
         domain = items_of(private.domain, self.attributes)
         wanted = self.items or min(self.k, math.ceil(2 * math.sqrt(self.k)) + 4)
@@ -100,12 +104,21 @@ class PrivBasis:
         shares = [exact("a share", share) for share in self.shares]
         single = number <= _LONGEST
         total = shares[0] + shares[2] + (0 if single else shares[1])
-        chosen = private.select_items(self.attributes, count=number, spend=shares[0] / total)
+        chosen = private.select_items(
+            self.attributes,
+            count=number,
+            spend=shares[0] / total,
+        )
         if single:
             return [tuple(sorted(chosen))]
         pairs = list(itertools.combinations(sorted(chosen), 2))
         count = min(len(pairs), max(self.k - number, number))
-        places = private.select_sets(self.attributes, pairs, count=count, spend=shares[1] / total)
+        places = private.select_sets(
+            self.attributes,
+            pairs,
+            count=count,
+            spend=shares[1] / total,
+        )
         return _bases(chosen, [pairs[place] for place in places])
 
 
@@ -121,7 +134,10 @@ def _average(parts: list[tuple[float, float]]) -> tuple[float, float]:
     return sum(count / noise for count, noise in parts) / weight, 1 / weight
 
 
-def _bases(items: Iterable[int], pairs: list[tuple[int, int]]) -> list[_Set]:
+def _bases(
+    items: Iterable[int],
+    pairs: list[tuple[int, int]],
+) -> list[_Set]:
     """The maximal cliques of the graph of pairs, cut to twelve items each.
 
     Items without a pair are put together.

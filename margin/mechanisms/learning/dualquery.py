@@ -138,7 +138,10 @@ def _check_accounting(accounting: object) -> None:
         )
 
 
-def _advanced(ranges: Iterable[tuple[Fraction, int]], delta: float) -> float:
+def _advanced(
+    ranges: Iterable[tuple[Fraction, int]],
+    delta: float,
+) -> float:
     """The epsilon of advanced composition, from the epsilon and the number of draws of each round.
 
     Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
@@ -276,7 +279,10 @@ class DualQuery:
         )
 
     @staticmethod
-    def cells(domain: Domain, views: Iterable[Iterable[str]]) -> Conjunctions:
+    def cells(
+        domain: Domain,
+        views: Iterable[Iterable[str]],
+    ) -> Conjunctions:
         """The queries for all cells of some views.
 
         All queries name as many attributes as the largest view has: a smaller view is replaced by a
@@ -284,7 +290,11 @@ class DualQuery:
         """
         return Conjunctions.cells(domain, _even(domain, Workload.of(domain, views).views))
 
-    def run(self, private: Private, workload: Workload | None) -> RecordSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> RecordSynopsis:
         """Set the parameters, pay for all rounds, and play them.
 
         Raises
@@ -333,7 +343,11 @@ class DualQuery:
         """The share of the budget for the rounds; None for all that is left."""
         return 1 - _FOR_ROWS - _FOR_ERROR if self.estimate_error else None
 
-    def _queries(self, domain: Domain, workload: Workload | None) -> Queries:
+    def _queries(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Queries:
         if self.queries is not None:
             if self.queries.domain != domain:
                 raise DomainError(
@@ -362,7 +376,12 @@ class DualQuery:
             return max(1, private.count_rows())
         return max(1, private.count_rows(spend=_pure_share(private.budget, _FOR_ROWS)))
 
-    def _rounds(self, private: Private, queries: Queries, size: int) -> tuple[Rounds, int]:
+    def _rounds(
+        self,
+        private: Private,
+        queries: Queries,
+        size: int,
+    ) -> tuple[Rounds, int]:
         """The rounds to play and the pool: the given parameters, completed by the rule."""
         rule = chosen(private.budget, size=size, attributes=int(queries.used.sum()))
         step = rule.step if self.step is None else exact("step", self.step)

@@ -88,7 +88,12 @@ class Play:
             )
         return kept.table()
 
-    def _records(self, place: int, drawn: Integers, answered: Integers) -> _Record:
+    def _records(
+        self,
+        place: int,
+        drawn: Integers,
+        answered: Integers,
+    ) -> _Record:
         """The records of one round: shape (records, attributes).
 
         The first record answers the draws. Each further record answers them too, but a draw counts
@@ -110,7 +115,11 @@ class Play:
             scale = 1 if not missed.any() else _GRAIN
             up = _weights(scale * ask * np.exp(self.weight * missed))
             down = _weights(scale * deny * np.exp(-self.weight * missed))
-            instance = self.queries.best_response(asked, up - down, constant=int(down.sum()))
+            instance = self.queries.best_response(
+                asked,
+                up - down,
+                constant=int(down.sum()),
+            )
             if self._rules:
                 instance = replace(instance, constraints=self._rules)
             record = self._answer(instance, (place, turn))
@@ -118,7 +127,11 @@ class Play:
             missed += usual - instance.holds(record)
         return np.stack(records)
 
-    def _answer(self, instance: BestResponse, seed: tuple[int, int]) -> _Record:
+    def _answer(
+        self,
+        instance: BestResponse,
+        seed: tuple[int, int],
+    ) -> _Record:
         """A record for an instance that the rules of the domain allow, whatever the solver does.
 
         It is random if the solver fails or finds none. A record that breaks a rule is changed until

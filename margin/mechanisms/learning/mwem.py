@@ -61,7 +61,11 @@ class MWEM:
             if value is not None:
                 object.__setattr__(self, name, whole_number(name, value))
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis | ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis | ViewSynopsis:
         """Choose, measure and update, `rounds` times."""
         domain = private.domain
         self._check(domain)
@@ -82,7 +86,12 @@ class MWEM:
             counts = [marginal.counts for marginal in measured]
             table = replayed(table, axes, counts, times=self.replays)
         if self.reconstruction is None:
-            return TableSynopsis(domain=domain, table=table, variance=math.nan, covariances={})
+            return TableSynopsis(
+                domain=domain,
+                table=table,
+                variance=math.nan,
+                covariances={},
+            )
         synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
         consistent = ResidualConsistency()(synopsis.tables)
         return synopsis.with_tables(JointProjection()(consistent))

@@ -48,7 +48,11 @@ class Learning:
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Measure the marginals of low order, and evaluate the polynomials."""
         domain = private.domain
         views = asked(domain, workload).views
@@ -65,10 +69,20 @@ class Learning:
                 counts += coefficient * _spread(term.values, subset, view)
                 variance += coefficient**2 * term.variance
             variances = np.full(counts.shape, variance)
-            marginals.append(Marginal(domain.restrict(view, checked=True), counts, variances))
+            marginals.append(
+                Marginal(
+                    domain.restrict(view, checked=True),
+                    counts,
+                    variances,
+                )
+            )
         return MarginalSynopsis.of(domain, marginals, self.nonnegativity)
 
-    def _terms(self, domain: Domain, view: View) -> list[tuple[View, float]]:
+    def _terms(
+        self,
+        domain: Domain,
+        view: View,
+    ) -> list[tuple[View, float]]:
         """The sets of attributes whose counts make up a marginal, each with its coefficient.
 
         Names are in the order of the domain.

@@ -45,12 +45,19 @@ class Hierarchical:
         branching = whole_number("branching", self.branching, least=2)
         object.__setattr__(self, "branching", branching)
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
         """Measure the trees and make them consistent."""
         return self._product(private.domain).answers(private)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, in squared rows.
 
@@ -58,7 +65,12 @@ class Hierarchical:
         """
         return self._product(domain).expected_error(asked(domain, workload), budget)
 
-    def range_error(self, domain: Domain, attribute: str, budget: Budget) -> float:
+    def range_error(
+        self,
+        domain: Domain,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
         """The expected squared error of a count within a range, on average over all ranges.
 
         Raises
@@ -70,7 +82,12 @@ class Hierarchical:
 
     def _product(self, domain: Domain) -> Product:
         names = None if self.attributes is None else tuple(self.attributes)
-        return Product.of("Hierarchical", domain, names, lambda size: _tree(size, self.branching))
+        return Product.of(
+            "Hierarchical",
+            domain,
+            names,
+            lambda size: _tree(size, self.branching),
+        )
 
 
 def _tree(size: int, branching: int) -> NDArray[np.int64]:

@@ -40,12 +40,19 @@ class Wavelet:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_names(self.attributes))
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
         """Measure the coefficients and transform them back."""
         return self._product(private.domain).answers(private)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, in squared rows.
 
@@ -53,7 +60,12 @@ class Wavelet:
         """
         return self._product(domain).expected_error(asked(domain, workload), budget)
 
-    def range_error(self, domain: Domain, attribute: str, budget: Budget) -> float:
+    def range_error(
+        self,
+        domain: Domain,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
         """The expected squared error of a count within a range, on average over all ranges.
 
         Raises
@@ -64,7 +76,8 @@ class Wavelet:
         return self._product(domain).range_error(attribute, budget)
 
     def _product(self, domain: Domain) -> Product:
-        return Product.of("Wavelet", domain, self.attributes, _haar)  # type: ignore[arg-type]
+        names = None if self.attributes is None else tuple(self.attributes)
+        return Product.of("Wavelet", domain, names, _haar)
 
 
 def _haar(size: int) -> NDArray[np.int64]:

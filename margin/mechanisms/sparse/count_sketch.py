@@ -41,10 +41,17 @@ class CountSketch:
         positive_integer("width", self.width)
         positive_integer("rows", self.rows)
 
-    def run(self, private: Private, workload: Workload | None) -> SketchSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> SketchSynopsis:
         """Sketch the table of all attributes. The workload is not used."""
         sums = private.sketch_counts(
-            private.domain.attributes, rows=self.rows, width=self.width, key=self.key
+            private.domain.attributes,
+            rows=self.rows,
+            width=self.width,
+            key=self.key,
         )
         noise = private.events[-1].sampler
         assert not isinstance(noise, ExponentialMechanism)

@@ -72,7 +72,11 @@ class Dyadic:
             )
         object.__setattr__(self, "attributes", listed(self.attributes))
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
         """Count, add noise, summarise and check. The workload is not used."""
         axes = chosen_axes(private.domain, self.attributes, Tree, Leaves)
         check = self._filters if self.check is None else self.check
@@ -84,7 +88,11 @@ class Dyadic:
         synopsis = kept(private, _widened(self.inner, axes), axes)
         # Keep the nodes whose ancestors all passed.
         inside = nested(axes, synopsis.codes)
-        checked = replace(synopsis, codes=synopsis.codes[inside], values=synopsis.values[inside])
+        checked = replace(
+            synopsis,
+            codes=synopsis.codes[inside],
+            values=synopsis.values[inside],
+        )
         return replace(checked, agreed=_agreed(checked))
 
     @property
@@ -139,7 +147,11 @@ class _Nested:
 
     inner: FilterPriority
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
         choose, spend = self.inner.prepare(private, levels)
 
@@ -148,7 +160,15 @@ class _Nested:
             assert isinstance(chosen, Largest)
             if self.inner.theta is None:
                 passing = _before_check(chosen.size, cells)
-                chosen = replace(chosen, theta=least_theta(cells, noise, passing, two_sided=True))
+                chosen = replace(
+                    chosen,
+                    theta=least_theta(
+                        cells,
+                        noise,
+                        passing,
+                        two_sided=True,
+                    ),
+                )
             return replace(chosen, nested=True)
 
         return rule, spend

@@ -37,11 +37,19 @@ class FilterPriority:
         if self.theta is not None:
             positive_integer("theta", self.theta)
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
         """Filter and sample. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:

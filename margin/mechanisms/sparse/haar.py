@@ -44,7 +44,11 @@ class Haar:
             )
         object.__setattr__(self, "attributes", listed(self.attributes))
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
         """Transform, add noise and summarise. The workload is not used."""
         axes = chosen_axes(private.domain, self.attributes, Halves, Leaves)
         return kept(private, self.inner, axes)

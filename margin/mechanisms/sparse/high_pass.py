@@ -52,11 +52,19 @@ class HighPass:
         else:
             positive_integer("target", self.target)
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
         """Keep the cells that pass. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:

@@ -35,11 +35,19 @@ class PrioritySample:
     def __post_init__(self) -> None:
         positive_integer("size", self.size)
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
         """Sample. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:

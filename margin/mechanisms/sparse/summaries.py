@@ -38,7 +38,11 @@ class Summary(Protocol):
     """A mechanism that keeps some cells: `HighPass`, `ThresholdSample`, `PrioritySample` or
     `FilterPriority`."""
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """The rule, and the share of the budget that it may spend; None for all that is left.
 
         Parameters
@@ -50,7 +54,11 @@ class Summary(Protocol):
         """
 
 
-def kept(private: Private, summary: Summary, axes: "list[Axis] | None" = None) -> CellSynopsis:
+def kept(
+    private: Private,
+    summary: Summary,
+    axes: "list[Axis] | None" = None,
+) -> CellSynopsis:
     """The synopsis of the cells that a summary keeps, of the table of all attributes."""
     levels = math.prod(len(axis.levels) for axis in axes or ())
     choose, spend = summary.prepare(private, levels)
@@ -90,7 +98,13 @@ def checked_target(name: str, value: object, cells: int) -> int:
     return target
 
 
-def least_theta(cells: int, noise: DiscreteLaplace, target: int, *, two_sided: bool) -> int:
+def least_theta(
+    cells: int,
+    noise: DiscreteLaplace,
+    target: int,
+    *,
+    two_sided: bool,
+) -> int:
     """The least theta for which the expected number of cells that pass is at most `target`.
 
     All cells are taken to be empty, so theta depends on public numbers only.
@@ -114,7 +128,10 @@ def least_theta(cells: int, noise: DiscreteLaplace, target: int, *, two_sided: b
 
 
 def chosen_axes(
-    domain: Domain, attributes: Iterable[str] | None, ordered: type[Axis], other: type[Axis]
+    domain: Domain,
+    attributes: Iterable[str] | None,
+    ordered: type[Axis],
+    other: type[Axis],
 ) -> list[Axis]:
     """An axis for each attribute: `ordered` for the named ones, or for all, and `other` else."""
     names = set(domain if attributes is None else domain.view(attributes))

@@ -58,11 +58,19 @@ class ThresholdSample:
         if not 0 < exact("share", self.share) < 1:
             raise DomainError(f"share ({shown(self.share)}) must be a number > 0 and < 1")
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
         """Sample. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
         rows = self.rows or 0
         if self.target is not None and self.rows is None:

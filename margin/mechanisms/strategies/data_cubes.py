@@ -54,12 +54,21 @@ class DataCubes:
     nonnegativity: NonNegativity | None = None
     reconstruction: Solver = Newton()
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
         """Choose cuboids, measure them and make them consistent."""
         domain = private.domain
         if isinstance(self.consistency, AbsoluteConsistency | MaximumConsistency):
             name = f"DataCubes with {type(self.consistency).__name__}"
-            check_reach(name, math.prod(domain.sizes), MOST_CELLS, instead="ResidualConsistency()")
+            check_reach(
+                name,
+                math.prod(domain.sizes),
+                MOST_CELLS,
+                instead="ResidualConsistency()",
+            )
         measured = private.measure(self.cuboids(domain, workload, private.budget))
         synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
         tables = self.consistency(synopsis.tables)
@@ -70,14 +79,20 @@ class DataCubes:
         return synopsis.with_tables(tables)
 
     def cuboids(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> list[View]:
         """The cuboids that `run` measures."""
         power = 2 if isinstance(budget, PureDP) else 1
         return _Lattice(domain, asked(domain, workload)).choice(power)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 
@@ -95,7 +110,14 @@ class DataCubes:
                 f"DataCubes has no closed form of the error with {name}: use ResidualConsistency()"
             )
         views = asked(domain, workload)
-        chosen = [tuple(sorted(domain.axes(view))) for view in self.cuboids(domain, views, budget)]
+        chosen = [
+            tuple(sorted(domain.axes(view)))
+            for view in self.cuboids(
+                domain,
+                views,
+                budget,
+            )
+        ]
         shapes = [[domain.sizes[axis] for axis in view] for view in chosen]
         tables = Tables(
             sizes=domain.sizes,
@@ -172,7 +194,10 @@ class _Lattice:
         return chosen
 
 
-def _cells(domain: Domain, masks: NDArray[np.int32]) -> NDArray[np.float64]:
+def _cells(
+    domain: Domain,
+    masks: NDArray[np.int32],
+) -> NDArray[np.float64]:
     """The number of cells of each set of attributes."""
     cells = np.ones(len(masks))
     for axis, size in enumerate(domain.sizes):

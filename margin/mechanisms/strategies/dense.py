@@ -42,7 +42,13 @@ class Coordinates:
     """
 
     def __init__(
-        self, name: str, domain: Domain, workload: Workload, *, most: int, everything: bool = False
+        self,
+        name: str,
+        domain: Domain,
+        workload: Workload,
+        *,
+        most: int,
+        everything: bool = False,
     ) -> None:
         cells = math.prod(domain.sizes)
         check_reach(name, cells, most, instead=_INSTEAD)
@@ -126,7 +132,11 @@ class Dense:
             cells = slice(start, start + math.prod(shape))
             domain = self.domain.restrict(view, checked=True)
             answers.append(
-                Marginal(domain, counts[cells].reshape(shape), variances[cells].reshape(shape))
+                Marginal(
+                    domain,
+                    counts[cells].reshape(shape),
+                    variances[cells].reshape(shape),
+                )
             )
             start = cells.stop
         return answers

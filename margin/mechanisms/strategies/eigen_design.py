@@ -32,7 +32,12 @@ class EigenDesign:
 
     max_cells: int = 1 << 10
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Dense:
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Dense:
         """The weighted eigenvectors, ready to be measured by `MatrixMechanism`.
 
         Raises
@@ -50,7 +55,11 @@ class EigenDesign:
         if slack.max() < 1e-6:
             return plain
         everything = Coordinates(
-            "EigenDesign", domain, workload, most=self.max_cells, everything=True
+            "EigenDesign",
+            domain,
+            workload,
+            most=self.max_cells,
+            everything=True,
         )
         with_cells = np.concatenate([weighted, np.diag(np.sqrt(slack))])
         filled = Dense(domain, workload, everything, with_cells)

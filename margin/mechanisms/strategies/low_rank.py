@@ -35,7 +35,12 @@ class LowRank:
     ratio: float = 1.2
     max_cells: int = 1 << 9
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Dense:
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Dense:
         """The right factor L, ready to be measured by `MatrixMechanism`.
 
         Raises
@@ -47,7 +52,12 @@ class LowRank:
 
 
 @lru_cache(maxsize=8)  # takes minutes, and depends on neither the data nor the size of the budget
-def _factor(design: LowRank, domain: Domain, workload: Workload, order: int) -> Dense:
+def _factor(
+    design: LowRank,
+    domain: Domain,
+    workload: Workload,
+    order: int,
+) -> Dense:
     coordinates = Coordinates("LowRank", domain, workload, most=design.max_cells)
     # A matrix with the Gram matrix of W has the same solutions. The contrasts, scaled by the roots
     # of their costs, are such a matrix.

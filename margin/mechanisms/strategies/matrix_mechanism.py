@@ -62,27 +62,47 @@ class MatrixMechanism:
     strategy: StrategyDesign | None = None
     nonnegativity: NonNegativity | None = Simplex()
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Choose the strategy, measure it with the whole budget, and answer the workload."""
         domain = private.domain
         prepared = self._prepared(domain, asked(domain, workload), private.budget)
         return MarginalSynopsis.of(domain, prepared.answers(private), self.nonnegativity)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 
         It is in squared rows: the errors of all cells of all marginals are added, each times the
         weight of its marginal.
         """
-        return self._prepared(domain, asked(domain, workload), budget).expected_error(budget)
+        return self._prepared(
+            domain,
+            asked(domain, workload),
+            budget,
+        ).expected_error(budget)
 
-    def _prepared(self, domain: Domain, workload: Workload, budget: Budget) -> Prepared:
+    def _prepared(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Prepared:
         if self.strategy is not None:
             return self.strategy.prepare(domain, workload, budget)
         components: Prepared = OptimisedMarginals().prepare(domain, workload, budget)
         if not isinstance(budget, PureDP):
             return components
         marginals: Prepared = WeightedMarginals().prepare(domain, workload, budget)
-        return min(marginals, components, key=lambda prepared: prepared.expected_error(budget))
+        return min(
+            marginals,
+            components,
+            key=lambda prepared: prepared.expected_error(budget),
+        )

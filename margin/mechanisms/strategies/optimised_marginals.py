@@ -40,7 +40,12 @@ class OptimisedMarginals:
     largest: bool = False
     tolerance: float = 1e-6
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Components:
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Components:
         """The components and their shares, ready to be measured by `MatrixMechanism`.
 
         Raises
@@ -49,11 +54,20 @@ class OptimisedMarginals:
             When there are too many components, or an attribute has too many categories.
         """
         components = Components("OptimisedMarginals", domain, workload)
-        return with_best_shares(components, budget, largest=self.largest, tolerance=self.tolerance)
+        return with_best_shares(
+            components,
+            budget,
+            largest=self.largest,
+            tolerance=self.tolerance,
+        )
 
 
 def with_best_shares(
-    components: Components, budget: Budget, *, largest: bool = False, tolerance: float = 1e-6
+    components: Components,
+    budget: Budget,
+    *,
+    largest: bool = False,
+    tolerance: float = 1e-6,
 ) -> Components:
     """The components with the shares that `OptimisedMarginals` describes."""
     bounds = [strategy.sensitivity(budget) for strategy in components.strategies]

@@ -32,7 +32,12 @@ class Semidefinite:
 
     max_cells: int = 1 << 6
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Dense:
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Dense:
         """A root of the optimal Gram matrix, ready to be measured by `MatrixMechanism`.
 
         Raises
@@ -46,7 +51,11 @@ class Semidefinite:
 
 
 @lru_cache(maxsize=8)  # takes long, and depends on neither the data nor the budget
-def _root(design: Semidefinite, domain: Domain, workload: Workload) -> Dense:
+def _root(
+    design: Semidefinite,
+    domain: Domain,
+    workload: Workload,
+) -> Dense:
     coordinates = Coordinates("Semidefinite", domain, workload, most=design.max_cells)
     try:
         gram = best_gram(coordinates.basis, coordinates.costs)

@@ -45,7 +45,12 @@ class WeightedMarginals:
     problem is not convex, and the shares are a stationary point.
     """
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> "Weighted":
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> "Weighted":
         """The marginals and their shares, ready to be measured by `MatrixMechanism`.
 
         Raises
@@ -56,7 +61,8 @@ class WeightedMarginals:
         choices = _choices(domain, workload, budget)
         plans = [_plan(domain, views, workload, budget) for views in choices]
         views, best = min(
-            zip(choices, plans, strict=True), key=lambda choice: choice[1].expected_error
+            zip(choices, plans, strict=True),
+            key=lambda choice: choice[1].expected_error,
         )
         # Tiny shares are dropped, but every marginal of the workload must stay covered.
         least = _LEAST_SHARE * max(best.shares)
@@ -93,7 +99,13 @@ class Weighted:
             assert row is not None
             counts = in_view_order(tables.project(row, ascending), axes)
             variance = np.full(counts.shape, tables.variance(ascending))
-            answers.append(Marginal(self.domain.restrict(view, checked=True), counts, variance))
+            answers.append(
+                Marginal(
+                    self.domain.restrict(view, checked=True),
+                    counts,
+                    variance,
+                )
+            )
         return answers
 
     def expected_error(self, budget: Budget) -> float:
@@ -106,11 +118,20 @@ class Weighted:
             total += weight * self.domain.cells(view) * variance
         return total
 
-    def _tables(self, values: list[Floats], variances: list[float]) -> Tables:
+    def _tables(
+        self,
+        values: list[Floats],
+        variances: list[float],
+    ) -> Tables:
         return tables_of(self.domain, self.views, values, variances)
 
 
-def _plan(domain: Domain, views: list[View], workload: Workload, budget: Budget) -> ViewPlan:
+def _plan(
+    domain: Domain,
+    views: list[View],
+    workload: Workload,
+    budget: Budget,
+) -> ViewPlan:
     """The best shares of some views for a workload."""
     return allocate_budget(
         list(domain.sizes),
@@ -121,7 +142,11 @@ def _plan(domain: Domain, views: list[View], workload: Workload, budget: Budget)
     )
 
 
-def _choices(domain: Domain, workload: Workload, budget: Budget) -> list[list[View]]:
+def _choices(
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> list[list[View]]:
     """Sets of marginals that may share the budget.
 
     Under pure differential privacy few marginals are better than many, and the descent from many
@@ -155,7 +180,11 @@ def _candidates(domain: Domain, workload: Workload) -> list[View]:
     return views + sorted(named, key=lambda view: (len(view), [position[name] for name in view]))
 
 
-def _unions(domain: Domain, workload: Workload, most: int) -> set[frozenset[str]]:
+def _unions(
+    domain: Domain,
+    workload: Workload,
+    most: int,
+) -> set[frozenset[str]]:
     """Unions of views of the workload that are small enough, at most `most`, and the union of all.
 
     The views themselves are among them.

@@ -30,13 +30,20 @@ class Direct:
 
     nonnegativity: NonNegativity | None = Simplex()
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Measure the marginals."""
         measured = private.measure(asked(private.domain, workload))
         return MarginalSynopsis.of(private.domain, measured, self.nonnegativity)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 

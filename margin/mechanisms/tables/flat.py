@@ -36,7 +36,11 @@ class Flat:
     nonnegativity: NonNegativity | None = None
     max_cells: int = 1 << 24
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
         """Measure the table of all attributes with the whole budget."""
         self._check(private.domain)
         domain = private.domain
@@ -49,7 +53,10 @@ class Flat:
         return TableSynopsis(domain=domain, table=table, variance=variance, covariances={})
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 

@@ -33,14 +33,21 @@ class Fourier:
 
     nonnegativity: NonNegativity | None = Simplex()
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Measure the coefficients as one vector and transform them back."""
         domain = private.domain
         components = Components("Fourier", domain, asked(domain, workload))
         return MarginalSynopsis.of(domain, components.answers(private), self.nonnegativity)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 

@@ -36,7 +36,11 @@ class FourierLP:
 
     max_cells: int = 1 << 12
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
         """Measure the coefficients as one vector, and solve the programme.
 
         Raises
@@ -62,11 +66,20 @@ class FourierLP:
             problem = str(error)
         else:
             table = cells.reshape(domain.sizes)
-            return TableSynopsis(domain=domain, table=table, variance=math.nan, covariances={})
+            return TableSynopsis(
+                domain=domain,
+                table=table,
+                variance=math.nan,
+                covariances={},
+            )
         raise SolverError(problem)
 
 
-def _rows(domain: Domain, view: View, factors: list[NDArray[np.int64]]) -> Floats:
+def _rows(
+    domain: Domain,
+    view: View,
+    factors: list[NDArray[np.int64]],
+) -> Floats:
     """The queries of a component as a matrix over the cells of the full table."""
     table = np.ones((1, 1))
     for name in domain:

@@ -17,9 +17,15 @@ class Uniform:
     It has no `expected_error`, because nearly all of its error is bias, not noise.
     """
 
-    def run(self, private: Private, workload: Workload | None) -> UniformSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> UniformSynopsis:
         """Measure the number of rows with the whole budget."""
         (measured,) = private.measure_linear([Strategy.total(private.domain)])
         return UniformSynopsis(
-            domain=private.domain, total=float(measured.values.sum()), variance=measured.variance
+            domain=private.domain,
+            total=float(measured.values.sum()),
+            variance=measured.variance,
         )

@@ -97,7 +97,11 @@ class PriView:
             reconstruction=Ladder(),
         )
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
         """Choose views, measure them, and make them consistent and non-negative."""
         views, shares = self._chosen(private.domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
@@ -110,7 +114,10 @@ class PriView:
         )
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
         """The expected squared error of the workload, before negative counts are removed.
 
@@ -125,7 +132,11 @@ class PriView:
             no closed form.
         """
         asked_for = asked(domain, workload)
-        views, shares = self._chosen(domain, None if workload is None else asked_for, budget)
+        views, shares = self._chosen(
+            domain,
+            None if workload is None else asked_for,
+            budget,
+        )
         noises = budget.counts_at_once(len(views) if shares is None else shares)
         variances = [noise.variance for noise in noises]
         error = least_squares_error(
@@ -143,7 +154,10 @@ class PriView:
         return error
 
     def planned(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> "PriView":
         """This mechanism with the views and shares that it chooses, as `views` and `shares`."""
         checked = None if workload is None else Workload.of(domain, workload)
@@ -151,7 +165,10 @@ class PriView:
         return replace(self, views=views, shares=shares)
 
     def _chosen(
-        self, domain: Domain, workload: "Workload | Iterable[Iterable[str]] | None", budget: Budget
+        self,
+        domain: Domain,
+        workload: "Workload | Iterable[Iterable[str]] | None",
+        budget: Budget,
     ) -> tuple[list[View], Sequence[float] | None]:
         """The views to measure and their shares, equal when None."""
         if self.views is not None:
@@ -175,7 +192,14 @@ def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
     return tuple(share if isinstance(share, int | float) else float(share) for share in checked)
 
 
-def noise_error(*, attributes: int, block: int, views: int, rows: float, epsilon: float) -> float:
+def noise_error(
+    *,
+    attributes: int,
+    block: int,
+    views: int,
+    rows: float,
+    epsilon: float,
+) -> float:
     """The published estimate of the noise error of the marginal of a pair, as a share of the rows.
 
     It is equation (5) of Qardaji, Yang and Li, SIGMOD 2014, for binary attributes under pure

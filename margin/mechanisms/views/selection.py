@@ -24,7 +24,10 @@ class Selection(Protocol):
     """
 
     def plan(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> tuple[list[View], list[float]]:
         """The views, and a share > 0 of the budget for each, in proportion."""
 
@@ -50,7 +53,10 @@ class BestViews:
     effort: int = 1
 
     def plan(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> tuple[list[View], list[float]]:
         """See `Selection`."""
         power = _power(budget)
@@ -81,7 +87,10 @@ class PairCover:
     """
 
     def plan(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> tuple[list[View], list[float]]:
         """See `Selection`."""
         sets = None if workload is None else _pairs(domain, workload)
@@ -113,6 +122,9 @@ def _pairs(domain: Domain, workload: Workload) -> list[tuple[int, ...]]:
     return sorted(pairs)
 
 
-def _names(domain: Domain, views: Sequence[Sequence[object]]) -> list[View]:
+def _names(
+    domain: Domain,
+    views: Sequence[Sequence[object]],
+) -> list[View]:
     names = domain.attributes
     return [tuple(names[axis] for axis in view if isinstance(axis, int)) for view in views]

@@ -100,9 +100,9 @@ def test_nothing_is_known_where_noise_hid_all_rows():
 
 def test_what_cannot_be_answered_is_told():
     synopsis = simulate(CODES, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis
-    with pytest.raises(DomainError, match="queries of the domain"):
+    with pytest.raises(DomainError, match="queries about the domain"):
         synopsis.answer(Conjunctions.random(Domain({"x": 2}), 1, 3, 1))
-    with pytest.raises(DomainError, match="queries of the domain"):
+    with pytest.raises(DomainError, match="queries about the domain"):
         synopsis.answer(["a"])
     workload = [["a", "b"]]
     few = simulate(

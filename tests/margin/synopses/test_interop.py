@@ -109,11 +109,11 @@ BAD = {
     "unknown attribute": ([(["nobody"], [1.0], 1.0)], DomainError, "nobody"),
     "shape": ([(["sex"], [1.0, 2.0, 3.0], 1.0)], DataError, "shape"),
     "NaN": ([(["sex"], [1.0, math.nan], 1.0)], DataError, "finite"),
-    "no deviation": ([(["sex"], [1.0, 2.0], 0.0)], DataError, "positive"),
-    "infinite deviation": ([(["sex"], [1.0, 2.0], math.inf)], DataError, "positive"),
+    "no deviation": ([(["sex"], [1.0, 2.0], 0.0)], DataError, "a finite number > 0"),
+    "infinite deviation": ([(["sex"], [1.0, 2.0], math.inf)], DataError, "a finite number > 0"),
     "text": ([(["sex"], ["a", "b"], 1.0)], DataError, "numbers"),
-    "pair": ([(["sex"], [1.0, 2.0])], DataError, "measurement is"),
-    "number": ([7], DataError, "measurement is"),
+    "pair": ([(["sex"], [1.0, 2.0])], DataError, "measurement must be"),
+    "number": ([7], DataError, "measurement must be"),
 }
 
 
