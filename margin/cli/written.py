@@ -78,8 +78,7 @@ def _class_of(name: str) -> Any:
         if name in room.__all__:
             return getattr(room, name)
     raise MarginError(
-        f"there is no mechanism {name!r} with parameters; "
-        f"there are {', '.join(mechanisms.__all__)}"
+        f"there is no mechanism {name!r} with parameters; there are {', '.join(mechanisms.__all__)}"
     )
 
 

@@ -1,11 +1,11 @@
 """Measuring the residual components of marginals, and adding them up to marginals.
 
-The component of a set S of attributes is what the marginal on S says beyond the marginals on its
-subsets. A marginal is the sum of the components of all subsets of its attributes, each spread
-evenly over the attributes it lacks (see `solvers.basis`). Along a binary attribute a component is
-measured by the row (1, -1), which makes it a Walsh-Hadamard coefficient. Along an attribute of
-n > 2 values it is measured by the matrix n I - J: n times the orthogonal projection on the vectors
-that sum to zero.
+The component of a set S of attributes is the part of the marginal on S that the marginals on its
+subsets do not determine. A marginal is the sum of the components of all subsets of its attributes,
+each spread evenly over the attributes it lacks (see `solvers.basis`). Along a binary attribute a
+component is measured by the row (1, -1), which makes it a Walsh-Hadamard coefficient. Along an
+attribute of n > 2 values it is measured by the matrix n I - J: n times the orthogonal projection on
+the vectors that sum to zero.
 """
 
 import copy
@@ -56,7 +56,7 @@ class Components:
         all answers.
     order
         The largest number of attributes of a measured component; None for no limit. With a limit
-        there are no unbiased `answers`, and errors are those of the measured components.
+        there are no unbiased `answers`, and errors count the measured components only.
     """
 
     name: str
@@ -247,7 +247,7 @@ def _inverse_cells(
 ) -> float:
     """The sum of 1 / (product of sizes) over all sets of k attributes that contain an inner set.
 
-    Both the sizes of all attributes and those of the inner set are in ascending order.
+    The sizes of all attributes, and the sizes of the inner set, are in ascending order.
     """
     others = list(sizes)
     for size in inner:

@@ -1,4 +1,4 @@
-"""Constants that were fitted on tables, each with its unit, what it was fitted on, and how.
+"""Constants that were fitted on tables, each with its unit and the tables.
 
 Nothing here depends on the data of a release: all values were fixed before. No command of this
 project fits them again; `docs/results.md` says how well they do on tables that were held back. A
@@ -19,7 +19,7 @@ Fitted on generated binary tables: mixtures, Bayesian networks and clicks, of 16
 """
 
 PAIRS_STRENGTH: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
-"""Strength of what goes beyond pairs when all pairs are measured, for each `structure` of `Auto`.
+"""Strength beyond pairs when all pairs are measured, for each `structure` of `Auto`.
 
 Fitted on the tables of `SINGLES_STRENGTH`.
 """
@@ -85,10 +85,10 @@ USELESS_NOISE = 0.03
 By judgement; tables not recorded.
 """
 
-# What is measured after learning (`choosing.adaptive`).
+# The measurements after learning (`choosing.adaptive`).
 
 ROUNDS_RATIO = 25.0
-"""Expected squared error of what is not measured over that of noise, from which rounds are made.
+"""Expected squared error of missing components over the error of noise, above which rounds follow.
 
 By judgement; tables not recorded.
 """
@@ -143,7 +143,8 @@ POOL_WIDE = (3, 10)
 """Least and most rounds that hold these draws."""
 
 RECORD_WEIGHT = 0.3
-"""Weight in exp(weight * e) of a draw, e being what a round's earlier records got wrong."""
+"""Weight in exp(weight * e), the factor of a draw; e is the error of the round's earlier
+records."""
 
 # Sparse summaries (`sparse.dyadic`).
 

@@ -97,8 +97,8 @@ class CellSynopsis(Synopsis):
     agreed
         Estimates of the nodes of a tree that are more consistent than the noisy counts, and take
         their place: shape (kept,). None if there are none. If no node is missing, the noise in a
-        sum of them is at most its standard error (Gauss-Markov); neither includes what the filter
-        dropped.
+        sum of them is at most its standard error (Gauss-Markov); neither includes the cells
+        that the filter dropped.
     """
 
     axes: tuple[Axis, ...]
@@ -178,6 +178,7 @@ class CellSynopsis(Synopsis):
                 "Haar coefficients cannot answer a function: pass a mapping from names to lists of "
                 "categories, or use range()"
             )
+        # Only leaves of trees are cells.
         leaves = np.ones(len(self.codes), np.bool_)
         for axis, column in zip(self.axes, self.codes.T, strict=True):
             leaves &= column < axis.size
@@ -214,6 +215,7 @@ class CellSynopsis(Synopsis):
                     f"the range of attribute {name!r} must be (low, high) with "
                     f"0 <= low <= high <= {size}"
                 )
+            # An empty interval holds no row, with certainty.
             if low == high:
                 return Estimate(0.0, 0.0, 0.0)
             picks[self.domain.position[name]] = Pick.interval(int(low), int(high))
@@ -284,6 +286,7 @@ class CellSynopsis(Synopsis):
         are_integers = codes.dtype == np.int64 and values.dtype == np.int64
         if not are_integers or codes.shape != (values.size, len(axes)):
             raise ValueError("unexpected array")
+        # A crafted file may hold any codes.
         if (codes < 0).any() or (codes >= nodes).any():
             raise ValueError("a cell outside the domain")
         agreed = arrays.get("agreed")

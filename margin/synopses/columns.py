@@ -54,6 +54,7 @@ class ColumnCounts(Synopsis):
         k = whole_number("k", k, most=self.counts.size)
         if self.ranking.size >= k:
             return self.ranking[:k]
+        # Items that the method chose come first, then the others by their counts.
         by_count = np.argsort(-self.counts, kind="stable")
         rest = by_count[~np.isin(by_count, self.ranking)]
         return np.concatenate([self.ranking, rest])[:k]
@@ -129,6 +130,7 @@ class ColumnCounts(Synopsis):
         counts = packed.arrays["counts"]
         variance = packed.arrays["variance"]
         ranking = packed.arrays["ranking"]
+        # A crafted file may hold any arrays.
         if counts.shape != domain.sizes or variance.shape != domain.sizes or ranking.ndim != 1:
             raise ValueError("unexpected array")
         parameters = packed.fields["parameters"].items()

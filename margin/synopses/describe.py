@@ -17,6 +17,7 @@ def describe(value: object) -> Any:
         return {"name": type(value).__name__, **parameters}
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
+    # Plain values are JSON values already.
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return {"name": type(value).__name__}

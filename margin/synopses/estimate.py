@@ -71,6 +71,7 @@ def possible(
     if nonnegativity is None:
         is_free = tables.empty is None and tables.known_total is None
         return tables if is_free else consistency(tables)
+    # Some methods lose consistency when they remove negative counts.
     changed = nonnegativity(tables)
     return changed if nonnegativity.keeps_consistency else consistency(changed)
 
@@ -135,6 +136,7 @@ def from_measurements(
     )
     if guarantee is None:
         return synopsis
+    # The guarantee is the publisher's claim, which nothing here enforces.
     statement = Statement(budget=guarantee, bound=Bound.DECLARED, domain=digest(declared))
     provenance = Provenance(
         mechanism={"name": "from_measurements"},
@@ -169,6 +171,7 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
         raise DataError(
             f"the counts of {listed} and their standard deviation must be numbers"
         ) from None
+    # mbi and others give flat arrays.
     if array.ndim == 1 and array.size == domain.cells(names):
         array = array.reshape(shape)
     if array.shape != shape:

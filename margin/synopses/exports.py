@@ -69,6 +69,7 @@ def to_mbi_constraints(domain: Domain) -> list[Any]:
     """
     mbi = needed("mbi")
     named = [tuple(name for name in domain if name in rule) for rule in domain.impossible]
+    # Rules about the same attributes make one constraint.
     constraints = []
     for view in dict.fromkeys(named):
         invalid = np.argwhere(~domain.possible(view))

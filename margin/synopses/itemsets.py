@@ -86,6 +86,7 @@ class ItemsetCounts(Synopsis):
         itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
         counts = np.asarray(packed.arrays["counts"], np.float64)
         variance = np.asarray(packed.arrays["variance"], np.float64)
+        # A crafted file may hold any arrays.
         if counts.shape != (len(itemsets),) or variance.shape != counts.shape:
             raise ValueError("unexpected array")
         return cls(

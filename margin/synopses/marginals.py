@@ -52,6 +52,7 @@ class MarginalSynopsis(Synopsis):
         With `nonnegativity=None` negative counts stay. If the domain has rules or a number of rows,
         each marginal is then replaced by the nearest one that satisfies them.
         """
+        # Rules and a number of rows must hold even if negative counts may stay.
         change: Callable[[Tables], Tables] | None = nonnegativity
         if change is None and (domain.zeros is not None or domain.rows is not None):
             change = ResidualConsistency()
@@ -135,6 +136,7 @@ class MarginalSynopsis(Synopsis):
         place = self._place.get(frozenset(view))
         if place is not None:
             return _reordered(self.held[place], view)
+        # The smallest marginal that contains the view has the least noise in its sums.
         holders = [marginal for marginal in self.held if set(view) <= set(marginal.attributes)]
         if not holders:
             raise DomainError(

@@ -27,8 +27,7 @@ _MAX_CODES = 1 << 30
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordSynopsis(Synopsis):
-    """Synthetic records. The share of them for which a query is true estimates its share of the
-    rows.
+    """Synthetic records, from which the share of the rows for which a query is true is estimated.
 
     Attributes
     ----------
@@ -81,6 +80,7 @@ class RecordSynopsis(Synopsis):
                 f"n ({n:,}) must be at most {most:,} for {len(self.domain)} attributes: "
                 "ask for fewer records"
             )
+        # Even steps through the records, so that each is chosen about equally often.
         chosen = np.arange(n) * self.table.rows // n
         codes = np.empty((len(chosen), len(self.domain)), np.int64)
         for axis in range(len(self.domain)):
@@ -135,6 +135,7 @@ class RecordSynopsis(Synopsis):
         provenance: Provenance,
     ) -> Self:
         """See `Synopsis.unpack`."""
+        # Words of another type are refused, not converted.
         (words,) = packed.arrays.values()
         bits = words.astype(np.uint64, casting="equiv")
         table = BitTable.of_words(domain, bits, int(packed.fields["records"]))
@@ -161,6 +162,8 @@ class RecordSynopsis(Synopsis):
     def _codes(self, axis: int) -> NDArray[np.int64]:
         """The codes of one attribute in all records: shape (records,)."""
         size, first = self.domain.sizes[axis], int(self.table.start[axis])
+        # A binary attribute has one line of bits; another attribute has one line for each category,
+        # of which exactly one is set in each record.
         number = 1 if size == 2 else size
         lines = self.table.words[first : first + number]
         bits = np.unpackbits(

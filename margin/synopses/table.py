@@ -71,6 +71,8 @@ class TableSynopsis(Synopsis):
             axes = self.domain.axes(view)
             dropped = tuple(axis for axis in range(len(self.domain)) if axis not in axes)
             counts = in_view_order(self._possible.sum(axis=dropped), axes)
+            # The covariance is a product over the attributes: a factor for each attribute that is
+            # summed out, and a vector for each that is kept.
             of_sums = math.prod(self._sum_variance(axis) for axis in dropped)
             variance = np.full((), self.variance * of_sums)
             for axis in axes:
@@ -117,6 +119,7 @@ class TableSynopsis(Synopsis):
                 )
             chosen = np.take(chosen, range(first, last + 1), axis)
             variance *= self._sum_variance(axis, slice(first, last + 1))
+        # Unknown names are refused.
         for name in ranges:
             self.domain[name]
         return RangeCount(float(chosen.sum()), float(variance))
@@ -127,6 +130,7 @@ class TableSynopsis(Synopsis):
 
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
+        # JSON has no NaN.
         variance = None if math.isnan(self.variance) else self.variance
         covariances = {f"covariance{axis}": array for axis, array in self.covariances.items()}
         return Packed({"variance": variance}, {"table": self.table, **covariances})

@@ -52,6 +52,7 @@ class UniformSynopsis(Synopsis):
                     f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
                     f"{_MAX_CELLS:,} can be written out: ask for fewer attributes"
                 )
+            # The noise of the total is spread like the total itself.
             share = self._shares(view)
             answers.append(self._answered(view, total * share, variance * share**2))
         return answers

@@ -160,6 +160,7 @@ class ViewSynopsis(Synopsis):
             axes = np.sort(given, axis=1)
             nothing = [_NOTHING] * len(places)
             answers = _Answers(axes, nothing.copy(), nothing.copy())
+            # Read the marginals within views, and reconstruct the others.
             covered = self.tables.covered(axes)
             self._read(np.flatnonzero(covered), answers)
             self._reconstruct(np.flatnonzero(~covered), answers)
@@ -192,6 +193,7 @@ class ViewSynopsis(Synopsis):
 
         Each group is the places of its views, and the axes that each view names, shape (n, k).
         """
+        # Views of one length first: their axes make one array.
         position = self.domain.position
         sizes = np.array(self.domain.sizes)
         lengths: dict[int, list[int]] = {}
@@ -203,6 +205,7 @@ class ViewSynopsis(Synopsis):
             if len(set(self.domain.sizes)) == 1:
                 yield places, given
                 continue
+            # Then views of one shape, in a stable order.
             shapes = sizes[np.sort(given, axis=1)]
             _, group = np.unique(shapes, axis=0, return_inverse=True)
             ends = np.cumsum(np.bincount(group))
@@ -313,6 +316,7 @@ class ViewSynopsis(Synopsis):
         axes = [tuple(sorted(domain.axes(view))) for view in names]
         shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
         arrays = dict(packed.arrays)
+        # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
         if arrays:
@@ -369,6 +373,7 @@ class ViewSynopsis(Synopsis):
             return
         shape = tuple(self.domain.sizes[axis] for axis in answers.axes[rows[0]].tolist())
         step = _at_once(shape)
+        # With no positive total, zero is the only non-negative answer.
         if self.tables.total <= 0:
             for row in rows.tolist():
                 answers.counts[row] = np.zeros(shape)

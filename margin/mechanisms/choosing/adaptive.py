@@ -73,7 +73,7 @@ class Adaptive:
     ----------
     rounds
         The largest number of views that are chosen by their distance; 0 for none. None makes as
-        many rounds as there are attributes where the expected error of what is not measured is far
+        many rounds as there are attributes where the expected error of missing components is far
         above the noise, or where pairs are chosen, and no rounds otherwise.
     learn_share
         The largest share of the budget for the first views, > 0 and < 1. Less is spent where less
@@ -120,7 +120,7 @@ class Adaptive:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Learn, measure what is expected to help most, and choose more views in rounds.
+        """Learn, measure the best candidate, and choose more views in rounds.
 
         One of three regimes follows the learning: single attributes and then pairs, a candidate and
         then rounds, or a candidate with the whole rest of the budget.

@@ -1,4 +1,4 @@
-"""`Auto`: what is measured is chosen by the error it is expected to give."""
+"""`Auto`: a choice of the measurement by its expected error."""
 
 import logging
 import math
@@ -28,7 +28,7 @@ class Auto:
     many sizes.
 
     Each candidate is priced by its expected squared error for the workload. The error of noise has
-    a closed form. The error of what is not measured follows from an assumption about the strength
+    a closed form. The error of missing components follows from an assumption about the strength
     of high-order structure, times the square of the number of rows. A part of the budget measures
     the number of rows, unless the domain declares it. The choice uses nothing else about the data;
     `Adaptive` spends budget on learning more. `margin.plan(..., rows=)` shows the same prices
@@ -37,7 +37,7 @@ class Auto:
     Parameters
     ----------
     structure
-        The assumed difference between marginals and what the marginals on fewer attributes say:
+        The assumed difference between marginals and their estimates from fewer attributes:
         "weak", as in sparse click data; "medium"; or "strong", as where some attributes are
         functions of several others.
     count_share
@@ -63,7 +63,7 @@ class Auto:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Count the rows, choose, and measure with what is left."""
+        """Count the rows, choose, and measure with the rest of the budget."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
         considered = Candidates(domain, asked, budget)

@@ -1,6 +1,6 @@
-"""What could be measured, and the expected error of each choice.
+"""The mechanisms that `Auto` and `Adaptive` compare, with their expected errors.
 
-The error of noise has a closed form; the error of what is not measured follows from an assumption
+The error of noise has a closed form; the error of missing components follows from an assumption
 about the data.
 """
 
@@ -81,11 +81,11 @@ class Candidate:
     mechanism
         The mechanism, ready for `release`.
     note
-        What it measures, in words.
+        The measurement in words.
     noise
         The expected squared error that noise causes.
     missed
-        The expected squared error that components cause which are not measured.
+        The expected squared error of the components that are not measured.
     """
 
     mechanism: PriView | Residual
@@ -203,7 +203,7 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """What a mechanism tells about views of k attributes each; arrays of shape (views, 2 ** k).
+    """The precision of a mechanism on views of k attributes each; arrays of shape (views, 2 ** k).
 
     A component is the bit mask of its attributes. `precision` is the precision of its estimate, 0
     where it is not measured; `depth` is described at `_depths`.
@@ -235,7 +235,7 @@ class _Asked:
         self._sizes = np.array(domain.sizes)
 
     def known(self, precision: _Precision) -> list[_Known]:
-        """What a mechanism tells about the views, in groups of the same number of attributes."""
+        """The precision of a mechanism on the views, in groups of the same number of attributes."""
         groups = []
         for length, (views, _) in self._groups.items():
             found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
@@ -249,7 +249,7 @@ class _Asked:
         rows: float,
         variance: float,
     ) -> tuple[float, float]:
-        """The expected squared errors of noise and of what is missed, over the whole workload."""
+        """The expected squared errors of noise and of missing components, for the workload."""
         noise = 0.0
         missed = 0.0
         for group, (length, (views, weights)) in zip(known, self._groups.items(), strict=True):
@@ -349,6 +349,7 @@ def _covers(
             if views in seen or len(views) > _MOST_VIEWS or sum(cells) > _MOST_CELLS:
                 continue
             seen.add(views)
+            # Equal shares of the budget, so one variance for all views.
             names = [tuple(domain.attributes[axis] for axis in view) for view in views]
             variance = budget.count_noise(min(budget.split(len(views)))).variance
             plural = "s" if len(views) > 1 else ""

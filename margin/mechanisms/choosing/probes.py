@@ -1,4 +1,4 @@
-"""What `Adaptive` measures to learn from, how much that may cost, and whether it pays."""
+"""The views that `Adaptive` learns from, their share of the budget, and whether learning pays."""
 
 import math
 from fractions import Fraction

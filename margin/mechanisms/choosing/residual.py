@@ -33,12 +33,12 @@ class Residual:
     """Measure the residual components of all marginals up to some order, and answer any marginal
     from them.
 
-    The component of a set of attributes is what its marginal says beyond the marginals on its
-    subsets (see `margin.mechanisms.strategies.OptimisedMarginals`). For Gaussian noise, no other
-    unbiased way to answer the workload up to `order` has a smaller expected squared error (Xiao et
-    al., NeurIPS 2023). The components add up to tables that are consistent by construction. These
-    are made non-negative, and marginals beyond them are answered by maximum entropy, as `PriView`
-    does.
+    The component of a set of attributes is the part of its marginal that the marginals on its
+    subsets do not determine (see `margin.mechanisms.strategies.OptimisedMarginals`). For Gaussian
+    noise, no other unbiased way to answer the workload up to `order` has a smaller expected squared
+    error (Xiao et al., NeurIPS 2023). The components add up to tables that are consistent by
+    construction. These are made non-negative, and marginals beyond them are answered by maximum
+    entropy, as `PriView` does.
 
     Under pure differential privacy, views of many attributes are usually better: see `Auto`.
 
@@ -79,7 +79,10 @@ class Residual:
         if self.workload is None or isinstance(self.workload, Workload):
             return
         if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
-            raise DomainError("a workload is a list of views, each a list of attribute names")
+            raise DomainError(
+                "workload must be a list of views, each a list of attribute names, such as "
+                "[['age', 'sex']]"
+            )
         views = tuple(tuple(view) for view in self.workload)
         object.__setattr__(self, "workload", Workload(views))
 

@@ -154,8 +154,8 @@ def learned(tables: Tables, before: Strength) -> Strength:
 def _misses(tables: Tables, known: int) -> Floats:
     """Errors of maximum entropy on parts of `known + 1` attributes, shape (parts, 3).
 
-    The columns are, of the moments of the component of all attributes of the part: the sum of the
-    squared errors, the number of moments, and the variance that noise causes in an error.
+    Errors are taken over the moments that involve all attributes of a part. The columns are the sum
+    of their squares, the number of moments, and the variance that noise causes in an error.
     """
     solver = Newton(bars=False)
     rng = np.random.default_rng(0)
@@ -167,8 +167,8 @@ def _misses(tables: Tables, known: int) -> Floats:
         target = problem.target[low]
         variance = problem.variance[low]
         fewer = replace(problem, index=problem.index[low], target=target, variance=variance)
-        # The same noise added once more shows what noise does to the estimate. What it does to the
-        # moments themselves is known.
+        # The effect of noise on the estimate is found by adding as much noise once more. Its effect
+        # on the moments themselves is known.
         noise = np.sqrt(variance) * rng.standard_normal(len(target))
         twice = replace(fewer, target=target + noise)
         first = solver.solve(fewer)

@@ -20,7 +20,10 @@ Node = tuple[int, int]
 """The items low, ..., high - 1, as (low, high)."""
 
 Part = tuple[tuple[Node, ...], tuple[Node, ...]]
-"""A set of rows: nodes of which each row holds an item, and nodes of which it holds none."""
+"""A set of rows, by two groups of nodes.
+
+Each row holds an item of every node of the first group, and no item of the second group.
+"""
 
 Nodes = tuple[tuple[int, ...], ...]
 """Nodes as lists of their items."""
@@ -34,8 +37,8 @@ class DiffPart:
     """Counts of rows by the exact set of items that they hold (Chen et al., PVLDB 4(11), 2011).
 
     All rows that hold at least one item start in one part, at the root of a taxonomy: a tree over
-    the items in their order, with `fanout` children a node. A part is divided at one of its nodes,
-    by the set of children of which a row holds an item. Parts whose noisy count is small are
+    the items in their order, with `fanout` children a node. A part is divided at one of its nodes:
+    rows that hold items of different children go to different parts. Parts whose noisy count is small are
     dropped. The others are divided further, until only items are left. In each round a row is in
     one part only, so all parts of a round share its charge.
 

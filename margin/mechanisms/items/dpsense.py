@@ -213,7 +213,7 @@ def items_of(domain: Domain, attributes: Iterable[str] | None) -> Domain:
     """The domain of the counts: one attribute, whose categories are the items.
 
     The items are attributes of two categories. A domain of one attribute with more categories is
-    returned as it is.
+    returned unchanged.
     """
     names = domain.view(domain if attributes is None else attributes)
     return domain if len(domain) == 1 and domain.sizes[0] > 2 else Domain({"item": list(names)})

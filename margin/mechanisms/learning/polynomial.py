@@ -56,6 +56,7 @@ class Learning:
         """Measure the marginals of low order, and evaluate the polynomials."""
         domain = private.domain
         views = asked(domain, workload).views
+        # The counts that the polynomials of all views need, each measured once.
         needed = {subset for view in views for subset, _ in self._terms(domain, view)}
         sets = sorted(needed, key=lambda subset: (len(subset), subset))
         answers = private.measure_linear([_table(domain, subset) for subset in sets])

@@ -87,7 +87,7 @@ class Product:
         return Strategy(self.domain.attributes, factors)
 
     def answers(self, private: Private) -> TableSynopsis:
-        """The least-squares estimate of the full table from what was measured."""
+        """The least-squares estimate of the full table from one measurement of the queries."""
         (measured,) = private.measure_linear([self.strategy])
         table = measured.values
         for axis, factor in self.factors.items():
@@ -154,7 +154,7 @@ class Product:
 
 
 def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Names of attributes as a tuple; None, for all attributes, is returned as it is."""
+    """Names of attributes as a tuple; None stands for all attributes and is kept."""
     if attributes is None:
         return None
     if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):

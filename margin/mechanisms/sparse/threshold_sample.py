@@ -15,7 +15,7 @@ from .summaries import Chooser, Rule, checked_target, kept
 __all__ = ["ThresholdSample"]
 
 _WORD = 1 << 62
-"""Largest tau that is used as it is; a larger one is rounded up to a power of two."""
+"""Largest tau that is not rounded; a larger one is rounded up to a power of two."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,6 +64,6 @@ def _factor(
     root = np.sqrt(coordinates.costs)[:, None] * coordinates.basis
     rank = math.ceil(design.ratio * len(root))
     _, right = low_rank(root, rank, order=order)
-    # The projection on the contrasts leaves out what the workload does not depend on.
+    # The projection on the contrasts removes directions that the workload does not depend on.
     needed = right @ coordinates.basis.T @ coordinates.basis
     return Dense(domain, workload, coordinates, needed)

@@ -25,7 +25,7 @@ _MOST_VIEWS = 1 << 12
 """Largest number of marginals that shares are computed for."""
 
 _MOST_UNIONS = 1 << 8
-"""Largest number of unions of which further unions are formed."""
+"""Largest number of unions that are combined further."""
 
 _MOST_CELLS = 1 << 20
 """Largest number of cells of a union."""
@@ -38,7 +38,7 @@ _LEAST_SHARE = 1e-4
 class WeightedMarginals:
     """Measure whole marginals with the shares of the budget that minimise the error.
 
-    The marginals are those of the workload, and smaller and larger ones. This combines non-uniform
+    The marginals of the workload, and smaller and larger ones, are considered. This combines non-uniform
     budgets (Cormode et al., ICDE 2012) with the marginals that OPT_M chooses from (McKenna et al.,
     VLDB 2018). Each table has sensitivity one, which suits Laplace noise better than components do;
     for Gaussian noise `OptimisedMarginals` is at least as good. Under pure differential privacy the
@@ -150,7 +150,7 @@ def _choices(
     """Sets of marginals that may share the budget.
 
     Under pure differential privacy few marginals are better than many, and the descent from many
-    does not drive shares to zero. The marginals of the workload alone, and those of `DataCubes`,
+    does not drive shares to zero. The marginals of the workload alone, and the cuboids of `DataCubes`,
     are then tried as well.
     """
     choices = [_candidates(domain, workload)]

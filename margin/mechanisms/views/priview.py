@@ -137,6 +137,7 @@ class PriView:
             None if workload is None else asked_for,
             budget,
         )
+        # The noise of each view follows from its share of the budget.
         noises = budget.counts_at_once(len(views) if shares is None else shares)
         variances = [noise.variance for noise in noises]
         error = least_squares_error(
