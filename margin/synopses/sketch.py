@@ -79,7 +79,7 @@ class SketchSynopsis(Synopsis):
         cells
             The codes of the cells, shape (cells, attributes), in the order of the domain.
         """
-        # Each row of the sketch gives an estimate: the sum in the bucket of the cell, times its sign.
+        # Each row of the sketch gives an estimate: the bucket of the cell, times its sign.
         columns = list(np.asarray(cells, np.int64).T)
         estimates = np.empty((len(self.sums), len(cells)))
         for row, sums in enumerate(self.sums):
@@ -111,7 +111,7 @@ class SketchSynopsis(Synopsis):
             codes = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
             places = [view.index(name) for name in self.domain]
             counts = self.counts(codes[:, places]).reshape(sizes)
-            # The mean of the rows has less noise than one row; for the median this is a bound.
+            # For the median, the variance of a single row of the sketch is stated.
             variance = self.variance / (1 if self.median else len(self.sums))
             answers.append(self._answered(view, counts, np.full(sizes, variance)))
         return answers

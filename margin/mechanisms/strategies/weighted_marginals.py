@@ -38,11 +38,11 @@ _LEAST_SHARE = 1e-4
 class WeightedMarginals:
     """Measure whole marginals with the shares of the budget that minimise the error.
 
-    The marginals of the workload, and smaller and larger ones, are considered. This combines non-uniform
-    budgets (Cormode et al., ICDE 2012) with the marginals that OPT_M chooses from (McKenna et al.,
-    VLDB 2018). Each table has sensitivity one, which suits Laplace noise better than components do;
-    for Gaussian noise `OptimisedMarginals` is at least as good. Under pure differential privacy the
-    problem is not convex, and the shares are a stationary point.
+    The marginals of the workload, and smaller and larger ones, are considered. This combines
+    non-uniform budgets (Cormode et al., ICDE 2012) with the marginals that OPT_M chooses from
+    (McKenna et al., VLDB 2018). Each table has sensitivity one, which suits Laplace noise better
+    than components do; for Gaussian noise `OptimisedMarginals` is at least as good. Under pure
+    differential privacy the problem is not convex, and the shares are a stationary point.
     """
 
     def prepare(
@@ -150,8 +150,8 @@ def _choices(
     """Sets of marginals that may share the budget.
 
     Under pure differential privacy few marginals are better than many, and the descent from many
-    does not drive shares to zero. The marginals of the workload alone, and the cuboids of `DataCubes`,
-    are then tried as well.
+    does not drive shares to zero. The marginals of the workload alone, and the cuboids of
+    `DataCubes`, are then tried as well.
     """
     choices = [_candidates(domain, workload)]
     if isinstance(budget, PureDP):
