@@ -140,7 +140,7 @@ class MarginalSynopsis(Synopsis):
         holders = [marginal for marginal in self.held if set(view) <= set(marginal.attributes)]
         if not holders:
             raise DomainError(
-                f"the marginal on {', '.join(view)} is not within a released marginal, which are "
+                f"the marginal on {', '.join(view)} is not within a released marginal; these are "
                 f"{self._listing}: ask for one of them, or release with a mechanism that answers "
                 "any marginal, such as PriView"
             )
