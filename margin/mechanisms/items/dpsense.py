@@ -160,6 +160,7 @@ class DPSenseS:
             longest=self.longest,
             spend=self.share,
         )
+        # Scaling the counts by alpha scales their noise too.
         counted = private.truncated_counts(self.attributes, most=grid[place])
         alpha = float(scales[scale])
         scaled = Marginal(

@@ -79,9 +79,11 @@ class MWEM:
         measured: list[Marginal] = []
         for number in range(rounds):
             log.info("round %d of %d", number + 1, rounds)
+            # The exponential mechanism takes the marginal that the table is furthest from.
             current = [_marginal(table, domain.axes(view)) for view in views]
             (place,) = private.select(views, current, spend=part)
             measured += private.measure([views[place]], spend=part)
+            # Multiplicative weights go through all measurements so far, `replays` times.
             axes = [domain.axes(marginal.attributes) for marginal in measured]
             counts = [marginal.counts for marginal in measured]
             table = replayed(table, axes, counts, times=self.replays)

@@ -89,6 +89,7 @@ class Product:
     def answers(self, private: Private) -> TableSynopsis:
         """The least-squares estimate of the full table from one measurement of the queries."""
         (measured,) = private.measure_linear([self.strategy])
+        # Invert axis by axis: (A'A)^-1 A' of a product is the product of those of its factors.
         table = measured.values
         for axis, factor in self.factors.items():
             inverse = self.covariances[axis] @ factor.T
@@ -174,5 +175,6 @@ def _mean_of_ranges(covariance: Floats) -> float:
     prefix = np.zeros((size + 1, size + 1))
     prefix[1:, 1:] = covariance.cumsum(axis=0).cumsum(axis=1)
     own = prefix.diagonal()
+    # Every range is a pair of two different ends.
     first, last = np.triu_indices(size + 1, 1)
     return float((own[first] + own[last] - 2 * prefix[first, last]).mean())

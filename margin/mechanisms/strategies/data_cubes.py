@@ -167,6 +167,7 @@ class _Lattice:
         if len(levels) > _MOST_LEVELS:
             even = np.linspace(0, len(levels) - 1, _MOST_LEVELS).astype(int)
             levels = levels[even]
+        # The noise of the worst marginal: the cells in a sum, times the noise of a cell.
         found = [(level, self._cover(level)) for level in levels.tolist()]
         _, best = min(found, key=lambda item: item[0] * len(item[1]) ** power)
         names = self.domain.attributes

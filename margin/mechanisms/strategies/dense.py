@@ -59,6 +59,7 @@ class Coordinates:
             within = basis.component & ~mask == 0
             costs[within] += weight * cells / domain.cells(view)
         kept = (costs > 0) | everything
+        # One contrast a row, those that no view of the workload contains left out.
         self.basis: Floats = basis.analyse(np.eye(cells)).T[kept]
         self.costs: Floats = costs[kept]
         self.sets = np.unique(basis.component[kept])

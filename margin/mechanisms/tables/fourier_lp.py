@@ -81,6 +81,7 @@ def _rows(
     factors: list[NDArray[np.int64]],
 ) -> Floats:
     """The queries of a component as a matrix over the cells of the full table."""
+    # A product of a matrix for each attribute; others are summed out by a row of ones.
     table = np.ones((1, 1))
     for name in domain:
         factor = factors[view.index(name)] if name in view else np.ones((1, domain[name].size))
