@@ -374,7 +374,7 @@ def test_bad_parameters_are_refused(make, says):
 
 
 def test_rounds_of_very_many_rows_compare_few_views():
-    """Public answers may add up to 2**39 at most; nobody must learn that after the budget is spent."""
+    """Public answers may add up to 2**39 at most: a refusal must come before the budget is spent."""
     domain = binary(6)
     names = list(domain)
     for rows, most in ((1e6, 35), (2.0**36, 4), (2.0**39, 0)):

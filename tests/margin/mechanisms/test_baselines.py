@@ -299,8 +299,14 @@ def test_learning_has_an_error_that_no_budget_removes(codes):
 def test_learning_keeps_within_gamma(codes):
     for gamma in (0.4, 0.25, 0.125):
         mechanism = Learning(gamma=gamma, nonnegativity=None)
-        made = margin.simulate(codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=mechanism, seed=0,
-                               workload=[("d", "a", "b")])  # fmt: skip
+        made = margin.simulate(
+            codes,
+            domain=DOMAIN,
+            budget=PureDP(10**6),
+            mechanism=mechanism,
+            seed=0,
+            workload=[("d", "a", "b")],
+        )
         error = made.marginal(["d", "a", "b"]).counts - made.truth(["d", "a", "b"]).counts
         assert np.abs(error).max() <= gamma * 400 + 1e-6
 

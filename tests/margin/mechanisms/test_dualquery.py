@@ -529,11 +529,16 @@ def test_what_a_synopsis_cannot_answer_is_told():
     ).synopsis
     with pytest.raises(DomainError, match="domain"):
         records.answer(Conjunctions.random(DOMAIN, 2, 3, 1))
+    wide = Domain({f"x{i}": 2 for i in range(30)})
+    made = simulate(
+        np.zeros((3, 30), int),
+        domain=wide,
+        budget=PureDP(1, **REPLACE),
+        mechanism=DualQuery(queries=Conjunctions.random(wide, 2, 9, 1)),
+        seed=1,
+    )
     with pytest.raises(DomainError, match="cells"):
-        simulate(
-            np.zeros((3, 30), int), domain=(wide := Domain({f"x{i}": 2 for i in range(30)})), seed=1,
-            budget=PureDP(1, **REPLACE), mechanism=DualQuery(queries=Conjunctions.random(wide, 2, 9, 1)),
-        ).synopsis.marginal(wide.attributes)  # fmt: skip
+        made.synopsis.marginal(wide.attributes)
 
 
 def test_records_come_about_equally_often():
@@ -547,7 +552,7 @@ def test_records_come_about_equally_often():
 
 @pytest.mark.parametrize("rate", ["1/3", "1e-9", 7])
 def test_choices_among_many_are_made_by_the_same_classes(rate):
-    """The compiled pass over candidates gives the integers of numpy's, and both orders are stable."""
+    """The compiled pass over candidates gives the integers of numpy; both orders are stable."""
     scores = np.random.default_rng(1).integers(-(10**9), 10**9, 40_000)
     makers = (selection._classes, selection._classes_at_once)
     one, other = (make(scores, int(scores.max()), F(rate), 46) for make in makers)

@@ -207,7 +207,7 @@ def test_records_of_dual_query_keep_every_rule(response, table, caplog):
 
 
 def test_rules_make_answers_better(table):
-    """The same noise: where the data keeps the rules, knowing them helps, within views and beyond."""
+    """With the same noise: if the data keeps the rules, knowing them helps, in views and beyond."""
     kept = table[~DOMAIN.zeros.broken(table)]
     plain = Domain(dict(DOMAIN))
     errors = []

@@ -439,7 +439,7 @@ def test_without_noise_every_answer_is_exact(mechanism, rows):
         answer = synopsis.sum(lambda cells: (cells["x"] + cells["y"]) % 3 == 0)
         assert answer == truth[np.add.outer(np.arange(12), np.arange(9)) % 3 == 0].sum()
     else:
-        with pytest.raises(DomainError, match="not functions"):
+        with pytest.raises(DomainError, match="Haar coefficients cannot answer a function"):
             synopsis.sum(lambda cells: cells["x"] > 1)
 
 
@@ -632,7 +632,8 @@ def test_bad_questions_are_refused(rows):
     wide = simulated(
         HighPass(target=10), np.zeros((0, 2), int), domain=Domain({"x": 10**6, "y": 10**6})
     ).synopsis
-    with pytest.raises(DomainError, match="ranges or sums"):
+    refused = r"has more than 16,777,216 cells: use range\(\) or sum\(\)"
+    with pytest.raises(DomainError, match=refused):
         wide.marginal(["x", "y"])
 
 
@@ -660,7 +661,7 @@ def test_memory_and_kept_cells_do_not_grow_with_the_domain():
 
 
 def test_the_check_makes_nodes_agree_and_lowers_errors():
-    """Clustered counts: the same budget and target, with the check and without, on the same ranges."""
+    """Clustered counts: the same budget, target and ranges, with the check and without."""
     rng = np.random.default_rng(1)
     counts = np.zeros(4096, np.int64)
     counts[rng.integers(0, 4096, 3)[:, None] + rng.integers(-20, 20, (3, 60))] = 100

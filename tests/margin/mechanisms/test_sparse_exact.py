@@ -48,7 +48,7 @@ def noise_law(clamp):
 
 @dataclass(frozen=True)
 class World:
-    """Noisy counts are clamped to +-clamp; priorities are rounded down to `points`, powers of two."""
+    """Noisy counts are clamped to +-clamp; priorities are rounded down to powers of two, `points`."""
 
     clamp: int
     points: tuple[int, ...]
@@ -502,7 +502,7 @@ def test_the_published_cut_is_a_point_of_the_grid(mechanism):
 
 
 def test_the_rule_is_told_public_things_only():
-    """A function that chooses the rule gets the number of cells and the noise, whatever the rows."""
+    """A function that chooses the rule gets the number of cells and the noise, not the rows."""
     told = []
 
     def rule(cells, noise):

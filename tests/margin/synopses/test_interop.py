@@ -141,12 +141,14 @@ domain, measurements = to_mbi(synopsis)
 assert domain.shape == synopsis.domain.sizes
 model = mbi.estimation.MirrorDescent().estimate(domain, measurements)
 for view in (["sex"], ["age", "sex"], ["region", "children"]):
-    theirs = np.asarray(model.project(tuple(view)).datavector()).reshape(synopsis.domain.shape(view))
+    vector = np.asarray(model.project(tuple(view)).datavector())
+    theirs = vector.reshape(synopsis.domain.shape(view))
     ours = synopsis.marginal(view).counts
     assert np.abs(theirs - ours).max() < 0.01 * ours.sum(), view
 again = margin.from_measurements(measurements, domain=synopsis.domain)
 for view in synopsis.names:
-    assert np.allclose(again.marginal(view).counts, synopsis.marginal(view).counts, rtol=1e-3, atol=0.5), view
+    found, expected = again.marginal(view).counts, synopsis.marginal(view).counts
+    assert np.allclose(found, expected, rtol=1e-3, atol=0.5), view
 """
 
 
@@ -159,15 +161,19 @@ from margin.synopses.exports import to_mbi, to_mbi_constraints
 rng = np.random.default_rng(0)
 age = rng.integers(0, 3, 5_000)
 spouse, region = np.where(age == 0, 0, rng.integers(0, 2, 5_000)), rng.integers(0, 4, 5_000)
-domain = margin.Domain({"age": 3, "spouse": 2, "region": 4}, impossible=[{"age": 0, "spouse": 1}], rows=5_000)
+sizes = {"age": 3, "spouse": 2, "region": 4}
+domain = margin.Domain(sizes, impossible=[{"age": 0, "spouse": 1}], rows=5_000)
 views = margin.PriView(views=[["age", "region"], ["spouse", "region"]])
-synopsis = margin.simulate({"age": age, "spouse": spouse, "region": region}, domain=domain, budget=margin.PureDP(2),
-                           mechanism=views, seed=0).synopsis
+table = {"age": age, "spouse": spouse, "region": region}
+made = margin.simulate(table, domain=domain, budget=margin.PureDP(2), mechanism=views, seed=0)
+synopsis = made.synopsis
 known, measurements = to_mbi(synopsis)
 rules = to_mbi_constraints(domain)
 model = mbi.estimation.MirrorDescent().estimate(known, measurements, constraints=rules)
 asked = ("age", "spouse")
-theirs = mbi.marginal_oracles.variable_elimination(model.potentials, asked, model.total, constraints=rules)
+theirs = mbi.marginal_oracles.variable_elimination(
+    model.potentials, asked, model.total, constraints=rules
+)
 theirs = np.asarray(theirs.values)
 assert theirs[0, 1] == 0 and abs(theirs.sum() - 5_000) < 0.1  # in single precision
 ours = synopsis.marginal(asked).counts
