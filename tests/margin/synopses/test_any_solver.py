@@ -47,13 +47,15 @@ GARBAGE = {
 @pytest.mark.parametrize("answer", GARBAGE.values(), ids=GARBAGE)
 def test_garbage_is_an_error(answer):
     with pytest.raises(
-        SolverError, match="the marginal on a, c could not be reconstructed: no answer was found"
+        SolverError,
+        match="the marginal on a, c could not be reconstructed: no answer was found",
     ):
         asked(Own(answer))
 
 
 @pytest.mark.parametrize(
-    "status", [Status.TIME_LIMIT, Status.MISSING, Status.INFEASIBLE, Status.ITERATION_LIMIT]
+    "status",
+    [Status.TIME_LIMIT, Status.MISSING, Status.INFEASIBLE, Status.ITERATION_LIMIT],
 )
 def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
     with pytest.raises(SolverError, match=status.value.split(";")[0]):
@@ -63,7 +65,8 @@ def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
 @pytest.mark.parametrize("answer", [lambda problem: 1 / 0, lambda problem: problem.nothing])
 def test_a_solver_that_breaks_down_is_an_error_of_its_name(answer):
     with pytest.raises(
-        SolverError, match=r"solver Own raised .*; choose another with reconstruction="
+        SolverError,
+        match=r"solver Own raised .*; choose another with reconstruction=",
     ):
         asked(Own(answer))
 

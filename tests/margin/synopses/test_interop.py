@@ -20,7 +20,12 @@ VIEWS = [["age", "sex"], ["region", "sex", "children"]]
 
 @pytest.fixture
 def synopsis(table, domain):
-    return margin.release(table, domain=domain, budget=PureDP(2), mechanism=PriView(views=VIEWS))
+    return margin.release(
+        table,
+        domain=domain,
+        budget=PureDP(2),
+        mechanism=PriView(views=VIEWS),
+    )
 
 
 @pytest.fixture
@@ -37,7 +42,13 @@ def test_arrow_and_polars_have_a_row_a_cell(marginal):
     assert arrow["count"].to_pylist() == marginal.counts.ravel().tolist()
     assert arrow["noise_sd"].to_pylist() == pytest.approx(np.sqrt(marginal.variance.ravel()))
     series = to_pandas(marginal)
-    keys = list(zip(arrow["sex"].to_pylist(), arrow["age"].to_pylist(), strict=True))
+    keys = list(
+        zip(
+            arrow["sex"].to_pylist(),
+            arrow["age"].to_pylist(),
+            strict=True,
+        )
+    )
     assert series.loc[keys].tolist() == arrow["count"].to_pylist()
     pytest.importorskip("polars", reason="polars is not installed")
     assert to_polars(marginal).to_dict(as_series=False) == arrow.to_pydict()
@@ -54,7 +65,11 @@ def test_xarray_selects_by_category(marginal):
 def test_json_is_json(marginal):
     made = json.loads(to_json(marginal))
     assert list(made["attributes"]) == ["sex", "age"] and made["counts"] == marginal.counts.tolist()
-    unknown = Marginal(marginal.domain, marginal.counts, np.full(marginal.counts.shape, math.nan))
+    unknown = Marginal(
+        marginal.domain,
+        marginal.counts,
+        np.full(marginal.counts.shape, math.nan),
+    )
     assert json.loads(to_json(unknown))["noise_sd"] is None
     assert to_arrow(unknown)["noise_sd"].null_count == unknown.counts.size
 
@@ -64,18 +79,28 @@ def test_categories_of_several_types_become_texts():
     assert to_arrow(Marginal(domain, np.ones(2), np.ones(2)))["a"].to_pylist() == ["1", "x"]
 
 
-def test_what_was_measured_elsewhere_answers_like_a_release(table, domain):
+def test_what_was_measured_elsewhere_answers_like_a_release(
+    table,
+    domain,
+):
     """The same noisy tables, by way of triples and of marginals: the same answers."""
 
     class Kept:
         def run(self, private, workload):
             self.measured = private.measure(VIEWS)
             return margin.ViewSynopsis.of(
-                private.domain, self.measured, reconstruction=margin.solvers.Newton()
+                private.domain,
+                self.measured,
+                reconstruction=margin.solvers.Newton(),
             )
 
     kept = Kept()
-    margin.release(table, domain=domain, budget=PureDP(2), mechanism=kept)
+    margin.release(
+        table,
+        domain=domain,
+        budget=PureDP(2),
+        mechanism=kept,
+    )
     triples = [(m.attributes, m.counts, math.sqrt(m.variance.flat[0])) for m in kept.measured]
     flat = [(view, np.ravel(counts), deviation) for view, counts, deviation in triples]
     made = [from_measurements(given, domain=domain) for given in (triples, kept.measured, flat)]
@@ -97,7 +122,11 @@ def test_the_publishers_guarantee_goes_with_the_file(domain, tmp_path):
     given = [(["sex"], [100.0, 300.0], 10.0)]
     with pytest.raises(FileError, match="release"):
         from_measurements(given, domain=domain).save(tmp_path / "x.margin")
-    from_measurements(given, domain=domain, guarantee=PureDP("0.1")).save(tmp_path / "x.margin")
+    from_measurements(
+        given,
+        domain=domain,
+        guarantee=PureDP("0.1"),
+    ).save(tmp_path / "x.margin")
     loaded = margin.load(tmp_path / "x.margin")
     assert loaded.spent == PureDP("0.1") and loaded.provenance.mechanism == {
         "name": "from_measurements"
@@ -117,14 +146,27 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("given", "error", "words"), BAD.values(), ids=BAD)
-def test_bad_measurements_are_typed_errors(domain, given, error, words):
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    BAD.values(),
+    ids=BAD,
+)
+def test_bad_measurements_are_typed_errors(
+    domain,
+    given,
+    error,
+    words,
+):
     with pytest.raises(error, match=words):
         from_measurements(given, domain=domain)
 
 
 def test_a_marginal_of_several_variances_is_refused(domain):
-    uneven = Marginal(domain.restrict(["sex"]), np.ones(2), np.array([1.0, 2.0]))
+    uneven = Marginal(
+        domain.restrict(["sex"]),
+        np.ones(2),
+        np.array([1.0, 2.0]),
+    )
     with pytest.raises(DataError, match="must have the same noise variance"):
         from_measurements([uneven], domain=domain)
 
@@ -189,7 +231,8 @@ def test_rules_become_constraints_one_for_each_set_of_attributes(monkeypatch):
     monkeypatch.setitem(sys.modules, "mbi", made)
     rules = [{"b": 1, "a": 0}, {"a": 2, "b": [0, 1]}, {"c": [1, 3]}]
     pair, single = sorted(
-        to_mbi_constraints(Domain({"a": 3, "b": 2, "c": 4}, impossible=rules)), key=str
+        to_mbi_constraints(Domain({"a": 3, "b": 2, "c": 4}, impossible=rules)),
+        key=str,
     )
     assert pair[0] == (("a", "b"), (3, 2)) and pair[1].tolist() == [[0, 1], [2, 0], [2, 1]]
     assert single[0] == (("c",), (4,)) and single[1].tolist() == [[1], [3]]
@@ -210,7 +253,10 @@ def test_mbi_keeps_the_rules_that_we_export():
 
 
 @pytest.mark.slow
-def test_mbi_reads_what_we_export_and_we_read_it_back(synopsis, tmp_path):
+def test_mbi_reads_what_we_export_and_we_read_it_back(
+    synopsis,
+    tmp_path,
+):
     """In a process of its own: mbi runs on JAX, whose threads others must not inherit."""
     if importlib.util.find_spec("mbi") is None:
         pytest.skip("mbi is not installed")
@@ -242,7 +288,11 @@ def test_the_methods_of_a_marginal_are_the_functions(marginal):
 
 
 @pytest.mark.parametrize("rows", [1, 500, 3_000])
-def test_records_of_views_are_valid_and_fit_them(synopsis, domain, rows):
+def test_records_of_views_are_valid_and_fit_them(
+    synopsis,
+    domain,
+    rows,
+):
     found = synopsis.population(rows)
     codes = synopsis.records(rows)
     assert (codes == found.codes).all() and codes.shape == (rows, len(domain))
