@@ -1,4 +1,4 @@
-"""The mechanisms, one class a file."""
+"""The mechanisms of `margin.release`; `strategies` has the strategies of `MatrixMechanism` too."""
 
 from .choosing.adaptive import Adaptive
 from .choosing.auto import Auto
