@@ -20,11 +20,11 @@ from margin import (
     Flat,
     Marginal,
     MatrixMechanism,
-    OptimisedMarginals,
     PriView,
     PureDP,
     Workload,
 )
+from margin.mechanisms.strategies import OptimisedMarginals
 from margin.solvers import Newton
 from margin.synopses import ViewSynopsis
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import margin
+from margin.mechanisms import strategies
 from margin.solvers import Ladder
 
 from ._figures import (
@@ -44,7 +45,7 @@ def _all(make: Any) -> Method:
 
 
 def _matrix(strategy: str) -> Method:
-    return _all(lambda: margin.MatrixMechanism(strategy=getattr(margin, strategy)()))
+    return _all(lambda: margin.MatrixMechanism(strategy=getattr(strategies, strategy)()))
 
 
 def _noiseless(gamma: float) -> Method:

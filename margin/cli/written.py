@@ -36,21 +36,20 @@ def written(text: str) -> Any:
         raise _malformed(text) from None
     if not isinstance(tree, ast.Call):
         raise _malformed(text)
-    return _built(tree, text)
+    mechanism = _built(tree, text)
+    if not callable(getattr(mechanism, "run", None)):
+        raise MarginError(
+            f"--mechanism ({text}) is a strategy, not a mechanism: "
+            f"write MatrixMechanism(strategy={text.strip()})"
+        )
+    return mechanism
 
 
 def _built(call: ast.Call, text: str) -> Any:
-    from .. import mechanisms  # here, so that the command line starts without numpy
-
     if not isinstance(call.func, ast.Name):
         raise _malformed(text)
     name = call.func.id
-    if name not in mechanisms.__all__:
-        raise MarginError(
-            f"unknown mechanism {name!r}{did_you_mean(name, mechanisms.__all__)}; "
-            f"with parameters, --mechanism takes {', '.join(mechanisms.__all__)}"
-        )
-    kind = getattr(mechanisms, name)
+    kind = _class_of(name)
     # Neither *values nor **parameters are allowed.
     if any(isinstance(argument, ast.Starred) for argument in call.args):
         raise _malformed(text)
@@ -77,6 +76,20 @@ def _built(call: ast.Call, text: str) -> Any:
         raise MarginError(
             f"a parameter of {name} has the wrong type; see the documentation of {name}"
         ) from None
+
+
+def _class_of(name: str) -> Any:
+    """The mechanism of a name, or the strategy that a mechanism takes as a parameter."""
+    from .. import mechanisms  # here, so that the command line starts without numpy
+
+    for room in (mechanisms, mechanisms.strategies):
+        if name in room.__all__:
+            return getattr(room, name)
+    known = [*mechanisms.__all__, *mechanisms.strategies.__all__]
+    raise MarginError(
+        f"unknown mechanism {name!r}{did_you_mean(name, known)}; "
+        f"with parameters, --mechanism takes {', '.join(mechanisms.__all__)}"
+    )
 
 
 def _value(tree: ast.expr, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""The mechanisms, one class a file."""
+"""The mechanisms of `margin.release`; `strategies` has the strategies of `MatrixMechanism` too."""
 
 from .choosing.adaptive import Adaptive
 from .choosing.auto import Auto
@@ -19,13 +19,7 @@ from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
-from .strategies.data_cubes import DataCubes
-from .strategies.eigen_design import EigenDesign
-from .strategies.low_rank import LowRank
-from .strategies.matrix_mechanism import MatrixMechanism
-from .strategies.optimised_marginals import OptimisedMarginals
-from .strategies.semidefinite import Semidefinite
-from .strategies.weighted_marginals import WeightedMarginals
+from .strategies import DataCubes, MatrixMechanism
 from .tables.direct import Direct
 from .tables.flat import Flat
 from .tables.fourier import Fourier
@@ -45,7 +39,6 @@ __all__ = [
     "Direct",
     "DualQuery",
     "Dyadic",
-    "EigenDesign",
     "FilterPriority",
     "Flat",
     "Fourier",
@@ -55,9 +48,7 @@ __all__ = [
     "Hierarchical",
     "HighPass",
     "Learning",
-    "LowRank",
     "MatrixMechanism",
-    "OptimisedMarginals",
     "PeeledItems",
     "PlainItems",
     "PriView",
@@ -65,9 +56,7 @@ __all__ = [
     "PrivBasis",
     "Residual",
     "SampledItems",
-    "Semidefinite",
     "ThresholdSample",
     "Uniform",
     "Wavelet",
-    "WeightedMarginals",
 ]

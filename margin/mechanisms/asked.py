@@ -1,5 +1,4 @@
-"""What a mechanism that answers a workload is asked for, and how it says that a domain is beyond
-its reach."""
+"""The default workload of a mechanism, and the refusal of domains that are too large for it."""
 
 from collections.abc import Iterable
 
@@ -10,34 +9,48 @@ from ..errors import DomainError
 __all__ = ["asked", "check_reach"]
 
 
-def asked(domain: Domain, workload: Workload | Iterable[Iterable[str]] | None) -> Workload:
-    """A checked workload; all pairs of attributes when there is none."""
+def asked(
+    domain: Domain,
+    workload: Workload | Iterable[Iterable[str]] | None,
+) -> Workload:
+    """The workload, checked; all pairs of attributes for None."""
     if workload is None:
         return Workload.all_kway(domain, min(2, len(domain)))
     return Workload.of(domain, workload)
 
 
 def check_reach(
-    name: str, needed: int, most: int, *, what: str = "cells of the full table", instead: str
+    name: str,
+    needed: int,
+    most: int,
+    *,
+    what: str = "cells of the full table",
+    instead: str,
 ) -> None:
-    """DomainError when a method would need more than it can hold; it follows from the domain alone.
+    """Raise DomainError when a method needs more than it can hold.
+
+    The numbers depend on the domain alone, not on the data.
 
     Parameters
     ----------
     name
-        The method.
+        The method, for the message.
     needed, most
-        What it would need here, and can hold.
+        The number of `what` that it needs here, and the largest number it can hold.
     what
-        Of what.
+        The unit of these numbers, for the message.
     instead
-        Which methods can do it.
+        Other methods that can be used, for the message.
     """
     if needed > most:
         raise DomainError(
-            f"{name} would need {_shown(needed)} {what}; at most {_shown(most)} are possible: use {instead}"
+            f"{name} needs {_shown(needed)} {what} here, but at most {_shown(most)} are possible: "
+            f"use {instead}"
         )
 
 
 def _shown(number: int) -> str:
-    return f"{number:,}" if number < 10**15 else f"about 10**{len(str(number)) - 1}"
+    """A number with separators, or its order of magnitude if it is long."""
+    if number < 10**15:
+        return f"{number:,}"
+    return f"about 10**{len(str(number)) - 1}"

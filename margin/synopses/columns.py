@@ -1,4 +1,4 @@
-"""`ColumnCounts`: how many rows hold each of many items."""
+"""`ColumnCounts`: the number of rows that hold each of many items."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -19,22 +20,22 @@ __all__ = ["ColumnCounts"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ColumnCounts(Synopsis):
-    """Estimated counts of items, and which are the most frequent.
+    """Noisy counts of items, and the most frequent items.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`. The domain has one attribute, whose categories are the items.
     counts
-        How many rows hold each item: floats of shape (items,), which may be negative.
+        The noisy number of rows that hold each item: floats of shape (items,), possibly negative.
     variance
-        That of the noise in each; what truncation or selection takes away is a bias, which is not
-        in it.
+        The variance of the noise in each count, in squared rows: shape (items,). It does not
+        include the bias of truncation or selection.
     ranking
-        Items that were chosen one after another, where the method chooses: places, shape (chosen,);
-        else empty.
+        The places of items that the method chose, the first choice first: shape (chosen,). Empty if
+        it chooses none.
     parameters
-        What the method chose privately, by name: theta, alpha.
+        The parameters that the method chose privately, by name: theta, alpha.
     """
 
     counts: Floats
@@ -43,41 +44,57 @@ class ColumnCounts(Synopsis):
     parameters: dict[str, float]
 
     def order(self, k: int) -> Integers:
-        """The places of the k most frequent items, the most frequent first: shape (k,). DomainError
-        for other k."""
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= self.counts.size:
-            raise DomainError(
-                f"k ({k}) must be an integer from 1 to the number of items ({self.counts.size})"
-            )
+        """The places of the k most frequent items, the most frequent first: shape (k,).
+
+        Raises
+        ------
+        DomainError
+            When k is not a whole number from 1 to the number of items.
+        """
+        k = whole_number("k", k, most=self.counts.size)
         if self.ranking.size >= k:
             return self.ranking[:k]
+        # Items that the method chose come first, then the others by their counts.
         by_count = np.argsort(-self.counts, kind="stable")
         rest = by_count[~np.isin(by_count, self.ranking)]
         return np.concatenate([self.ranking, rest])[:k]
 
     def top(self, k: int) -> list[Any]:
-        """The k most frequent items, the most frequent first."""
+        """The labels of the k most frequent items, the most frequent first."""
         (attribute,) = self.domain.values()
         return [attribute.labels[place] for place in self.order(k).tolist()]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The counts, for each view that is the one attribute.
+        """The counts, once for each view; a view can only be the one attribute of the domain.
 
         Raises
         ------
         DomainError
-            When a view is another one.
+            When a view is not one of the domain.
         """
         for view in workload:
             self.domain.view(view)
-        return [Marginal(self.domain, self.counts.copy(), self.variance.copy()) for _ in workload]
+        return [
+            Marginal(
+                self.domain,
+                self.counts.copy(),
+                self.variance.copy(),
+            )
+            for _ in workload
+        ]
 
     def answer(self, queries: Queries) -> Floats:
-        """Refused: a row holds many items, so that counts of items are no shares of the rows."""
-        raise DomainError("counts of items are no shares of the rows: ask for .counts or top(k)")
+        """Not available: a row holds many items, so counts of items are not shares of the rows.
+
+        Raises
+        ------
+        DomainError
+            Always.
+        """
+        raise DomainError("counts of items are not shares of the rows: use .counts or top(k)")
 
     def summary(self) -> dict[str, str]:
-        """What it consists of, for people."""
+        """See `Synopsis.summary`."""
         chosen = {name: f"{value:g}" for name, value in self.parameters.items()}
         deviation = float(np.sqrt(self.variance.max(initial=0.0)))
         return {
@@ -92,25 +109,36 @@ class ColumnCounts(Synopsis):
         return Packed({"parameters": self.parameters}, arrays)  # type: ignore[arg-type]
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
-        counts, variance, ranking = (
-            packed.arrays[name] for name in ("counts", "variance", "ranking")
-        )
+        counts = packed.arrays["counts"]
+        variance = packed.arrays["variance"]
+        ranking = packed.arrays["ranking"]
+        # A crafted file may hold any arrays.
         if counts.shape != domain.sizes or variance.shape != domain.sizes or ranking.ndim != 1:
             raise ValueError("unexpected array")
+        parameters = packed.fields["parameters"].items()
         return cls(
             domain=domain,
             provenance=provenance,
             counts=np.asarray(counts, np.float64),
             variance=np.asarray(variance, np.float64),
             ranking=np.asarray(ranking, np.int64),
-            parameters={
-                str(name): float(value) for name, value in packed.fields["parameters"].items()
-            },
+            parameters={str(name): float(value) for name, value in parameters},
         )

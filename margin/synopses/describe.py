@@ -1,4 +1,4 @@
-"""`describe`: a mechanism, or a part of one, as JSON values."""
+"""`describe`: the name and parameters of a mechanism as JSON values."""
 
 import dataclasses
 from typing import Any
@@ -7,14 +7,17 @@ __all__ = ["describe"]
 
 
 def describe(value: object) -> Any:
-    """A mechanism or a part of one as JSON values: its class's name and its parameters."""
+    """A mechanism, or a part of one, as JSON values: the name of its class and its parameters.
+
+    An object that is not a dataclass is described by the name of its class alone.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parameters = {
-            field.name: describe(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+        names = [field.name for field in dataclasses.fields(value)]
+        parameters = {name: describe(getattr(value, name)) for name in names}
         return {"name": type(value).__name__, **parameters}
     if isinstance(value, list | tuple):
         return [describe(item) for item in value]
+    # Plain values are JSON values already.
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return {"name": type(value).__name__}

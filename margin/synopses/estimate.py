@@ -1,5 +1,5 @@
-"""`estimate` and `from_measurements`: from noisy tables of views, whoever made them, to a synopsis
-that answers all."""
+"""`estimate` and `from_measurements`: a synopsis that answers any marginal, from noisy tables of
+views."""
 
 import dataclasses
 import logging
@@ -39,13 +39,14 @@ def estimate(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """Noisy tables made consistent and, unless `nonnegativity` is None, non-negative;
-    post-processing throughout.
+    """A synopsis of noisy tables, made consistent and non-negative.
+
+    With `nonnegativity=None` negative counts stay. This is post-processing: it spends no privacy.
 
     Parameters
     ----------
     domain
-        The attributes, the rules that estimates keep, and the number of rows that they add up to.
+        The attributes, the rules that estimates satisfy, and the number of rows, if it is declared.
     measured
         The tables, each with independent noise of one variance.
     consistency, nonnegativity, reconstruction
@@ -53,18 +54,24 @@ def estimate(
     """
     synopsis = ViewSynopsis.of(domain, measured, reconstruction=reconstruction)
     log.info("making the views consistent")
-    return synopsis.with_tables(possible(consistency(synopsis.tables), nonnegativity, consistency))
+    consistent = consistency(synopsis.tables)
+    return synopsis.with_tables(possible(consistent, nonnegativity, consistency))
 
 
 def possible(
-    tables: Tables, nonnegativity: NonNegativity | None, consistency: Consistency
+    tables: Tables,
+    nonnegativity: NonNegativity | None,
+    consistency: Consistency,
 ) -> Tables:
-    """Consistent tables made non-negative, unless that is None, and consistent again, with zeros
-    where they must be."""
+    """Consistent tables made non-negative, and consistent again.
+
+    With `nonnegativity=None` negative counts stay; impossible cells are zero, and a known number of
+    rows is the total, in either case.
+    """
     if nonnegativity is None:
-        return (
-            tables if tables.empty is None and tables.known_total is None else consistency(tables)
-        )
+        is_free = tables.empty is None and tables.known_total is None
+        return tables if is_free else consistency(tables)
+    # Some methods lose consistency when they remove negative counts.
     changed = nonnegativity(tables)
     return changed if nonnegativity.keeps_consistency else consistency(changed)
 
@@ -78,38 +85,39 @@ def from_measurements(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis of noisy marginals that somebody else has published, so that it answers any
-    marginal.
+    """A synopsis that answers any marginal, from noisy marginals that somebody else has published.
 
     Parameters
     ----------
     measurements
-        Each a triple (attributes, counts, standard deviation of the noise of each count); or a
-        `Marginal` of one variance; or an `mbi.LinearMeasurement` of a whole marginal. A set of
-        attributes may come several times.
+        A list. Each measurement is a triple (attributes, counts, standard deviation of the noise of
+        each count), a `Marginal` of one variance, or an `mbi.LinearMeasurement` of a whole
+        marginal. A set of attributes may come several times.
     domain
-        The attributes, the rules that answers keep, and the number of rows that they add up to.
+        The attributes, the rules that answers satisfy, and the number of rows, if it is declared.
     guarantee
-        Under which they were published, in the publisher's own words; without it the synopsis
-        cannot be saved.
+        The budget of the publication, as its publisher states it. Without it the synopsis cannot be
+        saved.
     consistency, nonnegativity, reconstruction
         See `PriView`.
 
     Returns
     -------
     ViewSynopsis
+        The synopsis, whose tables are consistent.
 
     Raises
     ------
     DomainError
-        When a set of attributes is not one of the domain, or there is no measurement.
+        When a set of attributes is not a view of the domain, or there is no measurement.
     DataError
-        When counts have not the shape of their view or are not finite, or a standard deviation is
-        not positive.
+        When counts do not have the shape of their view or are not finite, or a standard deviation
+        is not a finite number > 0.
 
     Examples
     --------
-    >>> noisy = [(["a", "b"], [[10.2, 3.9], [5.1, 0.8]], 1.0), (["b", "c"], [[9.0, 6.1], [2.2, 2.9]], 1.0)]
+    >>> pair = (["a", "b"], [[10.2, 3.9], [5.1, 0.8]], 1.0)
+    >>> noisy = [pair, (["b", "c"], [[9.0, 6.1], [2.2, 2.9]], 1.0)]
     >>> synopsis = from_measurements(noisy, domain={"a": 2, "b": 2, "c": 2})
     >>> synopsis.marginal(["a", "c"]).counts.round(1)
     array([[7.8, 6.3],
@@ -118,7 +126,7 @@ def from_measurements(
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     measured = [_marginal(declared, measurement) for measurement in measurements]
     if not measured:
-        raise DomainError("there must be at least one measurement")
+        raise DomainError("measurements must contain at least one measurement")
     synopsis = estimate(
         declared,
         measured,
@@ -128,6 +136,7 @@ def from_measurements(
     )
     if guarantee is None:
         return synopsis
+    # The guarantee is the publisher's claim, which nothing here enforces.
     statement = Statement(budget=guarantee, bound=Bound.DECLARED, domain=digest(declared))
     provenance = Provenance(
         mechanism={"name": "from_measurements"},
@@ -139,12 +148,10 @@ def from_measurements(
 
 
 def _marginal(domain: Domain, measurement: Any) -> Marginal:
+    """A measurement of any of the three kinds as a marginal of the domain."""
     if isinstance(measurement, Marginal):
-        view, counts, deviation = (
-            measurement.attributes,
-            measurement.counts,
-            _deviation(measurement),
-        )
+        view, counts = measurement.attributes, measurement.counts
+        deviation = _deviation(measurement)
     elif hasattr(measurement, "clique"):
         view, counts, deviation = _of_mbi(measurement)
     else:
@@ -152,42 +159,48 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
             view, counts, deviation = measurement
         except (TypeError, ValueError):
             raise DataError(
-                "a measurement is (attributes, counts, standard deviation), a Marginal or an mbi.LinearMeasurement"
+                "a measurement must be (attributes, counts, standard deviation), a Marginal or an "
+                "mbi.LinearMeasurement"
             ) from None
     names = domain.view(view)
+    listed = ", ".join(names)
+    shape = domain.shape(names)
     try:
         array, noise = np.asarray(counts, np.float64), float(deviation)
     except (TypeError, ValueError):
         raise DataError(
-            f"the counts of {', '.join(names)} and their standard deviation must be numbers"
+            f"the counts of {listed} and their standard deviation must be numbers"
         ) from None
-    if array.ndim == 1:
-        array = array.reshape(domain.shape(names)) if array.size == domain.cells(names) else array
-    if array.shape != domain.shape(names):
-        raise DataError(
-            f"the counts of {', '.join(names)} have shape {array.shape}, not {domain.shape(names)}"
-        )
+    # mbi and others give flat arrays.
+    if array.ndim == 1 and array.size == domain.cells(names):
+        array = array.reshape(shape)
+    if array.shape != shape:
+        raise DataError(f"the counts of {listed} must have shape {shape}, not {array.shape}")
     if not np.isfinite(array).all() or not 0 < noise < np.inf:
         raise DataError(
-            f"the counts of {', '.join(names)} must be finite, and their standard deviation positive"
+            f"the counts of {listed} must be finite numbers, "
+            "and their standard deviation a finite number > 0"
         )
     return Marginal(domain.restrict(names), array, np.full(array.shape, noise**2))
 
 
 def _deviation(marginal: Marginal) -> float:
+    """The standard deviation of the noise, which must be the same in all cells."""
     variance = marginal.variance
     if not variance.size or not (variance == variance.flat[0]).all():
         raise DataError(
-            f"the counts of {', '.join(marginal.attributes)} must all have one variance, that of their noise"
+            f"all counts of {', '.join(marginal.attributes)} must have the same noise variance: "
+            "pass marginals as they were measured"
         )
     return float(np.sqrt(variance.flat[0]))
 
 
 def _of_mbi(measurement: Any) -> tuple[Any, Any, Any]:
-    """The parts of an mbi.LinearMeasurement, if what was measured are the cells themselves."""
+    """The parts of an mbi.LinearMeasurement of the cells themselves."""
     query = type(measurement.query).__name__
     if query != "DatavectorQuery":
         raise DataError(
-            f"a measurement of whole marginals is needed, but one through a {query} was given"
+            f"an mbi.LinearMeasurement must have a DatavectorQuery, not a {query}: "
+            "pass measurements of whole marginals"
         )
     return measurement.clique, np.asarray(measurement.noisy_measurement), measurement.stddev

@@ -1,5 +1,7 @@
-"""A synopsis, and the rules of its domain, in the forms of other libraries, each imported when
-asked for."""
+"""A synopsis, and the rules of its domain, in the forms of other libraries.
+
+Each library is imported when it is needed.
+"""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -16,11 +18,11 @@ __all__ = ["to_mbi", "to_mbi_constraints"]
 
 
 def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
-    """The views for mbi 2.0 (Private-PGM): its `Domain`, and a `LinearMeasurement` a view.
+    """The views for mbi 2.0 (Private-PGM): a `Domain`, and a `LinearMeasurement` for each view.
 
-    The tables are the consistent ones, with a declared number of rows as their total; each has the
-    standard deviation that it was measured with. Neither part of the result can say what is
-    impossible: see `to_mbi_constraints`.
+    The tables are the consistent ones. If the domain declares the number of rows, this is their
+    total. Each has the standard deviation that it was measured with. Neither part of the result can
+    express impossible combinations: see `to_mbi_constraints`.
 
     Raises
     ------
@@ -28,32 +30,37 @@ def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
         When mbi is not installed.
     """
     mbi = needed("mbi")
-    domain = mbi.Domain(synopsis.domain.attributes, synopsis.domain.sizes)
-    measurements = [
-        mbi.LinearMeasurement(
-            table.ravel(),
-            tuple(synopsis.domain.attributes[axis] for axis in axes),
-            stddev=math.sqrt(variance),
+    attributes = synopsis.domain.attributes
+    tables = synopsis.tables
+    measurements = []
+    for axes, table, variance in zip(tables.views, tables.values, tables.variances, strict=True):
+        names = tuple(attributes[axis] for axis in axes)
+        measurements.append(
+            mbi.LinearMeasurement(
+                table.ravel(),
+                names,
+                stddev=math.sqrt(variance),
+            )
         )
-        for axes, table, variance in zip(
-            synopsis.tables.views, synopsis.tables.values, synopsis.tables.variances, strict=True
-        )
-    ]
-    return domain, measurements
+    return mbi.Domain(attributes, synopsis.domain.sizes), measurements
 
 
 def to_mbi_constraints(domain: Domain) -> list[Any]:
-    """What the domain declares to be impossible, for mbi 2.0: a `mbi.Constraint` for each set of
-    attributes that a rule names, none without rules. Without them mbi's model has rows in
-    impossible cells.
+    """The rules of a domain for mbi 2.0: a `mbi.Constraint` for each set of attributes in a rule.
 
-        domain, measurements = to_mbi(synopsis) rules = to_mbi_constraints(synopsis.domain) model =
-        mbi.estimation.MirrorDescent().estimate(domain, measurements, constraints=rules) table =
-        mbi.marginal_oracles.variable_elimination(model.potentials, asked, model.total,
-        constraints=rules)
+    Without them the model of mbi has rows in impossible cells. A domain without rules gives an
+    empty list.
 
-    The last line is for sets of attributes that no view covers: there `model.project` of mbi 2.0.0
-    forgets the rules. Its `synthetic_data` keeps them.
+        domain, measurements = to_mbi(synopsis)
+        rules = to_mbi_constraints(synopsis.domain)
+        solver = mbi.estimation.MirrorDescent()
+        model = solver.estimate(domain, measurements, constraints=rules)
+        table = mbi.marginal_oracles.variable_elimination(
+            model.potentials, asked, model.total, constraints=rules
+        )
+
+    The last statement is for sets of attributes that no view covers: for these, `model.project` of
+    mbi 2.0.0 ignores the rules. `model.synthetic_data` keeps them.
 
     Raises
     ------
@@ -61,12 +68,11 @@ def to_mbi_constraints(domain: Domain) -> list[Any]:
         When mbi is not installed.
     """
     mbi = needed("mbi")
-    named = dict.fromkeys(
-        tuple(name for name in domain if name in rule) for rule in domain.impossible
-    )
-    return [
-        mbi.Constraint(
-            mbi.Domain(view, domain.shape(view)), invalid=np.argwhere(~domain.possible(view))
-        )
-        for view in named
-    ]
+    named = [tuple(name for name in domain if name in rule) for rule in domain.impossible]
+    # Rules about the same attributes make one constraint.
+    constraints = []
+    for view in dict.fromkeys(named):
+        invalid = np.argwhere(~domain.possible(view))
+        over = mbi.Domain(view, domain.shape(view))
+        constraints.append(mbi.Constraint(over, invalid=invalid))
+    return constraints

@@ -1,4 +1,4 @@
-"""`ItemsetCounts`: sets of items that many rows hold, and how many."""
+"""`ItemsetCounts`: frequent sets of items, with the number of rows that hold each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ __all__ = ["ItemsetCounts"]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ItemsetCounts(Synopsis):
-    """Sets of items with noisy counts of the rows that hold all of them.
+    """Sets of items, each with a noisy count of the rows that hold all its items.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`. The domain has one attribute, whose categories are the items.
     itemsets
-        The sets, as places of items, the most frequent first.
+        The sets, as places of items in the domain, the most frequent first.
     counts
-        How many rows hold each: floats of shape (itemsets,).
+        The noisy number of rows that hold each set: floats of shape (itemsets,).
     variance
-        That of the noise in each.
+        The variance of the noise in each count, in squared rows: shape (itemsets,).
     """
 
     itemsets: tuple[tuple[int, ...], ...]
@@ -36,18 +36,24 @@ class ItemsetCounts(Synopsis):
     variance: Floats
 
     def top(self, k: int) -> list[tuple[Any, ...]]:
-        """The k most frequent sets, as tuples of items."""
+        """The k most frequent sets, as tuples of labels of items; fewer if there are fewer."""
         (attribute,) = self.domain.values()
         return [tuple(attribute.labels[item] for item in items) for items in self.itemsets[:k]]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """Refused by a DomainError: sets of items are in no table of counts."""
+        """Not available: a set of items is not a cell of a marginal.
+
+        Raises
+        ------
+        DomainError
+            Always.
+        """
         raise DomainError(
             "itemsets have no marginals: ask for top(k), or for .itemsets and .counts"
         )
 
     def summary(self) -> dict[str, str]:
-        """What it consists of, for people."""
+        """See `Synopsis.summary`."""
         return {
             "itemsets": str(len(self.itemsets)),
             "longest": str(max(map(len, self.itemsets), default=0)),
@@ -59,17 +65,28 @@ class ItemsetCounts(Synopsis):
         return Packed(fields, {"counts": self.counts, "variance": self.variance})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return dict.fromkeys(("counts", "variance"), len(fields["itemsets"]))
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
-        counts, variance = (
-            np.asarray(packed.arrays[name], np.float64) for name in ("counts", "variance")
-        )
+        counts = np.asarray(packed.arrays["counts"], np.float64)
+        variance = np.asarray(packed.arrays["variance"], np.float64)
+        # A crafted file may hold any arrays.
         if counts.shape != (len(itemsets),) or variance.shape != counts.shape:
             raise ValueError("unexpected array")
         return cls(

@@ -1,4 +1,4 @@
-"""`MarginalSynopsis`: the answers of a workload, and no more."""
+"""`MarginalSynopsis`: the marginals of a workload, and those within them."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,31 +21,38 @@ from .synopsis import Packed, Provenance, Synopsis
 __all__ = ["MarginalSynopsis"]
 
 _LISTED = 8
+"""Largest number of marginals that a message names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MarginalSynopsis(Synopsis):
-    """Estimates of some marginals, one by one. It answers these and what is within one of them, and
-    refuses others.
+    """Separate estimates of some marginals. It answers these and the marginals within one of them,
+    and refuses others.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`.
     held
-        The marginals, each over its view in the order in which it was asked for. Their variance is
-        that of the noise before negative counts were removed.
+        The marginals, each with its attributes in the order in which they were asked for. The
+        variance is of the noise, before negative counts were removed.
     """
 
     held: tuple[Marginal, ...]
 
     @classmethod
     def of(
-        cls, domain: Domain, marginals: Sequence[Marginal], nonnegativity: NonNegativity | None
+        cls,
+        domain: Domain,
+        marginals: Sequence[Marginal],
+        nonnegativity: NonNegativity | None,
     ) -> "MarginalSynopsis":
-        """A synopsis of marginals from which negative counts are removed, each by itself; where the
-        domain has rules or a number of rows, each is at least moved to the nearest that keeps them.
+        """A synopsis of noisy marginals; `nonnegativity` removes negative counts from each.
+
+        With `nonnegativity=None` negative counts stay. If the domain has rules or a number of rows,
+        each marginal is then replaced by the nearest one that satisfies them.
         """
+        # Rules and a number of rows must hold even if negative counts may stay.
         change: Callable[[Tables], Tables] | None = nonnegativity
         if change is None and (domain.zeros is not None or domain.rows is not None):
             change = ResidualConsistency()
@@ -54,16 +61,24 @@ class MarginalSynopsis(Synopsis):
         return cls(domain=domain, held=tuple(marginals))
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`. What is within a held marginal is a sum of its cells, of
-        unknown variance.
+        """See `Synopsis.marginals`.
+
+        A marginal within a held one is a sum of its cells, of unknown variance.
 
         Raises
         ------
         DomainError
-            Also when a view is not within one that is held; the message says what is.
+            Also when a view is not within a held marginal. The message names some that are held.
         """
         answers = ((view, self._answer(view)) for view in Workload.of(self.domain, workload))
-        return [self._answered(view, answer.counts, answer.variance) for view, answer in answers]
+        return [
+            self._answered(
+                view,
+                answer.counts,
+                answer.variance,
+            )
+            for view, answer in answers
+        ]
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
@@ -79,23 +94,33 @@ class MarginalSynopsis(Synopsis):
         return Packed({"views": [marginal.attributes for marginal in self.held]}, arrays)
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         cells = sum(domain.cells(view) for view in fields["views"])
         return {"tables": cells, "variances": cells}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         views = [domain.view(view) for view in packed.fields["views"]]
-        counts, variances = (
-            _parts(packed.arrays[name], domain, views) for name in ("tables", "variances")
-        )
-        held = tuple(
-            Marginal(domain.restrict(view, checked=True), *parts)
-            for view, *parts in zip(views, counts, variances, strict=True)
-        )
-        return cls(domain=domain, held=held, provenance=provenance)
+        counts = _parts(packed.arrays["tables"], domain, views)
+        variances = _parts(packed.arrays["variances"], domain, views)
+        held = [
+            Marginal(domain.restrict(view, checked=True), table, variance)
+            for view, table, variance in zip(views, counts, variances, strict=True)
+        ]
+        return cls(domain=domain, held=tuple(held), provenance=provenance)
 
     @cached_property
     def _place(self) -> Mapping[frozenset[str], int]:
@@ -111,23 +136,29 @@ class MarginalSynopsis(Synopsis):
         place = self._place.get(frozenset(view))
         if place is not None:
             return _reordered(self.held[place], view)
+        # The smallest marginal that contains the view has the least noise in its sums.
         holders = [marginal for marginal in self.held if set(view) <= set(marginal.attributes)]
         if not holders:
             raise DomainError(
-                f"the marginal on {', '.join(view)} is not within one of the workload that was released, which holds "
-                f"{self._listing}: ask for one of them, or use a mechanism such as PriView, which answers any"
+                f"the marginal on {', '.join(view)} is not within a released marginal; these are "
+                f"{self._listing}: ask for one of them, or release with a mechanism that answers "
+                "any marginal, such as PriView"
             )
         return min(holders, key=lambda marginal: marginal.counts.size).project(view)
 
 
-def _changed(marginal: Marginal, change: Callable[[Tables], Tables]) -> Marginal:
-    tables = tables_of(
-        marginal.domain, [marginal.attributes], [marginal.counts], [marginal.variance.mean()]
-    )
+def _changed(
+    marginal: Marginal,
+    change: Callable[[Tables], Tables],
+) -> Marginal:
+    """A marginal after `change` was applied to its table alone."""
+    mean = marginal.variance.mean()
+    tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [mean])
     return Marginal(marginal.domain, change(tables).values[0], marginal.variance)
 
 
 def _reordered(marginal: Marginal, view: View) -> Marginal:
+    """A marginal with its attributes in the order of `view`."""
     if marginal.attributes == view:
         return marginal
     order = marginal.domain.axes(view)
@@ -138,7 +169,12 @@ def _reordered(marginal: Marginal, view: View) -> Marginal:
     )
 
 
-def _parts(flat: NDArray[np.generic], domain: Domain, views: Sequence[View]) -> list[Floats]:
+def _parts(
+    flat: NDArray[np.generic],
+    domain: Domain,
+    views: Sequence[View],
+) -> list[Floats]:
+    """The tables of views from one array of a file, in which they stand one after another."""
     shapes = [domain.shape(view) for view in views]
     sizes = [math.prod(shape) for shape in shapes]
     if flat.dtype != np.float64 or flat.shape != (sum(sizes),):

@@ -1,46 +1,69 @@
-"""Noisy tables of views of a domain, as the solvers take them."""
+"""Noisy tables of views of a domain, in the form that the solvers take."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._types import Floats
 from ..domain.domain import Domain, View
 from ..solvers import Tables
 
-__all__ = ["LEAST_VARIANCE", "tables_of"]
+__all__ = ["LEAST_VARIANCE", "in_view_order", "tables_of"]
 
 LEAST_VARIANCE = 1e-12
-"""Below this, noise is zero with near certainty, and weights by its inverse would overflow."""
+"""Smallest variance that tables are given, in squared rows.
+
+Noise of a smaller variance is almost surely zero, and weights by its inverse would overflow.
+"""
+
+
+def in_view_order(table: Floats, axes: Iterable[int]) -> Floats:
+    """A table whose axes are in the order of the domain, turned to the order of a view.
+
+    Parameters
+    ----------
+    table
+        One axis for each attribute of the view, in the order of the domain.
+    axes
+        The places of the attributes in the domain, in the order of the view.
+    """
+    # The rank of each attribute is its axis in the table.
+    ranks = np.argsort(np.argsort(list(axes)))
+    return table.transpose(ranks)
 
 
 def tables_of(
     domain: Domain,
     views: Sequence[View],
-    values: Iterable[NDArray[np.float64]],
+    values: Iterable[Floats],
     variances: Iterable[float],
 ) -> Tables:
-    """Tables of views, their axes turned into the order of the domain, with its rules and its
-    number of rows.
+    """Tables of views, with axes in the order of the domain, its rules and its number of rows.
 
     Parameters
     ----------
     domain
         The attributes.
     views
-        Views of it.
+        Views of the domain.
     values
-        Their tables, with axes in the order of each view's names.
+        The table of each view, with axes in the order of its names.
     variances
-        Of the independent noise in each cell of each.
+        The variance of the independent noise in each cell of each table, in squared rows.
     """
     axes = [domain.axes(view) for view in views]
+    turned = [
+        value.transpose(np.argsort(view))
+        for value, view in zip(
+            values,
+            axes,
+            strict=True,
+        )
+    ]
     return Tables(
         sizes=domain.sizes,
         views=tuple(tuple(sorted(view)) for view in axes),
-        values=tuple(
-            value.transpose(np.argsort(view)) for value, view in zip(values, axes, strict=True)
-        ),
+        values=tuple(turned),
         variances=tuple(max(float(variance), LEAST_VARIANCE) for variance in variances),
         zeros=domain.zeros,
         known_total=domain.rows,

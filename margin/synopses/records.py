@@ -1,7 +1,6 @@
 """`RecordSynopsis` answers queries, and any marginal, from synthetic records."""
 
 import math
-import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import whole_number
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
@@ -19,13 +19,15 @@ from .synopsis import Packed, Provenance, Synopsis
 __all__ = ["RecordSynopsis"]
 
 _MAX_CELLS = 1 << 27
+"""Largest number of cells of a marginal."""
+
 _MAX_CODES = 1 << 30
+"""Largest number of codes of all records together."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordSynopsis(Synopsis):
-    """Records that nobody gave, of which as large a share answers a query with yes as of the rows,
-    or nearly.
+    """Synthetic records, from which the share of the rows for which a query is true is estimated.
 
     Attributes
     ----------
@@ -34,10 +36,11 @@ class RecordSynopsis(Synopsis):
     table
         The records, as bits.
     total
-        About how many rows the data has: public, declared or measured. Marginals add up to it.
+        The approximate number of rows of the data: public, declared or measured. Marginals add up
+        to it.
     mean_error, largest_error
-        Estimates of the mean and of the largest absolute error of the queries that the release was
-        made for, as shares of the rows, with the noise in them; None where they were not paid for.
+        Noisy estimates of the mean and of the largest absolute error over the queries of the
+        release, as shares of the rows; None if they were not requested.
     """
 
     table: BitTable
@@ -46,54 +49,64 @@ class RecordSynopsis(Synopsis):
     largest_error: float | None = None
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
-        """See `Synopsis.answer`: shares of the records, shape (queries,), millions in seconds.
+        """See `Synopsis.answer`: shares of the records, shape (queries,).
 
-        DomainError when the queries are of another domain.
+        Raises
+        ------
+        DomainError
+            When the queries are about another domain.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
             raise DomainError(
-                "answer takes queries of the domain of the synopsis, such as Conjunctions"
+                "answer needs queries about the domain of the synopsis, such as "
+                "Conjunctions(synopsis.domain, ...)"
             )
         return queries.counts(self.table) / self.table.rows
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """See `Synopsis.records`: codes, shape (n, attributes), every record about equally often,
-        in order.
+        """See `Synopsis.records`: codes, shape (n, attributes).
 
-        DomainError when n is not a whole number from 1, or too large to be held.
+        Records come in their order, and each comes about equally often.
+
+        Raises
+        ------
+        DomainError
+            When n is not a whole number >= 1, or the records do not fit into memory.
         """
-        if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 1:
-            raise DomainError("the number of records must be a whole number >= 1")
-        if operator.index(n) * len(self.domain) > _MAX_CODES:
+        n = whole_number("the number of records", n)
+        most = _MAX_CODES // len(self.domain)
+        if n > most:
             raise DomainError(
-                f"{n} records of {len(self.domain)} attributes are more than can be held: ask for fewer"
+                f"n ({n:,}) must be at most {most:,} for {len(self.domain)} attributes: "
+                "ask for fewer records"
             )
-        chosen = np.arange(operator.index(n)) * self.table.rows // operator.index(n)
+        # Even steps through the records, so that each is chosen about equally often.
+        chosen = np.arange(n) * self.table.rows // n
         codes = np.empty((len(chosen), len(self.domain)), np.int64)
         for axis in range(len(self.domain)):
             codes[:, axis] = self._codes(axis)[chosen]
         return codes
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`: shares of the records times `total`. Their error is not known:
-        variance NaN."""
+        """See `Synopsis.marginals`: shares of the records times `total`.
+
+        Their errors are not known: the variance is NaN.
+        """
         return [self._marginal(view) for view in Workload.of(self.domain, workload).views]
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
         lines = {"records": f"{self.table.rows:,}, for about {self.total:,} rows"}
+        about = "of the rows, an estimate over the queries asked"
         if self.mean_error is not None:
-            lines["mean error"] = (
-                f"{self.mean_error:.2g} of the rows, an estimate over the queries asked"
-            )
+            lines["mean error"] = f"{self.mean_error:.2g} {about}"
         if self.largest_error is not None:
-            lines["largest"] = (
-                f"{self.largest_error:.2g} of the rows, an estimate over the queries asked"
-            )
+            lines["largest"] = f"{self.largest_error:.2g} {about}"
         return lines
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: the bits, a line a binary attribute and else a line a category."""
+        """See `Synopsis.pack`: bits, a line for a binary attribute, else a line for each
+        category."""
         fields: dict[str, Any] = {
             "records": self.table.rows,
             "total": self.total,
@@ -103,18 +116,29 @@ class RecordSynopsis(Synopsis):
         return Packed(fields, {"bits": self.table.words})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
         return {"bits": lines * -(-int(fields["records"]) // 64)}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
+        # Words of another type are refused, not converted.
         (words,) = packed.arrays.values()
-        table = BitTable.of_words(
-            domain, words.astype(np.uint64, casting="equiv"), int(packed.fields["records"])
-        )
+        bits = words.astype(np.uint64, casting="equiv")
+        table = BitTable.of_words(domain, bits, int(packed.fields["records"]))
         errors = {name: packed.fields[name] for name in ("mean_error", "largest_error")}
         if not all(error is None or isinstance(error, float) for error in errors.values()):
             raise ValueError("unexpected fields")
@@ -123,9 +147,11 @@ class RecordSynopsis(Synopsis):
 
     def _marginal(self, view: tuple[str, ...]) -> Marginal:
         shape = self.domain.shape(view)
-        if (cells := math.prod(shape)) > _MAX_CELLS:
+        cells = math.prod(shape)
+        if cells > _MAX_CELLS:
             raise DomainError(
-                f"the marginal has {cells} cells; at most {_MAX_CELLS} are possible: ask for fewer"
+                f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
+                f"{_MAX_CELLS:,} are possible: ask for fewer attributes"
             )
         codes = [self._codes(axis) for axis in self.domain.axes(view)]
         counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=cells).reshape(shape)
@@ -136,9 +162,16 @@ class RecordSynopsis(Synopsis):
     def _codes(self, axis: int) -> NDArray[np.int64]:
         """The codes of one attribute in all records: shape (records,)."""
         size, first = self.domain.sizes[axis], int(self.table.start[axis])
-        lines = self.table.words[first : first + (1 if size == 2 else size)]
+        # A binary attribute has one line of bits; another attribute has one line for each category,
+        # of which exactly one is set in each record.
+        number = 1 if size == 2 else size
+        lines = self.table.words[first : first + number]
         bits = np.unpackbits(
-            lines.astype("<u8").view(np.uint8), axis=1, count=self.table.rows, bitorder="little"
+            lines.astype("<u8").view(np.uint8),
+            axis=1,
+            count=self.table.rows,
+            bitorder="little",
         )
-        codes: NDArray[np.int64] = bits[0].astype(np.int64) if size == 2 else bits.argmax(axis=0)
+        codes: NDArray[np.int64]
+        codes = bits[0].astype(np.int64) if size == 2 else bits.argmax(axis=0)
         return codes

@@ -19,11 +19,12 @@ from .synopsis import Packed, Provenance, Synopsis
 __all__ = ["SketchSynopsis"]
 
 _MAX_CELLS = 1 << 22
+"""Largest number of cells of a marginal."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SketchSynopsis(Synopsis):
-    """Sums of the counts of many cells, with signs, in buckets.
+    """Noisy sums of signed counts in buckets, from which single cells are estimated.
 
     Attributes
     ----------
@@ -32,11 +33,11 @@ class SketchSynopsis(Synopsis):
     sums
         The noisy sums: integers of shape (rows, width).
     key
-        From which the hash functions follow.
+        The public key of the hash functions.
     median
-        Whether the median of the rows answers, else their mean.
+        Whether the median of the rows of the sketch answers; False takes their mean.
     variance
-        That of the noise in each bucket.
+        The variance of the noise in each bucket, in squared rows.
     """
 
     sums: NDArray[np.int64]
@@ -45,50 +46,78 @@ class SketchSynopsis(Synopsis):
     variance: float
 
     def point(self, cell: Mapping[str, Any]) -> float:
-        """The count of the cell with these categories, one an attribute of the domain; DomainError
-        for any other."""
+        """The estimated count of a cell.
+
+        Parameters
+        ----------
+        cell
+            A category for each attribute of the domain, by name.
+
+        Raises
+        ------
+        DomainError
+            When a name is missing or unknown, or its attribute does not declare a category.
+        """
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
-            raise DomainError("a cell has one category for each attribute of the domain, by name")
+            raise DomainError(
+                "a cell must be a mapping with one category for each attribute of the domain"
+            )
         codes = [attribute.code(cell[name]) for name, attribute in self.domain.items()]
         if UNSEEN in codes:
-            raise DomainError("a category is not one of those its attribute declares")
+            name = self.domain.attributes[codes.index(UNSEEN)]
+            raise DomainError(f"the cell has a category that attribute {name!r} does not declare")
         cells = np.array([codes], np.int64)
         if self.domain.zeros is not None and self.domain.zeros.broken(cells)[0]:
             return 0.0
         return float(self.counts(cells)[0])
 
     def counts(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The counts of some cells, given by codes of shape (cells, attributes): shape (cells,)."""
+        """The estimated counts of some cells, shape (cells,).
+
+        Parameters
+        ----------
+        cells
+            The codes of the cells, shape (cells, attributes), in the order of the domain.
+        """
+        # Each row of the sketch gives an estimate: the bucket of the cell, times its sign.
         columns = list(np.asarray(cells, np.int64).T)
         estimates = np.empty((len(self.sums), len(cells)))
         for row, sums in enumerate(self.sums):
             where, sign = buckets(columns, sums.size, row, self.key)
             estimates[row] = sign * sums[where]
-        return np.asarray(
-            np.median(estimates, axis=0) if self.median else estimates.mean(axis=0), np.float64
-        )
+        found = np.median(estimates, axis=0) if self.median else estimates.mean(axis=0)
+        return np.asarray(found, np.float64)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The tables of views of *all* attributes, where these are small; DomainError for others.
+        """The tables of views of *all* attributes, if they are small.
 
-        Sums of many cells would add up what collides.
+        Other marginals are refused: they are sums of many cells, whose errors by collisions in the
+        sketch would add up.
+
+        Raises
+        ------
+        DomainError
+            When a view lacks an attribute, or has too many cells.
         """
         answers = []
         for view in Workload.of(self.domain, workload):
             sizes = self.domain.shape(view)
             if len(view) < len(self.domain) or math.prod(sizes) > _MAX_CELLS:
                 raise DomainError(
-                    "a sketch answers for single cells: ask for a view of all attributes, or by point"
+                    f"a sketch answers views of all attributes with at most {_MAX_CELLS:,} cells: "
+                    "ask for such a view, or for single cells by point()"
                 )
+            # The codes of all cells of the view, turned to the order of the domain.
             codes = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
             places = [view.index(name) for name in self.domain]
             counts = self.counts(codes[:, places]).reshape(sizes)
+            # For the median, the variance of a single row of the sketch is stated.
             variance = self.variance / (1 if self.median else len(self.sums))
             answers.append(self._answered(view, counts, np.full(sizes, variance)))
         return answers
 
     def summary(self) -> dict[str, str]:
-        """What it consists of, for people."""
+        """See `Synopsis.summary`."""
         rows, width = self.sums.shape
         return {
             "sketch": f"{rows} rows of {width} buckets",
@@ -108,12 +137,23 @@ class SketchSynopsis(Synopsis):
         return Packed(fields, {"sums": self.sums})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return {"sums": int(fields["rows"]) * int(fields["width"])}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         sums = np.asarray(packed.arrays["sums"])
         if sums.dtype != np.int64 or sums.ndim != 2 or not sums.size:

@@ -1,4 +1,4 @@
-"""`Synopsis`: what a release leaves behind, whatever its form; `Provenance`: how it came about."""
+"""`Synopsis`, the result of a release, and `Provenance`, the record of how it was made."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,16 +27,16 @@ __all__ = ["Packed", "Provenance", "Synopsis"]
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """How a synopsis came about; nothing in it is derived from the data.
+    """How a synopsis was made. No part of it is derived from the data.
 
     Attributes
     ----------
     mechanism
-        The mechanism's name and parameters, as JSON values.
+        The name and the parameters of the mechanism, as JSON values.
     statement
-        What is protected, and the budget that was spent.
+        The unit that is protected, and the budget that was spent.
     private
-        Whether the noise came from the operating system's entropy; False for a simulation.
+        Whether the noise came from the entropy of the operating system; False for a simulation.
     version
         The version of this library.
     token
@@ -56,8 +56,15 @@ class Provenance:
 
 
 class Packed(NamedTuple):
-    """What of a synopsis goes into a file, beside its domain and provenance: JSON values, and
-    arrays by name."""
+    """The content of a synopsis in a file, beside its domain and provenance.
+
+    Attributes
+    ----------
+    fields
+        JSON values by name.
+    arrays
+        Arrays of numbers by name.
+    """
 
     fields: dict[str, Any]
     arrays: dict[str, NDArray[np.generic]]
@@ -65,15 +72,17 @@ class Packed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Synopsis:
-    """What a release leaves behind. Each form of it is a subclass with `marginals`, `pack` and
-    `unpack`.
+    """The result of a release, which answers questions about the table.
+
+    It contains no data but the noisy answers. Each form of it is a subclass with the methods
+    `marginals`, `summary`, `pack`, `room` and `unpack`.
 
     Attributes
     ----------
     domain
         The attributes of the table.
     provenance
-        How the synopsis came about; None until the release is complete.
+        How the synopsis was made; None until the release is complete.
     """
 
     domain: Domain
@@ -81,9 +90,17 @@ class Synopsis:
 
     @property
     def spent(self) -> Budget:
-        """The budget that the release spent; DomainError before there was one."""
+        """The budget that the release spent.
+
+        Raises
+        ------
+        DomainError
+            When the synopsis does not come from a complete release.
+        """
         if self.provenance is None:
-            raise DomainError("this synopsis is not yet the result of a release")
+            raise DomainError(
+                "this synopsis is not yet the result of a release, so no budget is known"
+            )
         return self.provenance.spent
 
     def marginal(self, view: Iterable[str]) -> Marginal:
@@ -100,33 +117,39 @@ class Synopsis:
         """
         raise NotImplementedError
 
-    def _answered(self, view: View, counts: Floats, variance: Floats) -> Marginal:
-        """A marginal of the domain: where its rules leave nothing, no count and no variance."""
+    def _answered(
+        self,
+        view: View,
+        counts: Floats,
+        variance: Floats,
+    ) -> Marginal:
+        """A marginal; cells that the rules of the domain exclude have count and variance zero."""
         if self.domain.zeros is not None:
             possible = self.domain.possible(view)
-            counts, variance = np.where(possible, counts, 0.0), np.where(possible, variance, 0.0)
+            counts = np.where(possible, counts, 0.0)
+            variance = np.where(possible, variance, 0.0)
         return Marginal(self.domain.restrict(view, checked=True), counts, variance)
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
-        """The answers to queries of the domain, such as `margin.queries.Conjunctions`: shares of
-        the rows.
+        """The answers to queries, such as `margin.queries.Conjunctions`, as shares of the rows.
 
-        Those of queries about the same attributes come from their marginal.
+        Queries about the same attributes are answered from the marginal on these.
 
         Returns
         -------
         numpy.ndarray
-            Shape (queries,), from 0 to 1.
+            Shares from 0 to 1, shape (queries,).
 
         Raises
         ------
         DomainError
-            When the queries are of another domain, or the synopsis cannot give a marginal that one
-            is about.
+            When the queries are about another domain, or need a marginal that the synopsis cannot
+            give.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
             raise DomainError(
-                "answer takes queries of the domain of the synopsis, such as Conjunctions"
+                "answer needs queries about the domain of the synopsis, such as "
+                "Conjunctions(synopsis.domain, ...)"
             )
         return shares(queries, self.marginals)
 
@@ -139,18 +162,23 @@ class Synopsis:
             When n is not a whole number >= 1, or this kind of synopsis has no records.
         """
         raise DomainError(
-            f"a {type(self).__name__} has no records; release with PriView or DualQuery to get some"
+            f"a {type(self).__name__} has no records: release with PriView or DualQuery instead"
         )
 
     def summary(self) -> dict[str, str]:
-        """What it consists of, for people: texts by their titles."""
+        """A description of its content for people: texts by their titles."""
         raise NotImplementedError
 
     def plot_error(
-        self, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None
+        self,
+        *,
+        sizes: Sequence[int] = (1, 2, 3, 4),
+        axes: "Axes | None" = None,
     ) -> "Axes":
-        """A picture of the noise to expect, by the number of attributes; see
-        `margin.plots.results.plot_error`."""
+        """Plot the expected noise by the number of attributes.
+
+        See `margin.plots.results.plot_error`.
+        """
         drawn: Axes = upwards("plot_error")(self, sizes=sizes, axes=axes)
         return drawn
 
@@ -159,30 +187,47 @@ class Synopsis:
         upwards("save")(self, path)
 
     def pack(self) -> Packed:
-        """What a file must hold to make this synopsis again."""
+        """The content of a file from which `unpack` makes the same synopsis."""
         raise NotImplementedError
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
-        """The largest number of numbers in each array that `unpack` takes, by its name.
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
+        """The largest size of each array that `unpack` accepts, by its name, in numbers.
 
-        A file is read no further than that: whoever wrote it may be anyone. `fields` are those of
-        `pack`.
+        A file is read up to these sizes only, because anyone may have written it.
+
+        Parameters
+        ----------
+        fields
+            The fields of `pack`, as read from the file.
+        domain
+            The domain of the synopsis.
 
         Raises
         ------
         ValueError, TypeError, KeyError, MarginError
-            When they are not what `pack` gives.
+            When `fields` do not have the form that `pack` returns.
         """
         raise NotImplementedError
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
-        """The synopsis of what `pack` gave.
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
+        """The synopsis from the result of `pack`.
 
         Raises
         ------
         ValueError, TypeError, KeyError, MarginError
-            When it is not what `pack` gives.
+            When `packed` does not have the form that `pack` returns.
         """
         raise NotImplementedError

@@ -14,6 +14,7 @@ from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
+from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["RangeCount", "TableSynopsis"]
@@ -21,8 +22,15 @@ __all__ = ["RangeCount", "TableSynopsis"]
 
 @dataclass(frozen=True)
 class RangeCount:
-    """A `count` of rows, and the `variance` of the noise in it, squared rows; NaN where that is not
-    known."""
+    """A count of rows within ranges of attributes.
+
+    Attributes
+    ----------
+    count
+        The noisy number of rows.
+    variance
+        The variance of the noise in it, in squared rows; NaN where it is not known.
+    """
 
     count: float
     variance: float
@@ -30,7 +38,7 @@ class RangeCount:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TableSynopsis(Synopsis):
-    """An estimate of the whole table. It answers any marginal, and any count of a box, by adding up
+    """An estimate of the full table. It answers any marginal, and any product of ranges, by sums of
     cells.
 
     Attributes
@@ -38,14 +46,14 @@ class TableSynopsis(Synopsis):
     domain, provenance
         See `Synopsis`.
     table
-        One axis an attribute, in the order of the domain.
+        The estimated counts, with one axis for each attribute, in the order of the domain.
     variance
-        The noise in two cells x and y has the covariance ``variance * prod_a C_a[x_a, y_a]``,
-        before negative counts were removed, or cells that the rules of the domain exclude; NaN
-        where it is not known.
+        The scale of the covariance of the noise, in squared rows: the noise in two cells x and y
+        has the covariance ``variance * prod_a C_a[x_a, y_a]``. This is before negative counts, and
+        cells that the rules of the domain exclude, were removed. NaN where it is not known.
     covariances
-        C_a by the place of attribute a in the domain, arrays of shape (size, size). The identity
-        for attributes that are left out: then the noise of two cells that differ there is
+        The matrices C_a by the place of attribute a in the domain, arrays of shape (size, size). An
+        attribute that is left out has the identity: the noise of two cells that differ in it is
         independent.
     """
 
@@ -54,16 +62,19 @@ class TableSynopsis(Synopsis):
     covariances: Mapping[int, Floats]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`: sums of cells, with the exact variance of their noise where it
-        is known."""
+        """See `Synopsis.marginals`.
+
+        They are sums of cells, with the exact variance of their noise where it is known.
+        """
         answers = []
         for view in Workload.of(self.domain, workload):
             axes = self.domain.axes(view)
             dropped = tuple(axis for axis in range(len(self.domain)) if axis not in axes)
-            counts = self._possible.sum(axis=dropped).transpose(np.argsort(np.argsort(axes)))
-            variance = np.full(
-                (), self.variance * math.prod(self._sum_variance(axis) for axis in dropped)
-            )
+            counts = in_view_order(self._possible.sum(axis=dropped), axes)
+            # The covariance is a product over the attributes: a factor for each attribute that is
+            # summed out, and a vector for each that is kept.
+            of_sums = math.prod(self._sum_variance(axis) for axis in dropped)
+            variance = np.full((), self.variance * of_sums)
             for axis in axes:
                 variance = np.multiply.outer(variance, self._cell_variances(axis))
             answers.append(self._answered(view, counts, variance))
@@ -75,34 +86,40 @@ class TableSynopsis(Synopsis):
         Parameters
         ----------
         ranges
-            For each attribute that matters the first and the last code of its range, both included.
+            The first and the last code of each range, both included, by the name of the attribute.
+            Other attributes are not restricted.
 
         Returns
         -------
         RangeCount
+            The count and the variance of its noise.
 
         Raises
         ------
         DomainError
-            When an attribute is unknown, or a range is not one of its codes.
+            When an attribute is unknown, or a range is not within its codes.
 
         Examples
         --------
         >>> table = np.arange(6.0).reshape(3, 2)
-        >>> synopsis = TableSynopsis(domain=Domain({"age": 3, "sex": 2}), table=table, variance=1.0, covariances={})
+        >>> domain = Domain({"age": 3, "sex": 2})
+        >>> synopsis = TableSynopsis(domain=domain, table=table, variance=1.0, covariances={})
         >>> synopsis.count({"age": (1, 2)})
         RangeCount(count=14.0, variance=4.0)
         """
-        chosen, variance = self._possible, self.variance
+        chosen = self._possible
+        variance = self.variance
         for axis, size in enumerate(self.domain.sizes):
             name = self.domain.attributes[axis]
             first, last = ranges.get(name, (0, size - 1))
             if not 0 <= first <= last < size:
                 raise DomainError(
-                    f"the range of {name!r} must be two of its codes 0 ... {size - 1}, ascending"
+                    f"the range of attribute {name!r} must be (first, last) with "
+                    f"0 <= first <= last <= {size - 1}"
                 )
             chosen = np.take(chosen, range(first, last + 1), axis)
             variance *= self._sum_variance(axis, slice(first, last + 1))
+        # Unknown names are refused.
         for name in ranges:
             self.domain[name]
         return RangeCount(float(chosen.sum()), float(variance))
@@ -113,27 +130,39 @@ class TableSynopsis(Synopsis):
 
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
+        # JSON has no NaN.
         variance = None if math.isnan(self.variance) else self.variance
         covariances = {f"covariance{axis}": array for axis, array in self.covariances.items()}
         return Packed({"variance": variance}, {"table": self.table, **covariances})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         covariances = {f"covariance{axis}": size**2 for axis, size in enumerate(domain.sizes)}
         return {"table": math.prod(domain.sizes), **covariances}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         arrays = {name: _floats(array) for name, array in packed.arrays.items()}
         table = arrays.pop("table")
         covariances = {
             int(name.removeprefix("covariance")): array for name, array in arrays.items()
         }
-        if table.shape != domain.sizes or any(
-            c.shape != (domain.sizes[a],) * 2 for a, c in covariances.items()
-        ):
+        shapes = {axis: (size, size) for axis, size in enumerate(domain.sizes)}
+        fits = all(array.shape == shapes[axis] for axis, array in covariances.items())
+        if table.shape != domain.sizes or not fits:
             raise ValueError("unexpected array")
         written = packed.fields["variance"]
         variance = math.nan if written is None else float(written)
@@ -147,25 +176,35 @@ class TableSynopsis(Synopsis):
 
     @cached_property
     def _possible(self) -> Floats:
-        """The table with nothing in cells that the rules of the domain exclude, and the domain's
-        number of rows: what lacks goes to all cells in proportion, or evenly where some are
-        negative."""
+        """The table with zeros in excluded cells, and with the number of rows of the domain.
+
+        The difference to this number goes to all possible cells: in proportion to their counts, or
+        evenly if a count is negative.
+        """
         if self.domain.zeros is None and self.domain.rows is None:
             return self.table
         possible = self.domain.possible(self.domain.attributes)
         table = self.table * possible
         if self.domain.rows is None:
             return table
-        share = (
-            table / table.sum() if table.min() >= 0 and table.any() else possible / possible.sum()
-        )
+        if table.min() >= 0 and table.any():
+            share = table / table.sum()
+        else:
+            share = possible / possible.sum()
         return np.asarray(table + (self.domain.rows - table.sum()) * share)
 
     def _cell_variances(self, axis: int) -> Floats:
+        """The variances of the codes of an attribute, as factors."""
         covariance = self.covariances.get(axis)
-        return np.ones(self.domain.sizes[axis]) if covariance is None else covariance.diagonal()
+        if covariance is None:
+            return np.ones(self.domain.sizes[axis])
+        return covariance.diagonal()
 
-    def _sum_variance(self, axis: int, codes: slice = slice(None)) -> float:
+    def _sum_variance(
+        self,
+        axis: int,
+        codes: slice = slice(None),
+    ) -> float:
         """The variance of a sum over some codes of an attribute, as a factor."""
         covariance = self.covariances.get(axis)
         if covariance is None:

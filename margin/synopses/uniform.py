@@ -11,25 +11,27 @@ from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
+from .noisy_tables import in_view_order
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["UniformSynopsis"]
 
 _MAX_CELLS = 1 << 27
+"""Largest number of cells of a marginal."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class UniformSynopsis(Synopsis):
-    """A number of rows. It answers any marginal as if all possible cells were equally likely.
+    """The number of rows. It answers any marginal as if all possible cells were equally likely.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`.
     total
-        The noisy number of rows; the domain's takes its place where it declares one.
+        The noisy number of rows. Answers use the number that the domain declares, if any.
     variance
-        Of its noise.
+        The variance of the noise in `total`, in squared rows.
     """
 
     total: float
@@ -37,26 +39,30 @@ class UniformSynopsis(Synopsis):
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """See `Synopsis.marginals`."""
-        known = self.domain.rows
-        total, variance = (self.total, self.variance) if known is None else (known, 0.0)
+        total: float
+        if self.domain.rows is None:
+            total, variance = self.total, self.variance
+        else:
+            total, variance = self.domain.rows, 0.0
         answers = []
         for view in Workload.of(self.domain, workload):
-            if (cells := self.domain.cells(view)) > _MAX_CELLS:
+            cells = self.domain.cells(view)
+            if cells > _MAX_CELLS:
                 raise DomainError(
-                    f"the marginal has {cells} cells; at most {_MAX_CELLS} can be written out"
+                    f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
+                    f"{_MAX_CELLS:,} can be written out: ask for fewer attributes"
                 )
+            # The noise of the total is spread like the total itself.
             share = self._shares(view)
             answers.append(self._answered(view, total * share, variance * share**2))
         return answers
 
     def _shares(self, view: View) -> Floats:
-        """The share of the possible cells of the whole table that each cell of a view sums."""
+        """The share of the possible cells of the full table that are in each cell of a view."""
         if self.domain.zeros is None:
             return np.full(self.domain.shape(view), 1 / self.domain.cells(view))
         axes = self.domain.axes(view)
-        return self.domain.zeros.uniform(tuple(sorted(axes))).transpose(
-            np.argsort(np.argsort(axes))
-        )
+        return in_view_order(self.domain.zeros.uniform(tuple(sorted(axes))), axes)
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
@@ -67,12 +73,23 @@ class UniformSynopsis(Synopsis):
         return Packed({"total": self.total, "variance": self.variance}, {})
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         return {}
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
         """See `Synopsis.unpack`."""
         total, variance = float(packed.fields["total"]), float(packed.fields["variance"])
         return cls(domain=domain, total=total, variance=variance, provenance=provenance)

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import whole_number
 from .._types import Floats, Integers
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
@@ -29,32 +30,57 @@ from ..solvers import (
 )
 from .describe import describe
 from .exports import to_mbi
-from .noisy_tables import tables_of
+from .noisy_tables import in_view_order, tables_of
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["ViewSynopsis"]
 
 
 _MAX_CELLS = 1 << 24
+"""Largest number of cells of a marginal, and of all marginals that are reconstructed together."""
+
+_MOST_RECORDS = 10**8
+
+_LISTED = 20
+"""Largest number of views that a summary names."""
+
+_NOTHING = np.empty(0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    """Marginals of one shape, to be filled in.
+
+    Attributes
+    ----------
+    axes
+        The axes of each marginal, ascending: shape (n, k).
+    counts, variances
+        A table for each marginal, with axes in this order.
+    """
+
+    axes: Integers
+    counts: list[Floats]
+    variances: list[Floats]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ViewSynopsis(Synopsis):
-    """Noisy tables of views, and the way to answer what they do not cover.
+    """Consistent noisy tables of views, and a solver for the marginals that they do not cover.
 
-    A marginal within a view is that view's; any other is reconstructed from what the views say
-    about its parts. Answers that no view covers need not agree with each other beyond the views.
-    What the rules of the domain exclude has no count in any answer, and no record; where the domain
-    declares the number of rows, answers add up to it.
+    A marginal within a view is a sum of its cells. Any other marginal is reconstructed from what
+    the views say about its parts. Reconstructed marginals agree with the views, but need not agree
+    with each other beyond them. Cells that the rules of the domain exclude are zero in all answers,
+    and no record is in them. If the domain declares the number of rows, answers add up to it.
 
     Attributes
     ----------
     domain, provenance
         See `Synopsis`.
     names
-        The views, each with its attributes in the order they were asked for.
+        The views, each with its attributes in the order in which they were asked for.
     tables
-        The views' tables, with axes in the order of the domain.
+        The tables of the views, with axes in the order of the domain.
     reconstruction
         The solver for marginals that no view covers.
     """
@@ -65,13 +91,21 @@ class ViewSynopsis(Synopsis):
 
     @classmethod
     def of(
-        cls, domain: Domain, measured: Sequence[Marginal], *, reconstruction: Solver
+        cls,
+        domain: Domain,
+        measured: Sequence[Marginal],
+        *,
+        reconstruction: Solver,
     ) -> "ViewSynopsis":
-        """A synopsis of tables as they were measured, with independent noise of one variance a
-        table."""
+        """A synopsis of tables as they were measured, each with noise of one variance."""
         names = tuple(marginal.attributes for marginal in measured)
         variances = [marginal.variance.flat[0] for marginal in measured]
-        tables = tables_of(domain, names, [marginal.counts for marginal in measured], variances)
+        tables = tables_of(
+            domain,
+            names,
+            [marginal.counts for marginal in measured],
+            variances,
+        )
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
@@ -79,23 +113,28 @@ class ViewSynopsis(Synopsis):
         return dataclasses.replace(self, tables=tables)
 
     def with_reconstruction(self, reconstruction: Solver) -> "ViewSynopsis":
-        """The same synopsis, answering by another solver."""
+        """The same synopsis with another solver for marginals that no view covers."""
         return dataclasses.replace(self, reconstruction=reconstruction)
 
     @classmethod
-    def of_tables(cls, domain: Domain, tables: Tables, *, reconstruction: Solver) -> "ViewSynopsis":
+    def of_tables(
+        cls,
+        domain: Domain,
+        tables: Tables,
+        *,
+        reconstruction: Solver,
+    ) -> "ViewSynopsis":
         """A synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
         return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
 
     @property
     def views(self) -> tuple[Marginal, ...]:
-        """The consistent tables of the views; their variance is that of the best linear estimate."""
+        """The consistent tables of the views, with the variance of the best linear estimate."""
         views = []
-        for names, axes, table in zip(
-            self.names, self.tables.views, self.tables.values, strict=True
-        ):
-            counts = table.transpose(np.argsort(np.argsort(self.domain.axes(names))))
+        tables = zip(self.names, self.tables.views, self.tables.values, strict=True)
+        for names, axes, table in tables:
+            counts = in_view_order(table, self.domain.axes(names))
             variance = np.full(counts.shape, self.tables.variance(axes))
             if self.domain.zeros is not None:
                 variance[~self.domain.possible(names)] = 0.0
@@ -103,47 +142,58 @@ class ViewSynopsis(Synopsis):
         return tuple(views)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The marginals of any views of the domain, in their order.
+        """The marginals of any views of the domain, in the order of the workload.
 
-        Those that no view covers are reconstructed together, by shape: much faster than one by one.
+        Marginals of one shape that no view covers are reconstructed together, which is much faster
+        than one by one.
 
         Raises
         ------
         DomainError
             When a view is not one of the domain, or is too large to reconstruct.
         SolverError
-            When the reconstruction fails; its text says what to change.
+            When the reconstruction fails; the message says what to change.
         """
-        answers: list[Marginal | None] = [None] * len(views := self._checked(workload))
+        views = self._checked(workload)
+        marginals: list[Marginal | None] = [None] * len(views)
         for places, given in self._by_shape(views):
             axes = np.sort(given, axis=1)
-            turned = (axes != given).any(axis=1)
-            counts: list[Floats] = [_NOTHING] * len(places)
-            variances = counts.copy()
+            nothing = [_NOTHING] * len(places)
+            answers = _Answers(axes, nothing.copy(), nothing.copy())
+            # Read the marginals within views, and reconstruct the others.
             covered = self.tables.covered(axes)
-            self._read(np.flatnonzero(covered), axes, counts, variances)
-            self._reconstruct(np.flatnonzero(~covered), axes, counts, variances)
+            self._read(np.flatnonzero(covered), answers)
+            self._reconstruct(np.flatnonzero(~covered), answers)
+            # Turn the axes of the tables to the order of the names, where it differs.
+            turned = (axes != given).any(axis=1)
             for row in np.flatnonzero(turned).tolist():
-                order = np.argsort(np.argsort(given[row]))
-                counts[row], variances[row] = (
-                    counts[row].transpose(order),
-                    variances[row].transpose(order),
+                answers.counts[row] = in_view_order(answers.counts[row], given[row])
+                answers.variances[row] = in_view_order(answers.variances[row], given[row])
+            tables = zip(places, answers.counts, answers.variances, strict=True)
+            for place, table, variance in tables:
+                marginals[place] = Marginal(
+                    self.domain,
+                    table,
+                    variance,
+                    attributes=views[place],
                 )
-            for place, table, variance in zip(places, counts, variances, strict=True):
-                answers[place] = Marginal(self.domain, table, variance, attributes=views[place])
-        return [answer for answer in answers if answer is not None]
+        return [marginal for marginal in marginals if marginal is not None]
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
-        """The views of a workload; one that was made for this domain need not be checked again."""
-        if isinstance(workload, Workload) and all(
-            map(self.domain.position.keys().__ge__, map(set, workload.views))
-        ):
-            return workload.views
+        """The views of a workload, checked."""
+        if isinstance(workload, Workload):
+            # It was checked when it was made, but the domain may have been another one.
+            names = self.domain.position.keys()
+            if all(map(names.__ge__, map(set, workload.views))):
+                return workload.views
         return Workload.of(self.domain, workload).views
 
     def _by_shape(self, views: Sequence[View]) -> Iterator[tuple[list[int], Integers]]:
-        """The places of views whose tables have one shape, and the axes that each names, shape (n,
-        k)."""
+        """Groups of views whose tables have one shape.
+
+        Each group is the places of its views, and the axes that each view names, shape (n, k).
+        """
+        # Views of one length first: their axes make one array.
         position = self.domain.position
         sizes = np.array(self.domain.sizes)
         lengths: dict[int, list[int]] = {}
@@ -155,19 +205,25 @@ class ViewSynopsis(Synopsis):
             if len(set(self.domain.sizes)) == 1:
                 yield places, given
                 continue
-            _, group = np.unique(sizes[np.sort(given, axis=1)], axis=0, return_inverse=True)
-            for rows in np.split(
-                np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]
-            ):
+            # Then views of one shape, in a stable order.
+            shapes = sizes[np.sort(given, axis=1)]
+            _, group = np.unique(shapes, axis=0, return_inverse=True)
+            ends = np.cumsum(np.bincount(group))
+            for rows in np.split(np.argsort(group, kind="stable"), ends[:-1]):
                 yield [places[row] for row in rows.tolist()], given[rows]
 
     def coverage_error(self, view: Iterable[str]) -> float:
-        """An *estimate* of the error of a marginal apart from noise: the root mean square over its
-        cells, in counts.
+        """An *estimate* of the error of a marginal apart from noise.
 
-        Zero where a view covers the marginal; NaN where there is nothing to judge by. It tells how
-        well the same solver does on marginals of the same shape that the views hold in full, from
-        no more than is known of this one. The noise part is `Marginal.variance`.
+        It is the root of the mean square over the cells, in rows: 0 where a view covers the
+        marginal, NaN where no estimate is possible. The solver is tried on marginals of the same
+        shape that the views contain, with only as much information as there is about this one. The
+        error by noise is in `Marginal.variance`.
+
+        Raises
+        ------
+        DomainError
+            When `view` is not a view of the domain.
         """
         axes = tuple(sorted(self.domain.axes(self.domain.view(view))))
         if self.tables.total <= 0:
@@ -175,19 +231,18 @@ class ViewSynopsis(Synopsis):
         return coverage_error(self.tables, self._reconstruction.solver, axes)
 
     def population(self, n: int, *, seed: int = 0) -> Rows:
-        """Synthetic rows, and how far their tables are from the views': see
-        `margin.solvers.Population`.
+        """Synthetic rows, and the distance of their tables from those of the views.
 
-        Every row is of declared categories, in a combination that the rules of the domain allow.
-        Their number may be any; the views' tables are scaled to it.
+        Every row has declared categories, in a combination that the rules of the domain allow. The
+        tables of the views are scaled to the number of rows. See `margin.solvers.Population`.
 
         Parameters
         ----------
         n
-            How many rows.
+            The number of rows, from 1 to 10**8.
         seed
-            The same seed gives the same rows. This is post-processing: it has no part in the
-            guarantee.
+            The seed of this post-processing, which is no part of the guarantee: the same seed gives
+            the same rows.
 
         Raises
         ------
@@ -195,14 +250,16 @@ class ViewSynopsis(Synopsis):
             When n is not a whole number from 1 to 10**8, or the noisy number of rows is not
             positive.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= 10**8:
-            raise DomainError(f"n ({n}) must be a whole number from 1 to 10**8")
+        n = whole_number("n", n, most=_MOST_RECORDS)
         if self.tables.total <= 0:
-            raise DomainError("the noise hid all rows: there is nothing to make records of")
+            raise DomainError(
+                "the noisy number of rows is not positive, so no records can be made: release with "
+                "a larger budget"
+            )
         return Population().fit(self.tables, n, seed=seed)
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """See `Synopsis.records`; `population` tells how well they fit."""
+        """See `Synopsis.records`; `population` also tells how well they fit the views."""
         return self.population(n).codes.astype(np.int64)
 
     def to_mbi(self) -> tuple[Any, list[Any]]:
@@ -211,15 +268,14 @@ class ViewSynopsis(Synopsis):
 
     def summary(self) -> dict[str, str]:
         """See `Synopsis.summary`."""
-        listed = [", ".join(view) for view in self.names[:20]]
+        listed = [", ".join(view) for view in self.names[:_LISTED]]
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
         cells = sum(value.size for value in self.tables.values)
         return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: the tables one after another, each with its axes in the order of the
-        domain."""
+        """See `Synopsis.pack`: the tables in one array, with axes in the order of the domain."""
         fields = {
             "views": self.names,
             "variances": self.tables.variances,
@@ -231,7 +287,12 @@ class ViewSynopsis(Synopsis):
         return Packed(fields, arrays)
 
     @classmethod
-    def room(cls, fields: Mapping[str, Any], *, domain: Domain) -> Mapping[str, int]:
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         views = [domain.view(view) for view in fields["views"]]
         return {
@@ -240,106 +301,133 @@ class ViewSynopsis(Synopsis):
         }
 
     @classmethod
-    def unpack(cls, packed: Packed, *, domain: Domain, provenance: Provenance) -> Self:
-        """See `Synopsis.unpack`. A solver that is not one of this library's becomes the default."""
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
+        """See `Synopsis.unpack`.
+
+        The default solver takes the place of one that is not part of this library.
+        """
         names = tuple(domain.view(view) for view in packed.fields["views"])
         axes = [tuple(sorted(domain.axes(view))) for view in names]
         shapes = [tuple(domain.sizes[axis] for axis in view) for view in axes]
         arrays = dict(packed.arrays)
+        # Tables stand one after another, each with its axes in the order of the domain.
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
         if arrays:
             raise ValueError("unexpected array")
+        precisions = None
+        if known is not None:
+            precisions = tuple(_split(known, [1 << len(view) for view in axes]))
         tables = Tables(
             sizes=domain.sizes,
             views=tuple(axes),
-            values=tuple(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)),
+            values=tuple(
+                part.reshape(shape)
+                for part, shape in zip(
+                    parts,
+                    shapes,
+                    strict=True,
+                )
+            ),
             variances=tuple(float(variance) for variance in packed.fields["variances"]),
-            precisions=None
-            if known is None
-            else tuple(_split(known, [1 << len(view) for view in axes])),
+            precisions=precisions,
             zeros=domain.zeros,
             known_total=domain.rows,
         )
         solver = _solver(packed.fields["reconstruction"])
         return cls(
-            domain=domain, names=names, tables=tables, reconstruction=solver, provenance=provenance
+            domain=domain,
+            names=names,
+            tables=tables,
+            reconstruction=solver,
+            provenance=provenance,
         )
 
-    def _read(
-        self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]
-    ) -> None:
-        """Fill in the marginals that a view covers, given by their rows among axes of one shape."""
-        known = self.tables.covered_variances(axes[rows]) if len(rows) else ()
-        for row, variance in zip(rows.tolist(), known, strict=True):
-            own = tuple(axes[row].tolist())
-            view = self.tables.covering(own)
-            assert view is not None
-            counts[row] = self.tables.project(view, own)
-            variances[row] = np.full(counts[row].shape, variance)
-            if self.domain.zeros is not None:
-                empty = self.domain.zeros.cells(own)
-                counts[row][empty], variances[row][empty] = 0.0, 0.0
-
-    def _reconstruct(
-        self, rows: Integers, axes: Integers, counts: list[Floats], variances: list[Floats]
-    ) -> None:
-        """Fill in marginals of one shape that no view covers."""
+    def _read(self, rows: Integers, answers: _Answers) -> None:
+        """Fill in some rows of the answers: marginals that a view covers."""
         if not len(rows):
             return
-        shape = tuple(self.domain.sizes[axis] for axis in axes[rows[0]].tolist())
+        known = self.tables.covered_variances(answers.axes[rows])
+        for row, variance in zip(rows.tolist(), known, strict=True):
+            own = tuple(answers.axes[row].tolist())
+            view = self.tables.covering(own)
+            assert view is not None
+            counts = self.tables.project(view, own)
+            variances = np.full(counts.shape, variance)
+            if self.domain.zeros is not None:
+                empty = self.domain.zeros.cells(own)
+                counts[empty] = 0.0
+                variances[empty] = 0.0
+            answers.counts[row] = counts
+            answers.variances[row] = variances
+
+    def _reconstruct(self, rows: Integers, answers: _Answers) -> None:
+        """Fill in some rows of the answers: marginals that no view covers."""
+        if not len(rows):
+            return
+        shape = tuple(self.domain.sizes[axis] for axis in answers.axes[rows[0]].tolist())
         step = _at_once(shape)
+        # With no positive total, zero is the only non-negative answer.
         if self.tables.total <= 0:
             for row in rows.tolist():
-                counts[row], variances[row] = np.zeros(shape), np.full(shape, np.nan)
+                answers.counts[row] = np.zeros(shape)
+                answers.variances[row] = np.full(shape, np.nan)
             return
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            solutions = self._solved(axes[some])
-            for place in solutions.failures:
-                names = ", ".join(
-                    self.domain.attributes[axis] for axis in axes[some[place]].tolist()
-                )
-                status = solutions[place].status.value
-                raise SolverError(f"the marginal on {names} could not be reconstructed: {status}")
-            unknown = (
-                np.full_like(solutions.table, np.nan)
-                if solutions.variance is None
-                else solutions.variance
-            )
-            for row, table, variance in zip(some.tolist(), solutions.table, unknown, strict=True):
-                counts[row], variances[row] = table, variance
+            solutions = self._solved(answers.axes[some])
+            variances = solutions.variance
+            if variances is None:
+                variances = np.full_like(solutions.table, np.nan)
+            tables = zip(some.tolist(), solutions.table, variances, strict=True)
+            for row, table, variance in tables:
+                answers.counts[row] = table
+                answers.variances[row] = variance
 
     def _solved(self, axes: Integers) -> Solutions:
+        """The reconstructions of marginals on some axes; SolverError if one of them fails."""
         try:
-            return self._reconstruction.solve(axes)
-        except Exception as error:  # the solver may be anybody's
+            solutions = self._reconstruction.solve(axes)
+        except Exception as error:  # the solver may be a user's own
             name = type(self.reconstruction).__name__
             raise SolverError(
-                f"{name} broke down ({type(error).__name__}: {error}); try another solver"
+                f"solver {name} raised {type(error).__name__}: {error}; "
+                "choose another with reconstruction="
             ) from error
+        for place in solutions.failures:
+            names = ", ".join(self.domain.attributes[axis] for axis in axes[place].tolist())
+            status = solutions[place].status.value
+            raise SolverError(f"the marginal on {names} could not be reconstructed: {status}")
+        return solutions
 
     @cached_property
     def _reconstruction(self) -> Reconstruction:
         return Reconstruction(self.tables, self.reconstruction)
 
 
-_NOTHING = np.empty(0)
-
-
-def _split(flat: NDArray[np.generic], lengths: Sequence[int]) -> list[Floats]:
-    """The parts of these lengths of an array from a file."""
+def _split(
+    flat: NDArray[np.generic],
+    lengths: Sequence[int],
+) -> list[Floats]:
+    """An array from a file, split into parts of some lengths."""
     if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
         raise ValueError("unexpected array")
     return np.split(flat.astype(np.float64), np.cumsum(lengths)[:-1])
 
 
 def _at_once(shape: tuple[int, ...]) -> int:
-    """How many marginals of a shape are reconstructed together."""
+    """The number of marginals of a shape that are reconstructed together."""
     cells = math.prod(shape)
     if cells > _MAX_CELLS:
         raise DomainError(
-            f"the marginal has {cells} cells; at most {_MAX_CELLS} can be reconstructed: ask for fewer attributes"
+            f"the marginal has {cells:,} cells, but at most {_MAX_CELLS:,} can be reconstructed: "
+            "ask for fewer attributes"
         )
     return max(1, _MAX_CELLS // cells)
 
@@ -348,7 +436,7 @@ _SOLVERS: Mapping[str, type[Newton] | type[Ladder]] = {"Newton": Newton, "Ladder
 
 
 def _solver(described: Mapping[str, Any]) -> Solver:
-    """The solver of a description, or the default when it is not one of ours."""
+    """The solver of a description, or the default if it is not part of this library."""
     parameters = dict(described)
-    made = _SOLVERS.get(parameters.pop("name"))
-    return Newton() if made is None else made(**parameters)
+    kind = _SOLVERS.get(parameters.pop("name"))
+    return Newton() if kind is None else kind(**parameters)

@@ -17,6 +17,7 @@ MODULES = [
         "margin.plots.results",
         "margin.domain.exports",
         "margin.synopses.exports",
+        "margin.mechanisms.strategies",
         "margin.private",
         "margin.privacy.budget",
         "margin.privacy.account",

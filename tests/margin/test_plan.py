@@ -192,7 +192,7 @@ def test_bad_shares_are_refused(shares):
 
 
 def test_shares_need_views():
-    with pytest.raises(DomainError, match="without views"):
+    with pytest.raises(DomainError, match="shares needs views"):
         PriView(shares=[1])
 
 

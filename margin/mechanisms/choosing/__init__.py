@@ -1,1 +1,1 @@
-"""Mechanisms that choose what to measure by its expected error."""
+"""Mechanisms that choose their measurements by expected error."""

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._checks import share, whole_number
 from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.marginal import Marginal
@@ -21,6 +22,7 @@ from ...private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
 from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
 from ...synopses import ViewSynopsis
 from ...synopses.estimate import possible
+from ..fitted import PAIRS_SHARE, ROUNDS_RATIO, SCATTERED_VIEWS
 from ..views.priview import PriView
 from .auto import counted_rows, usual_workload
 from .candidates import Candidate, Candidates
@@ -33,66 +35,62 @@ __all__ = ["Adaptive"]
 log = logging.getLogger("margin")
 
 _CONTESTANTS = 1_500
-"""How many views compete in a round at most."""
-
-_FAR_MORE = 25.0
-"""How much more than noise must be expected to be missed for rounds to be made by default."""
-
-_SCATTERED = 2.5
-"""How many views for each attribute are so many that a few pairs by themselves tell more, where
-noise is large."""
-
-_FOR_PAIRS = Fraction(7, 10)
-"""What part of the rest of the budget then goes into the pairs."""
+"""Largest number of views that compete in a round."""
 
 _CHOICE = Fraction(1, 10)
-"""The part of a round that chooses; the rest measures (McKenna et al., VLDB 2022)."""
+"""Share of a round's budget that chooses its view (McKenna et al., VLDB 2022); the rest measures.
+"""
 
 _PUBLIC = Newton(bars=False, tolerance=1e-5)
-"""Answers what the views in a round are compared with: their own noise is far above this."""
+"""Solver of the answers that a round compares views with.
+
+The noise in these answers is far above its tolerance.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive:
-    """Learn privately what pays, then measure it.
+    """Learn privately which structure the data have, then measure it.
 
-    First a few small views, chosen by a public rule, are measured. How far maximum entropy is from
-    them tells how much high-order structure there is, and so which of the candidates of `Auto` to
-    measure. Nothing is spent on that where the budget and the number of rows tell that it would not
-    pay: where one candidate is the best for any structure that is likely, as the full table of a
-    small domain is, or where noise would hide what there is to learn. In each round after that the
-    exponential mechanism chooses the view that the answers so far are furthest from, in L1 distance
-    less what noise alone would cost, and it is measured, too; when a round changes the answers by
-    less than its noise, the next one gets twice as much (as in AIM, McKenna et al., VLDB 2022). All
-    that was measured, in whatever step, counts by its precision.
+    A few small views, chosen by a public rule, are measured first. Their distance from the
+    maximum-entropy estimate tells how much high-order structure there is, and so which candidate of
+    `Auto` to measure. This step is skipped where the budget and the number of rows tell that it
+    would not pay: where one candidate is the best for any likely structure, as the full table of a
+    small domain is, or where noise would hide the structure.
 
-    Under pure differential privacy noise grows with the number of views. Where it is too large to
-    learn from, and the best candidate has more than two and a half views for each attribute, single
-    attributes are measured instead, and rounds choose among the pairs: a few that say much,
-    measured well, for all of them measured badly.
+    Rounds may follow. In each round the exponential mechanism chooses the view that the answers so
+    far are furthest from, in L1 distance less the expected noise of a measurement. That view is
+    measured as well. When a round changes the answers by less than its noise, the next round gets
+    twice the budget (as in AIM, McKenna et al., VLDB 2022). Every measurement of every step counts
+    by its precision.
+
+    Under pure differential privacy, noise grows with the number of views. Where the noise is too
+    large to learn from, and the best candidate has more than two and a half views for each
+    attribute, single attributes are measured in place of the candidate. Rounds then choose among
+    the pairs: a few informative pairs are measured well, instead of all pairs badly.
 
     Parameters
     ----------
     rounds
-        How many views are chosen by their gap at most; 0 for none. None takes as many as there are
-        attributes where far more is expected to be missed than noise adds, or where pairs are
-        chosen, else none.
+        The largest number of views that are chosen by their distance; 0 for none. None makes as
+        many rounds as there are attributes where the expected error of missing components is far
+        above the noise, or where pairs are chosen, and no rounds otherwise.
     learn_share
-        What part of the budget measures the first views at most, > 0 and < 1: less where less makes
-        their noise small, and none where all of it would leave that too large to learn from.
+        The largest share of the budget for the first views, > 0 and < 1. Less is spent where less
+        makes their noise small, and nothing where even this share leaves too much noise.
     rounds_share
-        What part goes into the rounds that follow a candidate, if any, > 0 and < 1; with the other
-        shares less than 1.
+        The share of the budget for rounds that follow a candidate, > 0 and < 1. The three shares
+        must add up to less than 1.
     structure, count_share
-        See `Auto`: what is assumed before anything is learnt, and what part of the budget measures
-        the number of rows.
+        See `Auto`: the structure that is assumed before anything is learnt, and the share of the
+        budget that measures the number of rows.
     max_cells
-        The most cells of a view that is chosen in a round.
+        The largest number of cells of a view that is chosen in a round.
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
-        Answers what no view covers; None takes maximum entropy, over all attributes at once where
-        they are few, else over up to 12 around those asked for.
+        Answers the marginals that no view covers. None takes maximum entropy, over all attributes
+        at once where they are few, else over up to 12 attributes around the ones asked for.
     """
 
     rounds: int | None = None
@@ -106,120 +104,220 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         Strength.of(self.structure)
-        if self.rounds is not None and (
-            not isinstance(self.rounds, int) or self.rounds < 0 or self.rounds is True
-        ):
-            raise DomainError(f"rounds ({self.rounds!r}) must be a whole number >= 0, or None")
-        if (
-            isinstance(self.max_cells, bool)
-            or not isinstance(self.max_cells, int)
-            or self.max_cells < 1
-        ):
-            raise DomainError(f"max_cells ({self.max_cells!r}) must be a whole number >= 1")
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, least=0))
+        object.__setattr__(self, "max_cells", whole_number("max_cells", self.max_cells))
         for name in ("learn_share", "rounds_share", "count_share"):
-            share = getattr(self, name)
-            if (
-                isinstance(share, bool)
-                or not isinstance(share, int | float | Fraction)
-                or not 0 < share < 1
-            ):
-                raise DomainError(f"{name} ({share!r}) must be a number > 0 and < 1")
+            share(name, getattr(self, name))
         if self.learn_share + self.rounds_share + self.count_share >= 1:
             raise DomainError(
-                "the three shares must leave some of the budget: they add up to 1 or more"
+                "learn_share, rounds_share and count_share add up to 1 or more; "
+                "they must leave some of the budget: lower one of them"
             )
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
-        """Learn, choose, measure, and go after the largest gaps."""
-        domain, budget = private.domain, private.budget
-        asked = usual_workload(domain, workload)
-        considered, strength = Candidates(domain, asked, budget), Strength.of(self.structure)
-        rows = counted_rows(private, spend=self.count_share)
-        spent = Fraction(0) if domain.rows is not None else _part(self.count_share)
-        evidence = Evidence(sizes=domain.sizes, zeros=domain.zeros, known_total=domain.rows)
-        share = learning_share(domain, budget, rows, _part(self.learn_share))
-        if share and pays(considered, strength, rows, variance_after(budget, share)):
-            _add(evidence, domain, private.measure(probes(domain), spend=share))
-            spent += share
-            tables = evidence.tables()
-            rows, strength = max(1.0, tables.total), learned(tables, strength)
-        chosen = considered.priced(strength, rows, variance=variance_after(budget, spent))[0]
-        solver = self.reconstruction or chosen.mechanism.reconstruction
-        # So few that their public answers add up to no more than may be compared.
-        most = min(_CONTESTANTS, math.floor(LARGEST_ANSWERS / (2 * rows)))
-        scattered = self.rounds is None and not share and _is_scattered(chosen, domain, budget)
-        if scattered and (pairs := _contestants(domain, asked, self.max_cells, most, (2,))):
-            log.info("measuring single attributes, then pairs")
-            contestants, rounds, left = pairs, len(domain), _FOR_PAIRS * (1 - spent)
-            _add(evidence, domain, private.measure(_singles(domain), spend=1 - spent - left))
-        else:
-            log.info("measuring %s", chosen.note)
-            contestants = _contestants(domain, asked, self.max_cells, most, (2, 3))
-            rounds, left = (
-                min(self._rounds(domain, chosen), len(contestants)),
-                _part(self.rounds_share),
-            )
-            _measured(
-                chosen.mechanism, evidence, private, asked, 1 - spent - left if rounds else None
-            )
-        synopsis = self._synopsis(domain, evidence, solver)
-        return (
-            self._go_on(private, evidence, synopsis, contestants, rounds, left)
-            if rounds
-            else synopsis
-        )
-
-    def _rounds(self, domain: Domain, chosen: Candidate) -> int:
-        if self.rounds is not None:
-            return self.rounds
-        return len(domain) if chosen.missed > _FAR_MORE * chosen.noise else 0
-
-    def _go_on(
+    def run(
         self,
         private: Private,
-        evidence: Evidence,
-        synopsis: ViewSynopsis,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Learn, measure the best candidate, and choose more views in rounds.
+
+        One of three regimes follows the learning: single attributes and then pairs, a candidate and
+        then rounds, or a candidate with the whole rest of the budget.
+        """
+        course = _Course(self, private, workload)
+        course.count_rows()
+        course.learn_where_it_pays()
+        chosen = course.best_candidate()
+        pairs = course.pairs_in_place_of(chosen)
+        if pairs:
+            return course.singles_then_pairs(chosen, pairs)
+        contestants = course.contestants((2, 3))
+        rounds = min(course.rounds_after(chosen), len(contestants))
+        if rounds:
+            return course.candidate_then_rounds(chosen, contestants, rounds)
+        return course.candidate_alone(chosen)
+
+
+class _Course:
+    """The course of one run: the measurements so far, and the budget and knowledge they leave."""
+
+    def __init__(
+        self,
+        mechanism: Adaptive,
+        private: Private,
+        workload: Workload | None,
+    ) -> None:
+        self.mechanism = mechanism
+        self.private = private
+        self.domain = private.domain
+        self.budget = private.budget
+        self.workload = usual_workload(self.domain, workload)
+        # Candidates refuse tables that cannot be counted: that comes before any charge.
+        self.considered = Candidates(self.domain, self.workload, self.budget)
+        self.strength = Strength.of(mechanism.structure)
+        self.evidence = Evidence(
+            sizes=self.domain.sizes,
+            zeros=self.domain.zeros,
+            known_total=self.domain.rows,
+        )
+        self.rows = 1.0
+        self.spent = Fraction(0)
+        self.learns = False
+
+    def count_rows(self) -> None:
+        """Measure the number of rows, unless the domain declares it."""
+        count_share = self.mechanism.count_share
+        self.rows = counted_rows(self.private, spend=count_share)
+        if self.domain.rows is None:
+            self.spent += _part(count_share)
+
+    def learn_where_it_pays(self) -> None:
+        """Measure a few small views and learn the strength of structure from them."""
+        most = _part(self.mechanism.learn_share)
+        learn_share = learning_share(self.domain, self.budget, self.rows, most)
+        self.learns = learn_share > 0
+        if not self.learns:
+            return
+        variance = variance_after(self.budget, learn_share)
+        if not pays(self.considered, self.strength, self.rows, variance):
+            return
+        self._add(self.private.measure(probes(self.domain), spend=learn_share))
+        self.spent += learn_share
+        tables = self.evidence.tables()
+        self.rows = max(1.0, tables.total)
+        self.strength = learned(tables, self.strength)
+
+    def best_candidate(self) -> Candidate:
+        """The candidate of least expected error with the budget that is left."""
+        variance = variance_after(self.budget, self.spent)
+        return self.considered.priced(self.strength, self.rows, variance=variance)[0]
+
+    def contestants(self, lengths: tuple[int, ...]) -> list[View]:
+        """The views of some numbers of attributes that may compete in rounds."""
+        # The absolute public answers of all of them must stay below LARGEST_ANSWERS.
+        comparable = math.floor(LARGEST_ANSWERS / (2 * self.rows))
+        most = min(_CONTESTANTS, comparable)
+        return _contestants(
+            self.domain,
+            self.workload,
+            self.mechanism.max_cells,
+            most,
+            lengths,
+        )
+
+    def pairs_in_place_of(self, chosen: Candidate) -> list[View]:
+        """Pairs to choose from where the candidate spreads the budget too thinly, else none."""
+        if self.mechanism.rounds is not None or self.learns:
+            return []
+        if not _is_scattered(chosen, self.domain, self.budget):
+            return []
+        return self.contestants((2,))
+
+    def rounds_after(self, chosen: Candidate) -> int:
+        """The number of rounds that follow the candidate, if there are as many views."""
+        if self.mechanism.rounds is not None:
+            return self.mechanism.rounds
+        misses_far_more = chosen.missed > ROUNDS_RATIO * chosen.noise
+        return len(self.domain) if misses_far_more else 0
+
+    def singles_then_pairs(
+        self,
+        chosen: Candidate,
+        pairs: list[View],
+    ) -> ViewSynopsis:
+        """Regime: measure single attributes, then spend the larger part on rounds over pairs."""
+        log.info("measuring single attributes, then pairs")
+        left = PAIRS_SHARE * (1 - self.spent)
+        singles = _singles(self.domain)
+        self._add(self.private.measure(singles, spend=1 - self.spent - left))
+        synopsis = self._after_rounds(pairs, len(self.domain), left)
+        return synopsis.with_reconstruction(self._solver(chosen))
+
+    def candidate_then_rounds(
+        self,
+        chosen: Candidate,
+        contestants: list[View],
+        rounds: int,
+    ) -> ViewSynopsis:
+        """Regime: measure the candidate, then spend `rounds_share` on rounds."""
+        left = _part(self.mechanism.rounds_share)
+        self._measure_candidate(chosen, 1 - self.spent - left)
+        synopsis = self._after_rounds(contestants, rounds, left)
+        return synopsis.with_reconstruction(self._solver(chosen))
+
+    def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
+        """Regime: measure the candidate with all that is left of the budget."""
+        self._measure_candidate(chosen, None)
+        return self._synopsis(self._solver(chosen))
+
+    def _solver(self, chosen: Candidate) -> Solver:
+        return self.mechanism.reconstruction or chosen.mechanism.reconstruction
+
+    def _measure_candidate(
+        self,
+        chosen: Candidate,
+        spend: Fraction | None,
+    ) -> None:
+        """Add the measurements that the candidate's mechanism would make."""
+        log.info("measuring %s", chosen.note)
+        mechanism = chosen.mechanism
+        if isinstance(mechanism, Residual):
+            components = mechanism.components(self.domain, self.workload, self.budget)
+            components.measure(self.private, self.evidence, spend=spend)
+            return
+        planned = mechanism.planned(self.domain, self.workload, self.budget)
+        views = planned.views or ()
+        self._add(self.private.measure(views, shares=planned.shares, spend=spend))
+
+    def _after_rounds(
+        self,
         contestants: list[View],
         rounds: int,
         left: Fraction,
     ) -> ViewSynopsis:
-        """Round after round the view with the largest gap, until the part of the budget that is
-        left is spent."""
-        domain = private.domain
-        solver = synopsis.reconstruction
-        synopsis = synopsis.with_reconstruction(_PUBLIC)
+        """The synopsis after rounds that spend the share `left` of the budget."""
+        synopsis = self._synopsis(_PUBLIC)
         each = left / rounds
         while left:
+            # The last round takes all that is left.
             if left < 2 * each:
                 each = left
             left -= each
-            deviation = _deviation(private.budget, each * (1 - _CHOICE))
-            noise = [
-                min(math.ceil(deviation * domain.cells(view)), LARGEST_PENALTY)
-                for view in contestants
-            ]
-            (place,) = private.select(
+            # The expected L1 distance that noise alone causes is subtracted from each gap.
+            deviation = _deviation(self.budget, each * (1 - _CHOICE))
+            noise = [self._penalty(deviation, view) for view in contestants]
+            answers = _comparable(synopsis.marginals(contestants))
+            (place,) = self.private.select(
                 contestants,
-                _comparable(synopsis.marginals(contestants)),
+                answers,
                 penalties=noise,
                 spend=each * _CHOICE,
             )
             view = contestants[place]
             log.info("measuring %s", ", ".join(view))
-            _add(
-                evidence,
-                domain,
-                private.measure([view], spend=each * (1 - _CHOICE) if left else None),
-            )
-            before, synopsis = synopsis, self._synopsis(domain, evidence, _PUBLIC)
-            change = np.abs(synopsis.marginal(view).counts - before.marginal(view).counts).sum()
-            if change <= noise[place]:
+            spend = each * (1 - _CHOICE) if left else None
+            self._add(self.private.measure([view], spend=spend))
+            before, synopsis = synopsis, self._synopsis(_PUBLIC)
+            # A round that changed less than its noise would: the next one gets twice the budget.
+            difference = synopsis.marginal(view).counts - before.marginal(view).counts
+            if np.abs(difference).sum() <= noise[place]:
                 each *= 2
-        return synopsis.with_reconstruction(solver)
+        return synopsis
 
-    def _synopsis(self, domain: Domain, evidence: Evidence, solver: Solver) -> ViewSynopsis:
-        tables = possible(evidence.tables(), self.nonnegativity, ResidualConsistency())
-        return ViewSynopsis.of_tables(domain, tables, reconstruction=solver)
+    def _penalty(self, deviation: float, view: View) -> int:
+        return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
+
+    def _add(self, measured: Sequence[Marginal]) -> None:
+        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).tables
+        parts = zip(tables.views, tables.values, tables.variances, strict=True)
+        for view, value, variance in parts:
+            self.evidence.add_table(view, value, variance)
+
+    def _synopsis(self, solver: Solver) -> ViewSynopsis:
+        nonnegativity = self.mechanism.nonnegativity
+        tables = possible(self.evidence.tables(), nonnegativity, ResidualConsistency())
+        return ViewSynopsis.of_tables(self.domain, tables, reconstruction=solver)
 
 
 def _part(share: float) -> Fraction:
@@ -227,65 +325,52 @@ def _part(share: float) -> Fraction:
 
 
 def _deviation(budget: Budget, part: Fraction) -> float:
-    """The expected size of the noise in a count that is measured with a part of the budget."""
+    """The mean absolute noise of a count that is measured with a part of the budget."""
     charge = max(1, math.floor(part * budget.units))
     return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
 
 
-def _add(evidence: Evidence, domain: Domain, measured: Sequence[Marginal]) -> None:
-    tables = ViewSynopsis.of(domain, measured, reconstruction=_PUBLIC).tables
-    for view, value, variance in zip(tables.views, tables.values, tables.variances, strict=True):
-        evidence.add_table(view, value, variance)
-
-
-def _measured(
-    mechanism: PriView | Residual,
-    evidence: Evidence,
-    private: Private,
-    workload: Workload,
-    spend: Fraction | None,
-) -> None:
-    """Add what a mechanism would measure."""
-    domain = private.domain
-    if isinstance(mechanism, Residual):
-        mechanism.components(domain, workload, private.budget).measure(
-            private, evidence, spend=spend
-        )
-        return
-    planned = mechanism.planned(domain, workload, private.budget)
-    _add(evidence, domain, private.measure(planned.views or (), shares=planned.shares, spend=spend))
-
-
 def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
-    """Public answers, scaled down where noise makes them add up to more than may be compared."""
+    """Public answers, scaled down where noise makes their sum larger than `select` accepts."""
     size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
-    return [answer.counts * min(1.0, LARGEST_ANSWERS / (2 * size + 1)) for answer in answers]
+    factor = min(1.0, LARGEST_ANSWERS / (2 * size + 1))
+    return [answer.counts * factor for answer in answers]
 
 
-def _is_scattered(chosen: Candidate, domain: Domain, budget: Budget) -> bool:
+def _is_scattered(
+    chosen: Candidate,
+    domain: Domain,
+    budget: Budget,
+) -> bool:
     """Whether a candidate spreads a budget of pure differential privacy over very many views."""
     views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
-    return isinstance(budget, PureDP) and len(views or ()) > _SCATTERED * len(domain)
+    many = len(views or ()) > SCATTERED_VIEWS * len(domain)
+    return isinstance(budget, PureDP) and many
 
 
 def _singles(domain: Domain) -> list[View]:
-    return [(name,) for name in domain if domain[name].size > 1] or [domain.attributes[:1]]
+    varying: list[View] = [(name,) for name in domain if domain[name].size > 1]
+    return varying or [domain.attributes[:1]]
 
 
 def _contestants(
-    domain: Domain, workload: Workload, max_cells: int, most: int, lengths: tuple[int, ...]
+    domain: Domain,
+    workload: Workload,
+    max_cells: int,
+    most: int,
+    lengths: tuple[int, ...],
 ) -> list[View]:
-    """Sets of so many attributes within views of the workload, at most so many: an even sample of
-    them."""
+    """Sets of `lengths` attributes within views of the workload: an even sample of at most
+    `most`."""
     if most < 1:
         return []
     step = max(1, len(workload) // _CONTESTANTS)
     found: dict[View, None] = {}
     for view in workload.views[::step]:
-        names = sorted(
-            (name for name in view if domain[name].size > 1), key=domain.position.__getitem__
-        )
-        for size in lengths:
-            found.update(dict.fromkeys(itertools.combinations(names, size)))
+        varying = (name for name in view if domain[name].size > 1)
+        names = sorted(varying, key=domain.position.__getitem__)
+        for length in lengths:
+            found.update(dict.fromkeys(itertools.combinations(names, length)))
     small = [view for view in found if domain.cells(view) <= max_cells]
-    return small[:: max(1, math.ceil(len(small) / most))]
+    every = max(1, math.ceil(len(small) / most))
+    return small[::every]

@@ -1,14 +1,13 @@
-"""`Auto`: what is measured is chosen by the error it is expected to give."""
+"""`Auto`: a choice of the measurement by its expected error."""
 
 import logging
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 
+from ..._checks import positive_number, share
 from ...domain.domain import Domain
 from ...domain.workload import Workload
-from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private, Strategy
 from ...synopses import ViewSynopsis
@@ -20,6 +19,7 @@ __all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
 log = logging.getLogger("margin")
 
 _MOST_TRIPLES = 200_000
+"""Number of triples of attributes above which pairs are the usual workload."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,21 +27,22 @@ class Auto:
     """Choose between the full table, the residual components of each order, and covers by views of
     many sizes.
 
-    Each is priced by its expected squared error for the workload: what noise leaves, from closed
-    forms, and what is not measured, by an assumption about the strength of high-order structure,
-    times the square of the number of rows. That number is measured with a part of the budget,
-    unless the domain declares it. Nothing else about the data has a say in the choice; `Adaptive`
-    pays to learn more. `margin.plan(..., rows=)` shows the same prices before anything is spent.
+    Each candidate is priced by its expected squared error for the workload. The error of noise has
+    a closed form. The error of missing components follows from an assumption about the strength
+    of high-order structure, times the square of the number of rows. A part of the budget measures
+    the number of rows, unless the domain declares it. The choice uses nothing else about the data;
+    `Adaptive` spends budget on learning more. `margin.plan(..., rows=)` shows the same prices
+    before anything is spent.
 
     Parameters
     ----------
     structure
-        How much marginals are assumed to say beyond the marginals on fewer attributes: "weak", as
-        in sparse click data, "medium", or "strong", as where some attributes are functions of
-        several others.
+        The assumed difference between marginals and their estimates from fewer attributes:
+        "weak", as in sparse click data; "medium"; or "strong", as where some attributes are
+        functions of several others.
     count_share
-        What part of the budget measures the number of rows where the domain does not declare it, >
-        0 and < 1.
+        The share of the budget, > 0 and < 1, that measures the number of rows where the domain does
+        not declare it.
 
     Examples
     --------
@@ -55,16 +56,14 @@ class Auto:
 
     def __post_init__(self) -> None:
         Strength.of(self.structure)
-        share = self.count_share
-        if (
-            isinstance(share, bool)
-            or not isinstance(share, int | float | Fraction)
-            or not 0 < share < 1
-        ):
-            raise DomainError(f"count_share ({share!r}) must be a number > 0 and < 1")
+        share("count_share", self.count_share)
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
-        """Count the rows, choose, and measure with what is left."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Count the rows, choose, and measure with the rest of the budget."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
         considered = Candidates(domain, asked, budget)
@@ -81,23 +80,28 @@ class Auto:
         *,
         rows: float,
     ) -> list[Candidate]:
-        """All that is considered for about so many rows, with its expected error, the best first;
-        nothing is spent.
+        """All candidates with their expected errors, the best first; this spends nothing.
+
+        Parameters
+        ----------
+        domain, workload, budget
+            As in `margin.release`.
+        rows
+            The approximate number of rows, > 0.
 
         Raises
         ------
         DomainError
             When a view is not one of the domain, or `rows` is not a finite number > 0.
         """
-        if not (isinstance(rows, int | float) and 0 < rows < math.inf):
-            raise DomainError(f"rows ({rows!r}) must be a finite number > 0")
+        positive_number("rows", rows)
         asked = usual_workload(domain, None if workload is None else Workload.of(domain, workload))
         return Candidates(domain, asked, budget).priced(Strength.of(self.structure), rows)
 
 
 def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
-    """The workload, or all triples of attributes where there is none, or all pairs where these are
-    too many."""
+    """The given workload; without one, all triples of attributes, or all pairs where the triples
+    are too many."""
     if workload is not None:
         return workload
     few = math.comb(len(domain), 3) <= _MOST_TRIPLES
@@ -105,7 +109,7 @@ def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
 
 
 def counted_rows(private: Private, *, spend: float) -> float:
-    """The number of rows, at least one: that of the domain, or else a noisy one."""
+    """The number of rows that the domain declares, else a noisy one; at least 1."""
     if private.domain.rows is not None:
         return float(max(1, private.domain.rows))
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)

@@ -1,5 +1,8 @@
-"""What could be measured, and what each choice is expected to give: noise in closed form, and what
-is missed by an assumption about the data."""
+"""The mechanisms that `Auto` and `Adaptive` compare, with their expected errors.
+
+The error of noise has a closed form; the error of missing components follows from an assumption
+about the data.
+"""
 
 import itertools
 import math
@@ -26,51 +29,63 @@ from .strength import Strength
 __all__ = ["Candidate", "Candidates"]
 
 
+_Axes = tuple[int, ...]
+"""A set of attributes, as places in the domain, ascending."""
+
 _Precision = Callable[[NDArray[np.int64]], Floats]
-"""The precision of the estimates of all components of sets of axes, zero where they are not
-measured: shape (n, k) to (n, 2 ** k)."""
+"""A function from sets of axes, shape (n, k), to the precisions of the estimates of all their
+components, shape (n, 2 ** k); zero where a component is not measured."""
 
 _SAMPLE = 200
-"""Of a larger workload so many views are looked at."""
+"""Largest number of views that prices are computed for; a larger workload is sampled."""
 
 _LONGEST = 10
-"""Of a larger view so many attributes are looked at: it has a component for each set of them."""
+"""Largest number of attributes of such a view; a larger view has too many components."""
 
 _LIMITS = tuple(1 << power for power in range(4, 15))
-"""How many cells the views of a cover may have at most."""
+"""Largest numbers of cells of a view that are tried for a cover."""
 
 _MOST_VIEWS = 3_000
+"""Largest number of views of a cover."""
+
 _MOST_SETS = 20_000
+"""Largest number of sets of attributes that components are measured for, or that are covered."""
+
 _MOST_CELLS = 1 << 20
-"""How many cells all measured tables may have: they are made non-negative together, in seconds."""
+"""Largest number of cells of all measured tables: they are made non-negative together, in seconds.
+"""
 
 _WIDEST = 1 << 10
-"""Attributes of more categories are measured in views only: a component takes a matrix of the
-square of that."""
+"""Largest number of categories of an attribute in a component: its matrix has the square of
+that."""
 
 _JOINT_CELLS = 1 << 17
-"""Up to this size of the full table maximum entropy is taken over all attributes at once."""
+"""Largest full table for which maximum entropy is taken over all attributes at once, in cells."""
 
 _CONTEXT = 12
-"""Over so many at most otherwise: some milliseconds for an answer, and nearly all that more would
-gain."""
+"""Largest number of attributes of a context if the full table is larger than `_JOINT_CELLS`.
+
+An answer takes some milliseconds, and larger contexts gain next to nothing.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A mechanism, and what is expected of it for a workload.
+    """A mechanism with its expected error for a workload.
+
+    Errors are in squared rows, summed over all cells of all marginals of the workload, each times
+    the weight of its marginal.
 
     Attributes
     ----------
     mechanism
-        It, ready for `release`.
+        The mechanism, ready for `release`.
     note
-        What it measures, in words.
+        The measurement in words.
     noise
-        The squared error that noise is expected to leave in all cells of all marginals of the
-        workload, times their weights.
+        The expected squared error that noise causes.
     missed
-        That which comes from what is not measured.
+        The expected squared error of the components that are not measured.
     """
 
     mechanism: PriView | Residual
@@ -80,68 +95,94 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """The expected squared error."""
+        """The expected squared error: `noise + missed`."""
         return self.noise + self.missed
 
 
 class Candidates:
-    """Everything that is considered: the full table, the residual components of each order, and
-    covers of all pairs, triples and quadruples by views of several sizes, in equal shares. Where
-    there are too many attributes to compare, a cover of all pairs.
+    """All mechanisms that `Auto` and `Adaptive` choose from.
+
+    They are the full table, the residual components of each order, and covers of all pairs, triples
+    and quadruples by views of several sizes, in equal shares. Where there are too many attributes
+    to compare these, the one candidate is a cover of all pairs.
 
     Parameters
     ----------
     domain, workload, budget
-        What is asked.
+        As in `margin.release`.
     """
 
-    def __init__(self, domain: Domain, workload: Workload, budget: Budget) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> None:
         self._asked = _Asked(domain, workload)
         considered: Iterator[tuple[PriView | Residual, str, _Precision]] = itertools.chain(
-            _residuals(domain, workload, budget), _covers(domain, workload, budget)
+            _residuals(domain, workload, budget),
+            _covers(domain, workload, budget),
         )
         found = [
             (mechanism, note, self._asked.known(precision))
             for mechanism, note, precision in considered
         ]
-        self._found = (
-            found if any(isinstance(mechanism, PriView) for mechanism, *_ in found) else []
-        )
+        has_cover = any(isinstance(mechanism, PriView) for mechanism, *_ in found)
+        self._found = found if has_cover else []
         self._only: PriView | None = None
-        if not self._found:  # what cannot be counted is refused now, before anything is spent
+        if not has_cover:
             self._only = PriView().planned(domain, workload, budget)
+            # Views that cannot be counted are refused now, before anything is spent.
             countable(domain, self._only.views or ())
 
-    def priced(self, strength: Strength, rows: float, *, variance: float = 1.0) -> list[Candidate]:
-        """All of them with what is expected of each, the best first.
+    def priced(
+        self,
+        strength: Strength,
+        rows: float,
+        *,
+        variance: float = 1.0,
+    ) -> list[Candidate]:
+        """All candidates with their expected errors, the best first.
 
         Parameters
         ----------
         strength
-            What is known of the data, or assumed.
+            The assumed or learnt size of components that are not measured.
         rows
-            About how many there are, > 0.
+            The approximate number of rows, > 0.
         variance
-            What all variances of noise are multiplied by, where a part of the budget is spent
-            otherwise.
+            A factor for all variances of noise, where a part of the budget is spent otherwise.
         """
         if self._only is not None:
+            note = "a cover of all pairs"
+            unknown = math.nan
             return [
                 Candidate(
                     mechanism=self._only,
-                    note="a cover of all pairs",
-                    noise=math.nan,
-                    missed=math.nan,
+                    note=note,
+                    noise=unknown,
+                    missed=unknown,
                 )
             ]
         priced = []
         for mechanism, note, known in self._found:
             noise, missed = self._asked.errors(known, strength, rows, variance)
-            priced.append(Candidate(mechanism=mechanism, note=note, noise=noise, missed=missed))
+            priced.append(
+                Candidate(
+                    mechanism=mechanism,
+                    note=note,
+                    noise=noise,
+                    missed=missed,
+                )
+            )
         return sorted(priced, key=lambda candidate: candidate.error)
 
 
-def _of_views(domain: Domain, views: list[View], variance: float) -> _Precision:
+def _of_views(
+    domain: Domain,
+    views: list[View],
+    variance: float,
+) -> _Precision:
     empty = (np.broadcast_to(np.zeros(()), domain.shape(view)) for view in views)
     tables = tables_of(domain, views, empty, [variance] * len(views))
     return lambda axes: tables.holders(axes)[0]
@@ -152,7 +193,8 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
         found = np.zeros((len(axes), 1 << axes.shape[1]))
         for row, some in enumerate(axes.tolist()):
             for mask in range(found.shape[1]):
-                view = tuple(names[axis] for place, axis in enumerate(some) if mask >> place & 1)
+                chosen = [axis for place, axis in enumerate(some) if mask >> place & 1]
+                view = tuple(names[axis] for axis in chosen)
                 found[row, mask] = known.get(view, 0.0)
         return found
 
@@ -161,8 +203,11 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
 
 @dataclass(frozen=True, kw_only=True)
 class _Known:
-    """Of views of the same number k of attributes, shape (views, 2 ** k): the precision of the
-    estimate of each component, by bit masks, and how deep it is known, see `_depths`."""
+    """The precision of a mechanism on views of k attributes each; arrays of shape (views, 2 ** k).
+
+    A component is the bit mask of its attributes. `precision` is the precision of its estimate, 0
+    where it is not measured; `depth` is described at `_depths`.
+    """
 
     precision: Floats
     depth: NDArray[np.int64]
@@ -172,13 +217,16 @@ class _Asked:
     """The workload, or a sample of it that stands for all."""
 
     def __init__(self, domain: Domain, workload: Workload) -> None:
-        rows, rng = np.arange(len(workload)), np.random.default_rng(0)
+        rows = np.arange(len(workload))
+        rng = np.random.default_rng(0)
         if len(rows) > _SAMPLE:
             rows = np.sort(rng.choice(rows, _SAMPLE, replace=False))
         self._weight = len(workload) / len(rows)
-        self._groups: dict[int, tuple[list[tuple[int, ...]], list[float]]] = {}
+        # Views and their weights, by the number of attributes of several categories.
+        self._groups: dict[int, tuple[list[_Axes], list[float]]] = {}
         for row in rows.tolist():
-            axes = tuple(a for a in sorted(domain.axes(workload.views[row])) if domain.sizes[a] > 1)
+            named = sorted(domain.axes(workload.views[row]))
+            axes = tuple(axis for axis in named if domain.sizes[axis] > 1)
             if len(axes) > _LONGEST:
                 axes = tuple(sorted(rng.choice(axes, _LONGEST, replace=False).tolist()))
             views, weights = self._groups.setdefault(len(axes), ([], []))
@@ -187,8 +235,7 @@ class _Asked:
         self._sizes = np.array(domain.sizes)
 
     def known(self, precision: _Precision) -> list[_Known]:
-        """What a way to measure tells of the views, in groups of views of the same number of
-        attributes."""
+        """The precision of a mechanism on the views, in groups of the same number of attributes."""
         groups = []
         for length, (views, _) in self._groups.items():
             found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
@@ -196,76 +243,85 @@ class _Asked:
         return groups
 
     def errors(
-        self, known: Sequence[_Known], strength: Strength, rows: float, variance: float
+        self,
+        known: Sequence[_Known],
+        strength: Strength,
+        rows: float,
+        variance: float,
     ) -> tuple[float, float]:
-        """What noise leaves and what is missed, over the whole workload."""
-        noise = missed = 0.0
+        """The expected squared errors of noise and of missing components, for the workload."""
+        noise = 0.0
+        missed = 0.0
         for group, (length, (views, weights)) in zip(known, self._groups.items(), strict=True):
             sizes = self._sizes[np.array(views, dtype=np.int64).reshape(-1, length)]
             width = widths(sizes)
             share = np.array(weights) / sizes.prod(axis=1) * rows**2
             measured = group.precision > 0
             order = np.bitwise_count(np.arange(1 << length)).astype(np.int64)
-            # Noise larger than the moments themselves leaves no more than these: counts are not
-            # negative.
-            precision = np.where(
-                measured, group.precision, 1.0
-            ) * rows**2 / variance + 1 / strength.size(order)
-            noise += float(share @ np.where(measured, width / precision, 0.0).sum(axis=1))
+            # Counts are not negative: the error of a moment is at most its own size, however large
+            # the noise. The sum of the two precisions is a smooth minimum of the two errors.
+            of_noise = np.where(measured, group.precision, 1.0) * rows**2 / variance
+            precision = of_noise + 1 / strength.size(order)
+            left = np.where(measured, width / precision, 0.0)
+            noise += float(share @ left.sum(axis=1))
+            # A component that is not measured misses the assumed mean square.
             squares = width * strength.square(group.depth, order)
-            missed += float(share @ np.where(measured, 0.0, squares).sum(axis=1))
+            lost = np.where(measured, 0.0, squares)
+            missed += float(share @ lost.sum(axis=1))
         return noise * self._weight, missed * self._weight
 
 
 def _depths(measured: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each component, by bit masks, the largest t such that all its parts on t attributes are
-    measured."""
+    """For each component, the largest t such that all its parts on t attributes are measured.
+
+    Components are bit masks: shape (views, 2 ** k) to the same shape.
+    """
     count = measured.shape[1]
+    attributes = count.bit_length() - 1
     depths = np.zeros(measured.shape, dtype=np.int64)
     for mask in range(1, count):
-        parts = [
-            mask & ~(1 << place) for place in range(count.bit_length() - 1) if mask >> place & 1
-        ]
-        depths[:, mask] = np.where(
-            measured[:, mask], mask.bit_count(), depths[:, parts].min(axis=1)
-        )
+        members = [place for place in range(attributes) if mask >> place & 1]
+        parts = [mask & ~(1 << place) for place in members]
+        shallowest = depths[:, parts].min(axis=1)
+        depths[:, mask] = np.where(measured[:, mask], len(members), shallowest)
     return depths
 
 
 def _residuals(
-    domain: Domain, workload: Workload, budget: Budget
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
 ) -> Iterator[tuple[Residual, str, _Precision]]:
+    """Components of up to 1, 2, ... attributes, as long as they are few and small."""
+    if max(domain.sizes) > _WIDEST:
+        return
     for order in range(1, max(map(len, workload)) + 1):
         sizes = _parts(domain, workload, order)
-        if (
-            not sizes
-            or len(sizes) > _MOST_SETS
-            or sum(map(math.prod, sizes.values())) > _MOST_CELLS
-        ):
-            return
-        if max(domain.sizes) > _WIDEST:
+        cells = sum(map(math.prod, sizes.values()))
+        if not sizes or len(sizes) > _MOST_SETS or cells > _MOST_CELLS:
             return
         mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
+        note = f"components of up to {order} attributes"
         known = mechanism.precisions(domain, workload, budget)
-        yield (
-            mechanism,
-            f"components of up to {order} attributes",
-            _of_components(known, domain.attributes),
-        )
+        yield mechanism, note, _of_components(known, domain.attributes)
 
 
 def _parts(
-    domain: Domain, workload: Workload, order: int
-) -> dict[tuple[int, ...], tuple[int, ...]]:
-    """The sets of so many attributes of several values within views of the workload, as axes, and
-    their sizes; of too many only the first."""
-    sizes, found = domain.sizes, {}
+    domain: Domain,
+    workload: Workload,
+    order: int,
+) -> dict[_Axes, tuple[int, ...]]:
+    """The sets of `order` attributes of several values within views of the workload, with their
+    sizes; the search stops when there are more than `_MOST_SETS`."""
+    sizes = domain.sizes
+    found: dict[_Axes, tuple[int, ...]] = {}
     if workload.kway is not None:
         views = [domain.attributes] if order <= workload.kway else []
     else:
         views = list(workload.views)
     for view in views:
-        axes = sorted(axis for axis in map(domain.position.__getitem__, view) if sizes[axis] > 1)
+        places = map(domain.position.__getitem__, view)
+        axes = sorted(axis for axis in places if sizes[axis] > 1)
         for part in itertools.combinations(axes, order):
             found[part] = tuple(sizes[axis] for axis in part)
             if len(found) > _MOST_SETS:
@@ -274,8 +330,11 @@ def _parts(
 
 
 def _covers(
-    domain: Domain, workload: Workload, budget: Budget
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
 ) -> Iterator[tuple[PriView, str, _Precision]]:
+    """Covers of all pairs, triples and quadruples by views of several sizes."""
     seen = set()
     for strength in range(min(2, max(map(len, workload))), 5):
         sets = _parts(domain, workload, strength)
@@ -290,22 +349,28 @@ def _covers(
             if views in seen or len(views) > _MOST_VIEWS or sum(cells) > _MOST_CELLS:
                 continue
             seen.add(views)
+            # Equal shares of the budget, so one variance for all views.
             names = [tuple(domain.attributes[axis] for axis in view) for view in views]
             variance = budget.count_noise(min(budget.split(len(views)))).variance
-            note = f"{len(views)} view{'s' if len(views) > 1 else ''} of up to {max(cells):,} cells"
+            plural = "s" if len(views) > 1 else ""
+            note = f"{len(views)} view{plural} of up to {max(cells):,} cells"
             mechanism = PriView(views=names, reconstruction=_reconstruction(domain))
             yield mechanism, note, _of_views(domain, names, variance)
 
 
 @lru_cache(maxsize=64)
 def _cover(
-    sizes: tuple[int, ...], limit: int, strength: int, wanted: tuple[tuple[int, ...], ...] | None
-) -> tuple[tuple[int, ...], ...]:
-    """The views of a cover, kept because many releases of one domain ask for the same ones."""
+    sizes: tuple[int, ...],
+    limit: int,
+    strength: int,
+    wanted: tuple[_Axes, ...] | None,
+) -> tuple[_Axes, ...]:
+    """The views of a cover; cached, because many releases of one domain ask for the same cover."""
     return covering_views(sizes, max_cells=limit, t=strength, sets=wanted)
 
 
 def _reconstruction(domain: Domain) -> Newton:
-    """Maximum entropy over all attributes at once where they are few, else over some around those
-    asked for."""
-    return Newton(context=len(domain) if math.prod(domain.sizes) <= _JOINT_CELLS else _CONTEXT)
+    """Maximum entropy over all attributes at once where the full table is small, else over some
+    attributes around the ones asked for."""
+    is_small = math.prod(domain.sizes) <= _JOINT_CELLS
+    return Newton(context=len(domain) if is_small else _CONTEXT)

@@ -1,10 +1,11 @@
-"""`Residual`: the residual components up to some order, each with its best share, and maximum
-entropy beyond."""
+"""`Residual`: the residual components up to some order, each with its best share of the budget, and
+maximum entropy beyond that order."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..._checks import whole_number
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
 from ...errors import DomainError
@@ -21,10 +22,10 @@ from ..strategies.optimised_marginals import with_best_shares
 __all__ = ["Residual"]
 
 _MOST_VIEWS = 1 << 21
+"""Largest number of views of a workload that is made up here."""
 
 _MOST_TOGETHER = 1 << 23
-"""Tables of at most so many cells in all are made non-negative together: more would take minutes.
-"""
+"""Largest number of cells of all tables that are made non-negative together; more take minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,35 +33,38 @@ class Residual:
     """Measure the residual components of all marginals up to some order, and answer any marginal
     from them.
 
-    The component of a set of attributes is what its marginal says beyond the marginals on its
-    subsets (see `OptimisedMarginals`). For Gaussian noise no other unbiased way to answer the
-    workload, as far as `order` goes, has a smaller expected squared error (Xiao et al., NeurIPS
-    2023). The tables that the components make up are consistent by construction; they are made
-    non-negative, and what goes beyond them is answered by maximum entropy, as `PriView` does.
+    The component of a set of attributes is the part of its marginal that the marginals on its
+    subsets do not determine (see `margin.mechanisms.strategies.OptimisedMarginals`). For Gaussian
+    noise, no other unbiased way to answer the workload up to `order` has a smaller expected squared
+    error (Xiao et al., NeurIPS 2023). The components add up to tables that are consistent by
+    construction. These are made non-negative, and marginals beyond them are answered by maximum
+    entropy, as `PriView` does.
 
-    Under pure differential privacy views that hold many attributes are usually better: see `Auto`.
+    Under pure differential privacy, views of many attributes are usually better: see `Auto`.
 
     Parameters
     ----------
     order
-        On how many attributes the measured components are at most. Every marginal of the workload
-        on so many attributes is then covered, without bias but for the removal of negative counts.
+        The largest number of attributes of a measured component, >= 1. Every marginal of the
+        workload on up to `order` attributes is covered; only the removal of negative counts biases
+        it.
     workload
-        The views for which the shares of the budget are best; as `Workload.of` takes them. None
-        takes those that `release` is given, or else all views of `order` attributes. A view of more
-        attributes counts for the components it has up to `order`.
+        The views for which the shares of the budget are best, as `Workload.of` takes them. None
+        takes the workload of `release`, or all views of `order` attributes without one. A view of
+        more attributes counts with its components up to `order`.
     largest
-        Make the largest weighted variance of a cell small, instead of the sum over all cells.
+        True makes the largest weighted variance of a cell small, False the sum over all cells.
     nonnegativity
-        Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep them,
-        without bias.
+        Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep their
+        negative counts, and are then unbiased.
     reconstruction
-        Answers what goes beyond `order`.
+        Answers marginals beyond `order`.
 
     Examples
     --------
     >>> from margin import ZCDP
-    >>> Residual(order=3).expected_error(Domain({"a": 2, "b": 2, "c": 2}), [["a", "b", "c"]], ZCDP(0.5))
+    >>> domain = Domain({"a": 2, "b": 2, "c": 2})
+    >>> Residual(order=3).expected_error(domain, [["a", "b", "c"]], ZCDP(0.5))
     8.0
     """
 
@@ -71,37 +75,48 @@ class Residual:
     reconstruction: Solver = Newton()
 
     def __post_init__(self) -> None:
-        if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 1:
-            raise DomainError(f"order ({self.order!r}) must be a whole number >= 1")
-        if self.workload is not None and not isinstance(self.workload, Workload):
-            if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
-                raise DomainError("a workload is a list of views, each a list of attribute names")
-            object.__setattr__(
-                self, "workload", Workload(tuple(tuple(view) for view in self.workload))
+        object.__setattr__(self, "order", whole_number("order", self.order))
+        if self.workload is None or isinstance(self.workload, Workload):
+            return
+        if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
+            raise DomainError(
+                "workload must be a list of views, each a list of attribute names, such as "
+                "[['age', 'sex']]"
             )
+        views = tuple(tuple(view) for view in self.workload)
+        object.__setattr__(self, "workload", Workload(views))
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
         """Measure the components with the whole budget, and make tables of them."""
-        evidence = Evidence(
-            sizes=private.domain.sizes, zeros=private.domain.zeros, known_total=private.domain.rows
-        )
-        self.components(private.domain, workload, private.budget).measure(private, evidence)
+        domain = private.domain
+        evidence = Evidence(sizes=domain.sizes, zeros=domain.zeros, known_total=domain.rows)
+        components = self.components(domain, workload, private.budget)
+        components.measure(private, evidence)
         tables = evidence.tables()
-        if sum(value.size for value in tables.values) <= _MOST_TOGETHER:
+        cells = sum(value.size for value in tables.values)
+        if cells <= _MOST_TOGETHER:
             tables = possible(tables, self.nonnegativity, ResidualConsistency())
-        return ViewSynopsis.of_tables(private.domain, tables, reconstruction=self.reconstruction)
+        return ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights, before negative counts are removed.
+        """The expected squared error of the workload, before negative counts are removed.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
 
         Raises
         ------
         DomainError
-            When a view of the workload goes beyond `order`: it is estimated without a closed form
-            of the error.
+            When a view of the workload is not measured, as one of more than `order` attributes: the
+            error of its estimate has no closed form.
         """
         asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
         measured = self.components(domain, asked, budget)
@@ -109,31 +124,46 @@ class Residual:
         needed = Components("Residual", domain, asked)
         if not variances.keys() >= set(needed.sets):
             raise DomainError(
-                "the workload goes beyond what is measured: its error has no closed form"
+                "some views of the workload are not measured, and their error has no closed form: "
+                "raise order, or add them to Residual(workload=)"
             )
-        return sum(
-            cost * variances[view] for view, cost in zip(needed.sets, needed.costs, strict=True)
-        )
+        costs = zip(needed.sets, needed.costs, strict=True)
+        return sum(cost * variances[view] for view, cost in costs)
 
     def precisions(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> dict[View, float]:
-        """How precisely each component will be known: that of total times moment (see
-        `solvers.basis`)."""
-        measured = self.components(domain, workload, budget)
-        return {
-            view: moments_in_answers(domain.shape(view) if view else ())
-            / max(variance, LEAST_VARIANCE)
-            for view, variance in zip(measured.sets, measured.variances(budget), strict=True)
-        }
+        """The inverse noise variance of the moments of each component that will be measured.
 
-    def components(self, domain: Domain, workload: Workload | None, budget: Budget) -> Components:
-        """What is measured, and with which shares."""
+        The variance is of a moment times the total (see `solvers.basis`), in squared rows.
+        """
+        measured = self.components(domain, workload, budget)
+        precisions = {}
+        for view, variance in zip(measured.sets, measured.variances(budget), strict=True):
+            sizes = domain.shape(view) if view else ()
+            precisions[view] = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
+        return precisions
+
+    def components(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> Components:
+        """The components that are measured, with their shares of the budget."""
         best_for = workload if self.workload is None else Workload.of(domain, self.workload)
-        components = Components("Residual", domain, self._asked(domain, best_for), order=self.order)
+        asked = self._asked(domain, best_for)
+        components = Components("Residual", domain, asked, order=self.order)
         return with_best_shares(components, budget, largest=self.largest)
 
-    def _asked(self, domain: Domain, workload: Workload | None) -> Workload:
+    def _asked(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Workload:
         if workload is not None:
             return workload
         order = min(self.order, len(domain))

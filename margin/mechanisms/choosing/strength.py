@@ -3,65 +3,58 @@ tables."""
 
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._numbers import shown
 from ..._types import Floats
 from ...errors import DomainError
 from ...solvers import Newton, Problem, Tables
+from ..fitted import (
+    MOMENT_FALL,
+    MOMENT_SIZE,
+    PAIRS_STRENGTH,
+    SINGLES_STRENGTH,
+    STRENGTH_DOUBT,
+    TRIPLES_TO_PAIRS,
+    UNSEEN_SHARE,
+    WITH_CONTEXT,
+)
 
 __all__ = ["Strength", "Structure", "learned"]
 
 
 Structure = Literal["weak", "medium", "strong"]
 
-_DOUBT = 1.0
-"""The standard deviation of the logarithm of a strength, before anything is learnt."""
-
-_UNLIKE = 0.05
-"""This part of all parts is taken to be as strong as was assumed, whatever the others are: strong
-ones may be among those not looked at."""
-
-_WITH_CONTEXT = 0.8
-"""So much is left of what is missed over some attributes alone when they are answered with others
-around them."""
-
 _MOST_PARTS = 120
-"""So many parts of the tables are looked at, for each number of attributes."""
+"""Largest number of parts that are compared for each number of attributes."""
 
 _MOST_CELLS = 4096
+"""Largest number of cells of such a part."""
 
-_SINGLES = 0.1
-_PAIRS: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
-_FEWER = 0.4
-"""What is assumed of singles; of pairs, by the words of `Auto`; and of triples, as a part of that
-of pairs. They were fitted on generated tables, see docs/design.md."""
-
-_SIZE = 1.5
-_FALL = 0.45
-"""The size of moments on one attribute that noise is compared with, and how it changes with each
-attribute more."""
+_GRID = np.linspace(-5, 9, 141)
+"""Logarithms of the factors of a strength that are tried, in standard deviations."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Strength:
-    """How much is missed of what is not measured.
+    """Assumed size of the components that are not measured.
 
-    A component of which all parts on up to t attributes are measured, but not all larger ones, is
-    estimated by maximum entropy from those. What is missed of it is taken to have, for each of its
-    moments (means of functions of mean square one), the mean square singles**2 for each of its
-    pairs of attributes for t = 1, pairs**2 for t = 2 and triples**2 for t = 3; beyond that it
-    changes from each t to the next by the same factor as from 2 to 3. These are for estimates over
-    the component's own attributes; from t = 2 answers with context miss a constant part of that.
+    Take a component whose parts on up to t attributes are all measured, but whose larger parts are
+    not all measured. It is estimated by maximum entropy from the measured parts. The error of each
+    of its moments (means of functions of mean square one) is assumed to have the mean square
+    singles**2 for each of its pairs of attributes for t = 1, pairs**2 for t = 2, and triples**2 for
+    t = 3. Beyond that it changes from each t to the next by the factor from 2 to 3. These values
+    are for estimates over the component's own attributes. From t = 2 on, answers with context miss
+    a constant part of them.
 
     Attributes
     ----------
     singles, pairs, triples
-        As above, > 0.
+        The roots of these mean squares, > 0; no unit.
     """
 
     singles: float
@@ -70,104 +63,135 @@ class Strength:
 
     @classmethod
     def of(cls, structure: Structure) -> "Strength":
-        """By the words of `Auto`.
+        """The strength of a value of `Auto(structure=)`.
 
         Raises
         ------
         DomainError
-            When it is none of them.
+            When `structure` is not one of these values.
         """
-        if not isinstance(structure, str) or structure not in _PAIRS:
-            raise DomainError(
-                f"structure ({structure!r}) must be one of {', '.join(map(repr, _PAIRS))}"
-            )
-        return cls(singles=_SINGLES, pairs=_PAIRS[structure], triples=_FEWER * _PAIRS[structure])
+        if not isinstance(structure, str) or structure not in PAIRS_STRENGTH:
+            words = ", ".join(map(repr, PAIRS_STRENGTH))
+            raise DomainError(f"structure ({shown(structure)}) must be one of {words}")
+        pairs = PAIRS_STRENGTH[structure]
+        return cls(singles=SINGLES_STRENGTH, pairs=pairs, triples=TRIPLES_TO_PAIRS * pairs)
 
     def scaled(self, factor: float) -> "Strength":
-        """All of it times a factor > 0."""
+        """All three numbers times a factor > 0."""
         return Strength(
-            singles=factor * self.singles, pairs=factor * self.pairs, triples=factor * self.triples
+            singles=factor * self.singles,
+            pairs=factor * self.pairs,
+            triples=factor * self.triples,
         )
 
-    def square(self, depth: NDArray[np.int64], order: NDArray[np.int64]) -> Floats:
-        """The mean square of what is missed of a moment on so many attributes, by the t above."""
-        beyond = _WITH_CONTEXT * self.pairs * (self.triples / self.pairs) ** (depth - 2.0)
-        singles = self.singles * np.sqrt(order * (order - 1.0) / 2)
-        return np.asarray(np.where(depth >= 2, beyond, np.where(depth == 1, singles, 1.0)) ** 2)
+    def square(
+        self,
+        depth: NDArray[np.int64],
+        order: NDArray[np.int64],
+    ) -> Floats:
+        """The mean square of the error of moments that are not measured.
+
+        Parameters
+        ----------
+        depth
+            The t above, of each moment.
+        order
+            The number of attributes of each moment; broadcast with `depth`.
+        """
+        ratio = self.triples / self.pairs
+        beyond = WITH_CONTEXT * self.pairs * ratio ** (depth - 2.0)
+        number_of_pairs = order * (order - 1.0) / 2
+        singles = self.singles * np.sqrt(number_of_pairs)
+        shallow = np.where(depth == 1, singles, 1.0)
+        return np.asarray(np.where(depth >= 2, beyond, shallow) ** 2)
 
     @staticmethod
     def size(order: NDArray[np.int64]) -> Floats:
-        """The mean square to which the noise in a moment on so many attributes is limited by the
-        removal of negative counts; infinite for the total."""
-        return np.where(order > 0, (_SIZE * _FALL ** (order - 1.0)) ** 2, np.inf)
+        """The largest mean square of noise that the removal of negative counts leaves in a moment.
+
+        It depends on the number of attributes `order` of the moment; infinite for the total.
+        """
+        return np.where(
+            order > 0,
+            (MOMENT_SIZE * MOMENT_FALL ** (order - 1.0)) ** 2,
+            np.inf,
+        )
 
 
 def learned(tables: Tables, before: Strength) -> Strength:
-    """The strength that noisy tables of a few views speak for, together with what was assumed
-    before.
+    """The strength that noisy tables of a few views suggest, combined with the assumed one.
 
-    Parts of the views on t + 1 attributes are estimated by maximum entropy from all that they say
-    on up to t; the squares of what that misses, less those of the noise, tell the strength. Before,
-    that of singles and the ratios of pairs to singles and of triples to pairs are log-normal with
-    the means that were assumed; an estimate is the root of the mean square after, where a small
-    part of all parts stays as strong as was assumed.
+    Parts of the views on t + 1 attributes are estimated by maximum entropy from all that the views
+    say on up to t attributes. The squares of the errors, less the squares of the noise, tell the
+    strength. The prior is log-normal with the assumed means: of singles, of the ratio of pairs to
+    singles, and of the ratio of triples to pairs. The estimate is the root of the posterior mean
+    square, in which a small share of all parts stays as strong as was assumed: strong parts may be
+    among the ones that the views do not hold.
     """
-    if tables.total <= 0:  # nothing but noise
+    if tables.total <= 0:  # the tables are nothing but noise
         return before
     found: dict[str, float] = {}
     factor = 1.0
     for known, name in enumerate(("singles", "pairs", "triples"), start=1):
         assumed = getattr(before, name)
-        grid = factor * assumed * np.exp(np.linspace(-5, 9, 141) * _DOUBT)
-        likelihood = -((np.log(grid / (factor * assumed)) + _DOUBT**2) ** 2) / (2 * _DOUBT**2)
-        misses = _misses(tables, known)
-        for squares, count, variance in misses.tolist():
+        expected = factor * assumed
+        # The log-normal prior, on a grid of strengths, with the mean `expected`.
+        grid = expected * np.exp(_GRID * STRENGTH_DOUBT)
+        deviation = np.log(grid / expected) + STRENGTH_DOUBT**2
+        likelihood = -(deviation**2) / (2 * STRENGTH_DOUBT**2)
+        # Each part's errors are normal with the variance of structure and noise together.
+        for squares, count, variance in _misses(tables, known).tolist():
             spread = variance + grid**2
             likelihood -= (squares / spread + count * np.log(spread)) / 2
         weight = np.exp(likelihood - likelihood.max())
         seen = float(weight @ grid**2 / weight.sum())
-        found[name] = math.sqrt((1 - _UNLIKE) * seen + _UNLIKE * (factor * assumed) ** 2)
+        found[name] = math.sqrt((1 - UNSEEN_SHARE) * seen + UNSEEN_SHARE * expected**2)
+        # The next strength is expected to differ from its assumption by the same factor.
         factor = found[name] / assumed
     return replace(before, **found)
 
 
 def _misses(tables: Tables, known: int) -> Floats:
-    """For parts on one attribute more than known, the moments of the component of all its
-    attributes: the sum of the squares of what is missed of them, their number, and the variance of
-    what noise does to what is missed; shape (parts, 3)."""
-    solver, rng = Newton(bars=False), np.random.default_rng(0)
-    found, moved = [], 0.0
+    """Errors of maximum entropy on parts of `known + 1` attributes, shape (parts, 3).
+
+    Errors are taken over the moments that involve all attributes of a part. The columns are the sum
+    of their squares, the number of moments, and the variance that noise causes in an error.
+    """
+    solver = Newton(bars=False)
+    rng = np.random.default_rng(0)
+    found = []
+    moved = 0.0
     for axes in _parts(tables, known + 1):
         problem = Problem.of(tables, axes)
         low = problem.order <= known
-        target, variance = problem.target[low], problem.variance[low]
+        target = problem.target[low]
+        variance = problem.variance[low]
         fewer = replace(problem, index=problem.index[low], target=target, variance=variance)
-        # As much noise once more tells what it does to the estimate; that in the moments themselves
-        # is known.
-        twice = replace(fewer, target=target + np.sqrt(variance) * rng.standard_normal(len(target)))
-        first, second = solver.solve(fewer), solver.solve(twice)
-        if first.status.ok and second.status.ok and not low.all():
-            estimate, again = (
-                problem.moments(solution.table.ravel() / problem.total)[~low]
-                for solution in (first, second)
-            )
-            missed = estimate - problem.target[~low]
-            found.append((missed @ missed, len(missed), problem.variance[~low].mean()))
-            moved += float((again - estimate) @ (again - estimate))
+        # The effect of noise on the estimate is found by adding as much noise once more. Its effect
+        # on the moments themselves is known.
+        noise = np.sqrt(variance) * rng.standard_normal(len(target))
+        twice = replace(fewer, target=target + noise)
+        first = solver.solve(fewer)
+        second = solver.solve(twice)
+        if not (first.status.ok and second.status.ok) or low.all():
+            continue
+        estimate = problem.moments(first.table.ravel() / problem.total)[~low]
+        again = problem.moments(second.table.ravel() / problem.total)[~low]
+        missed = estimate - problem.target[~low]
+        found.append((missed @ missed, len(missed), problem.variance[~low].mean()))
+        moved += float((again - estimate) @ (again - estimate))
     misses = np.array(found).reshape(-1, 3)
     misses[:, 2] += moved / max(1.0, misses[:, 1].sum())
     return misses
 
 
 def _parts(tables: Tables, size: int) -> list[tuple[int, ...]]:
-    """Some sets of so many attributes within a view, an even sample of all of them."""
+    """Sets of `size` attributes within a view: an even sample of all of them."""
     sizes = np.array(tables.sizes)
-    all_parts = sorted(
-        {part for view in tables.views for part in itertools.combinations(view, size)}
-    )
-    small = [
-        part
-        for part in all_parts
-        if sizes[list(part)].min() > 1 and sizes[list(part)].prod() <= _MOST_CELLS
-    ]
+    parts = {part for view in tables.views for part in itertools.combinations(view, size)}
+    small = []
+    for part in sorted(parts):
+        shape = sizes[list(part)]
+        if shape.min() > 1 and shape.prod() <= _MOST_CELLS:
+            small.append(part)
     return small[:: max(1, len(small) // _MOST_PARTS)]

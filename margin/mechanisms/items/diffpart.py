@@ -17,29 +17,37 @@ from .dpsense import items_of
 __all__ = ["DiffPart"]
 
 Node = tuple[int, int]
-"""The items low ... high - 1."""
+"""The items low, ..., high - 1, as (low, high)."""
+
 Part = tuple[tuple[Node, ...], tuple[Node, ...]]
-"""Nodes of each of which the rows hold an item, and nodes of which they hold none."""
+"""A set of rows, by two groups of nodes.
+
+Each row holds an item of every node of the first group, and no item of the second group.
+"""
+
+Nodes = tuple[tuple[int, ...], ...]
+"""Nodes as lists of their items."""
 
 _MAX_PARTS = 1 << 14
+"""Largest number of parts that are counted in a round."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiffPart:
-    """Counts of rows by the very set of items that they hold (Chen et al., PVLDB 4(11), 2011).
+    """Counts of rows by the exact set of items that they hold (Chen et al., PVLDB 4(11), 2011).
 
-    All rows that hold something start in one part, for the root of a taxonomy: a tree over the
-    items in their order, with `fanout` children a node. A part is divided by which children of one
-    of its nodes its rows hold something of; parts whose noisy count is small are dropped, and the
-    others divided further, until only items are left. Rows are in one part of a round only, so that
-    all parts of a round share its charge.
+    All rows that hold at least one item start in one part, at the root of a taxonomy: a tree over
+    the items in their order, with `fanout` children a node. A part is divided at one of its nodes:
+    rows that hold items of different children go to different parts. Parts whose noisy count is
+    small are dropped. The others are divided further, until only items are left. In each round a
+    row is in one part only, so all parts of a round share its charge.
 
     Parameters
     ----------
     fanout
-        How many children a node of the taxonomy has.
+        The number of children of a node of the taxonomy, >= 2.
     threshold
-        In standard deviations of the noise: parts of smaller noisy counts are dropped.
+        The smallest noisy count of a part that is kept, in standard deviations of the noise.
     attributes
         See `DPSense`. Items that are alike should be neighbours.
     """
@@ -51,45 +59,54 @@ class DiffPart:
     def __post_init__(self) -> None:
         positive_integer("fanout", self.fanout - 1)
 
-    def run(self, private: Private, workload: Workload | None) -> ItemsetCounts:
-        """Divide, round by round. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ItemsetCounts:
+        """Divide the rows round by round. The workload is not used."""
         domain = items_of(private.domain, self.attributes)
-        root = (0, domain.sizes[0])
-        height = max(1, math.ceil(math.log(max(domain.sizes[0], 2), self.fanout) - 1e-9))
+        items = domain.sizes[0]
+        height = max(1, math.ceil(math.log(max(items, 2), self.fanout) - 1e-9))
         rounds = 2 * height
-        parts: list[Part] = [((root,), ())]
+        parts: list[Part] = [(((0, items),), ())]
+        # Sets of items with their noisy counts and the variances of these.
         done: list[tuple[tuple[int, ...], float, float]] = []
         for step in range(rounds):
-            last = step == rounds - 1
             divided = [new for part in parts for new in self._divide(part)][:_MAX_PARTS]
             if not divided:
                 break
-            patterns = [
-                tuple(tuple(tuple(range(*node)) for node in nodes) for nodes in part)
-                for part in divided
-            ]
-            spend = None if last else f"1/{rounds}"
-            noisy, variance = private.pattern_counts(self.attributes, patterns, spend=spend)  # type: ignore[arg-type]
+            # The last round takes all that is left of the budget.
+            spend = None if step == rounds - 1 else f"1/{rounds}"
+            patterns = [_pattern(part) for part in divided]
+            noisy, variance = private.pattern_counts(
+                self.attributes,
+                patterns,
+                spend=spend,
+            )
             least = self.threshold * math.sqrt(variance)
             parts = []
             for part, count in zip(divided, noisy.tolist(), strict=True):
                 if count < least:
                     continue
-                if all(high - low == 1 for low, high in part[0]):
-                    done.append((tuple(low for low, _ in part[0]), float(count), variance))
+                present, _ = part
+                if all(high - low == 1 for low, high in present):
+                    done.append((tuple(low for low, _ in present), float(count), variance))
                 else:
                     parts.append(part)
-        done.sort(key=lambda it: (-it[1], it[0]))
+        done.sort(key=lambda found: (-found[1], found[0]))
         return ItemsetCounts(
             domain=domain,
-            itemsets=tuple(items for items, _, _ in done),
+            itemsets=tuple(itemset for itemset, _, _ in done),
             counts=np.array([count for _, count, _ in done]),
             variance=np.array([variance for _, _, variance in done]),
         )
 
     def _divide(self, part: Part) -> list[Part]:
-        """The part by the children of its largest node: every choice of some of them, in order of
-        size."""
+        """The part divided at its largest node: a part for each non-empty set of its children.
+
+        Small sets come first.
+        """
         present, absent = part
         widest = max(present, key=lambda node: (node[1] - node[0], -node[0]))
         children = self._children(widest)
@@ -106,3 +123,12 @@ class DiffPart:
         count = min(self.fanout, high - low)
         edges = [low + (high - low) * place // count for place in range(count + 1)]
         return tuple(itertools.pairwise(edges))
+
+
+def _pattern(part: Part) -> tuple[Nodes, Nodes]:
+    """A part as `Private.pattern_counts` takes it: each node as the list of its items."""
+    present, absent = part
+    return (
+        tuple(tuple(range(low, high)) for low, high in present),
+        tuple(tuple(range(low, high)) for low, high in absent),
+    )

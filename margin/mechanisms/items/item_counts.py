@@ -1,4 +1,4 @@
-"""What `DPSense` is compared with: four other ways to count many items."""
+"""Four other ways to count many items, which `DPSense` is compared with."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,30 +6,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._checks import positive_integer
-from ..._numbers import Number, exact
+from ..._numbers import Number
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
-from ...errors import DomainError
 from ...noise.laws import ExponentialMechanism
 from ...private import Private
 from ...queries.walsh import sequency_order, transform
 from ...synopses.columns import ColumnCounts
-from .dpsense import column_counts, items_of
+from .dpsense import check_share, column_counts, items_of
 
 __all__ = ["FourierItems", "PeeledItems", "PlainItems", "SampledItems"]
 
 _GRAIN = 1 << 20
+"""Largest number of units that a count of one is divided into."""
+
+_MOST_UNITS = 1 << 40
+"""Largest number of units in the counts of one row."""
+
+
+def _grain(longest: int) -> int:
+    """The number of units that a count of one is divided into, for rows of `longest` items."""
+    return max(1, min(_GRAIN, _MOST_UNITS // longest))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlainItems:
-    """Noise for rows of the largest size that there may be, on every count: the Laplace mechanism.
+    """The Laplace mechanism: noise on every count, for rows of the largest possible size.
 
     Parameters
     ----------
     longest
-        How many items a row may hold, declared: rows that hold more count less for each. All items
-        when not given.
+        The declared largest number of items of a row, >= 1; a row of more items counts less for
+        each of them. None takes the number of all items.
     attributes
         See `DPSense`.
     """
@@ -41,18 +49,33 @@ class PlainItems:
         if self.longest is not None:
             positive_integer("longest", self.longest)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
-        """Count. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
+        """Count. The workload is not used."""
         longest = self.longest or items_of(private.domain, self.attributes).sizes[0]
-        grain = max(1, min(_GRAIN, (1 << 40) // longest))
-        return column_counts(private.truncated_counts(self.attributes, most=longest, grain=grain))
+        counted = private.truncated_counts(
+            self.attributes,
+            most=longest,
+            grain=_grain(longest),
+        )
+        return column_counts(counted)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledItems:
-    """Each row keeps `most` of its items, which makes the sensitivity `most`: row sampling.
+    """Row sampling: each row keeps at most `most` of its items, and the sensitivity is `most`.
 
-    Counts of rows that were cut are not scaled up. `attributes` as in `DPSense`.
+    Counts are not scaled up for rows that lost items.
+
+    Parameters
+    ----------
+    most
+        The largest number of items that a row keeps, >= 1.
+    attributes
+        See `DPSense`.
     """
 
     most: int = 10
@@ -61,8 +84,12 @@ class SampledItems:
     def __post_init__(self) -> None:
         positive_integer("most", self.most)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
-        """Count. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
+        """Count. The workload is not used."""
         return column_counts(private.sampled_counts(self.attributes, most=self.most))
 
 
@@ -71,14 +98,14 @@ class PeeledItems:
     """The k most frequent items by the exponential mechanism, and their counts (Bhaskar et al., KDD
     2010).
 
-    Other items count zero.
+    The counts of other items are zero.
 
     Parameters
     ----------
     k
-        How many.
+        The number of items, >= 1.
     share
-        The part of the budget that is spent on choosing them.
+        The share of the budget for choosing them, > 0 and < 1.
     attributes
         See `DPSense`.
     """
@@ -89,11 +116,14 @@ class PeeledItems:
 
     def __post_init__(self) -> None:
         positive_integer("k", self.k)
-        if not 0 < exact("share", self.share) < 1:
-            raise DomainError("share must be above 0 and below 1")
+        check_share(self.share)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
-        """Choose, then count what was chosen. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
+        """Choose items, then count them. The workload is not used."""
         chosen = private.select_items(self.attributes, count=self.k, spend=self.share)
         counted = private.chosen_counts(self.attributes, chosen=chosen)
         return column_counts(counted, ranking=chosen)
@@ -104,13 +134,13 @@ class FourierItems:
     """The first k coefficients of a Fourier transform of the counts, with noise (Rastogi and Nath,
     SIGMOD 2010).
 
-    With Walsh functions in the place of sines, so that the coefficients are whole numbers. It is
-    meant for counts that vary slowly from one item to the next.
+    Walsh functions take the place of sines, so that the coefficients are whole numbers. The method
+    is meant for counts that vary slowly from one item to the next.
 
     Parameters
     ----------
     k
-        How many coefficients are kept.
+        The number of coefficients that are kept, >= 1.
     longest
         See `PlainItems`.
     attributes
@@ -126,19 +156,30 @@ class FourierItems:
         if self.longest is not None:
             positive_integer("longest", self.longest)
 
-    def run(self, private: Private, workload: Workload | None) -> ColumnCounts:
-        """Measure coefficients, transform back. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ColumnCounts:
+        """Measure coefficients and transform them back. The workload is not used."""
         domain = items_of(private.domain, self.attributes)
         items = domain.sizes[0]
         longest = min(self.longest or items, items)
-        grain = max(1, min(_GRAIN, (1 << 40) // longest))
+        grain = _grain(longest)
+        # The transform takes a power of two; items beyond the last have count zero.
         size = 1 << (items - 1).bit_length()
         first = min(self.k, size)
-        noisy = private.walsh_counts(self.attributes, first=first, most=longest, grain=grain)
+        noisy = private.walsh_counts(
+            self.attributes,
+            first=first,
+            most=longest,
+            grain=grain,
+        )
         noise = private.events[-1].sampler
         assert not isinstance(noise, ExponentialMechanism)
         coefficients = np.zeros(size)
         coefficients[sequency_order(size)[:first]] = noisy / grain
         counts = transform(coefficients)[:items] / size
-        variance = np.full(items, first * noise.variance / grain**2 / size**2)
+        each = first * noise.variance / grain**2 / size**2
+        variance = np.full(items, each)
         return column_counts(Marginal(domain, counts, variance))

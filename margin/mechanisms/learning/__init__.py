@@ -1,1 +1,1 @@
-"""Mechanisms that learn a table from queries chosen where it is still wrong."""
+"""Mechanisms that improve a table by the queries on which it is most wrong."""

@@ -1,5 +1,5 @@
-"""`DualQuery`: a million queries on thousands of attributes, answered by synthetic records; and
-what it costs."""
+"""`DualQuery`: a million queries on thousands of attributes, answered by synthetic records; and the
+privacy it costs."""
 
 import itertools
 import logging
@@ -21,6 +21,7 @@ from ...private import Private
 from ...queries import Conjunctions, Queries
 from ...solvers import Anneal, ByComponents, Responder
 from ...synopses.records import RecordSynopsis
+from ..fitted import RECORD_WEIGHT
 from .game import Play, probe
 from .parameters import chosen
 
@@ -30,10 +31,22 @@ log = logging.getLogger("margin")
 
 Accounting = Literal["closed", "per_round", "zcdp", "exact"]
 
+_ACCOUNTINGS = ("closed", "per_round", "zcdp", "exact")
+
 _DEFAULT_QUERIES = 100_000
+"""Number of random queries if all cells of three attributes are more."""
+
 _MOST_ROUNDS = 20_000
-_FOR_ROWS = Fraction(1, 50)  # of epsilon, where the number of rows is not public
+
+_FOR_ROWS = Fraction(1, 50)
+"""Share of epsilon for the number of rows, where it is not public."""
+
 _FOR_ERROR = Fraction(1, 50)
+"""Share of epsilon for the estimates of the error."""
+
+_MARGIN = 1.03
+"""Factor on the least budget that a message names, so that this budget is accepted after rounding.
+"""
 
 
 def privacy(
@@ -45,7 +58,7 @@ def privacy(
     accounting: Accounting = "exact",
     neighbours: Literal["replace", "add_remove"] = "replace",
 ) -> float:
-    """The epsilon of Dual Query, for one row of a person.
+    """The epsilon of Dual Query for tables that differ in one row.
 
     Parameters
     ----------
@@ -54,26 +67,31 @@ def privacy(
     step
         The learning rate eta.
     rounds
-        T.
+        The number of rounds T.
     samples
-        The draws s of each round: one number, or one a round.
+        The number of draws s of each round: one number for all rounds, or one for each.
     delta
-        Above 0 and below 1; None for pure differential privacy, the sum of the epsilons of all
-        draws, which for equal samples is Theorem 4.2, eta T (T - 1) s / n. `accounting` is then of
-        no matter.
+        The delta of approximate differential privacy, > 0 and < 1. None gives pure differential
+        privacy: the sum of the epsilons of all draws, which for equal samples is eta T (T - 1) s /
+        n (Theorem 4.2). `accounting` then makes no difference.
     accounting
-        "closed": Theorem 4.3, as printed (equal samples only); "per_round": its proof round by
-        round, epsilon_t = 2 eta (t - 1) / n, which the published experiments used; "zcdp":
-        zero-concentrated privacy of choices of bounded range; "exact": the distribution of the
-        privacy loss, a certified upper bound, which is what `DualQuery` pays.
+        "closed" is Theorem 4.3 as printed, for equal samples only. "per_round" is its proof round
+        by round, with epsilon_t = 2 eta (t - 1) / n; the published experiments used it. "zcdp" is
+        zero-concentrated privacy of choices of bounded range. "exact" is a certified upper bound
+        from the distribution of the privacy loss; `DualQuery` pays this.
     neighbours
-        "replace": a row is replaced, and n is the number of rows. "add_remove": a row is added or
-        removed, and n is any fixed number; every range is then half as large.
+        "replace": one row is replaced, and n is the number of rows. "add_remove": one row is added
+        or removed, and n is any fixed number; every range is then half as large.
+
+    Returns
+    -------
+    float
+        Epsilon, rounded up.
 
     Raises
     ------
     BudgetError
-        When an argument is not such a value.
+        When an argument has none of these values.
 
     Examples
     --------
@@ -83,17 +101,16 @@ def privacy(
     """
     if neighbours not in ("replace", "add_remove"):
         raise BudgetError(f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'")
-    if accounting not in ("closed", "per_round", "zcdp", "exact"):
-        raise BudgetError(
-            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'"
-        )
-    each = (
-        [samples] * positive_integer("rounds", rounds)
-        if isinstance(samples, int)
-        else list(samples)
-    )
+    _check_accounting(accounting)
+    if isinstance(samples, int):
+        each = [samples] * positive_integer("rounds", rounds)
+    else:
+        each = list(samples)
     if len(each) != rounds:
-        raise BudgetError(f"{len(each)} samples are given for {rounds} rounds")
+        raise BudgetError(
+            f"samples has {len(each)} numbers, but rounds is {rounds}: "
+            "give one number for each round"
+        )
     played = Rounds(step=exact("step", step), samples=tuple(each), size=n)
     ranges = played.ranges(2 if neighbours == "replace" else 1)
     if delta is None:
@@ -106,14 +123,29 @@ def privacy(
         return epsilon_of(rho, small) if rho else 0.0
     if accounting == "closed":
         if len(set(each)) > 1:
-            raise BudgetError("the closed form is for equal samples in all rounds")
+            raise BudgetError(
+                "accounting='closed' needs equal samples in all rounds: use 'per_round', 'zcdp' or "
+                "'exact'"
+            )
         ranges = (ranges[-1],) * (len(ranges) - 1)
     return _advanced(ranges, float(small))
 
 
-def _advanced(ranges: Iterable[tuple[Fraction, int]], delta: float) -> float:
-    """Advanced composition, one epsilon a draw: Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum
-    and Vadhan 2010)."""
+def _check_accounting(accounting: object) -> None:
+    if accounting not in _ACCOUNTINGS:
+        raise BudgetError(
+            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'"
+        )
+
+
+def _advanced(
+    ranges: Iterable[tuple[Fraction, int]],
+    delta: float,
+) -> float:
+    """The epsilon of advanced composition, from the epsilon and the number of draws of each round.
+
+    Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
+    """
     floats = [(float(reach), draws) for reach, draws in ranges]
     squares = sum(draws * reach**2 for reach, draws in floats)
     growth = sum(draws * reach * math.expm1(min(reach, 700.0)) for reach, draws in floats)
@@ -125,53 +157,57 @@ class DualQuery:
     """Dual Query (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014): a game between queries and
     records.
 
-    In each round queries are drawn where the records so far are most wrong, by the exponential
-    mechanism, and records are sought of which most of the drawn queries are true: an integer
-    programme, solved without looking at the data. A query's answer is the share of all records of
-    which it is true. Cost hardly grows with the number of attributes.
+    In each round the exponential mechanism draws queries on which the records so far are most
+    wrong. A solver then finds records for which most of the drawn queries are true: an integer
+    programme, solved without access to the data. The answer to a query is the share of all records
+    for which it is true. The cost in privacy hardly grows with the number of attributes.
 
-    What is drawn, how often and with which step is settled before the first draw, by
-    `docs/dualquery.md`'s rule from public numbers wherever a parameter is None: the number of rows
-    (public where neighbours replace one row by one row; else `size`, or measured with a fiftieth of
-    the budget), the numbers of attributes and queries, and the budget. As many rounds are played as
-    the budget affords (`Private.sample_queries`). Solvers may fail: what is spent is the same.
+    The step and the numbers of draws are fixed before the first draw. Parameters that are None
+    follow from public numbers by the rule of `docs/dualquery.md`: the number of rows, the number of
+    attributes that queries name, and the budget. The number of rows is public where neighbours
+    replace one row by one row; else it is `size`, or is measured with a fiftieth of the budget. As
+    many rounds are played as the budget affords (`Private.sample_queries`). A failure of the solver
+    does not change the privacy that is spent.
 
     Parameters
     ----------
     queries
-        What is to be answered well. None: all cells of the views of the workload; without one, all
-        cells of all views of three attributes, or 100,000 of them at random where they are more.
+        The queries to answer well. None takes all cells of the views of the workload; without a
+        workload, all cells of all views of three attributes, or 100,000 random ones if there are
+        more.
     step
-        The learning rate eta.
+        The learning rate eta, > 0.
     rounds
-        How many rounds to play.
+        The number of rounds.
     samples
-        How many queries are drawn in each round: one number, or one a round.
+        The number of queries that are drawn in each round: one number for all, or one for each.
     response
-        The solver of the integer programme. Ten sweeps of annealing do: with several records and a
-        pool, better ones answered no better. The published variant takes `ByComponents`, which
-        proves optima where it can.
+        The solver of the integer programme. Ten sweeps of annealing are enough: with several
+        records and a pool, better solvers gave no better answers. The published variant takes
+        `ByComponents`, which proves optima where it can.
     records
-        How many records answer in each round. More cost nothing: they answer the same draws.
+        The number of records of each round. More records cost no privacy: they answer the same
+        draws.
     pool
-        Of how many rounds, the last ones, the draws are answered. More cost nothing.
+        The number of rounds, up to the current one, whose draws are answered. A larger pool costs
+        no privacy.
     size
-        A public number of rows, where the number is protected; None takes the domain's, where it
-        declares one.
+        A public number of rows, where the true number is protected. None takes the number that the
+        domain declares, if any.
     accounting
-        Which accounting limits the rounds of an `ApproxDP` budget. "exact" and "zcdp" use all of
-        it; with the published ones, "closed" and "per_round" (see `privacy`), some is spent in
-        vain.
+        The accounting that limits the rounds of an `ApproxDP` budget; see `privacy`. "exact" and
+        "zcdp" use the whole budget. The published "closed" and "per_round" waste a part of it.
     estimate_error
-        Whether a fiftieth of the budget is spent on estimates of the mean and largest error over
-        the queries.
+        Whether a fiftieth of the budget is spent on estimates of the mean and the largest error
+        over the queries.
 
     Examples
     --------
     >>> from margin import Neighbours, PureDP, release
     >>> table = {"a": [0, 1, 1] * 9, "b": [0, 0, 1] * 9, "c": [1, 1, 1] * 9}
     >>> budget = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
-    >>> release(table, domain={"a": 2, "b": 2, "c": 2}, budget=budget, mechanism=DualQuery()).records(2).shape
+    >>> sizes = {"a": 2, "b": 2, "c": 2}
+    >>> release(table, domain=sizes, budget=budget, mechanism=DualQuery()).records(2).shape
     (2, 3)
     """
 
@@ -189,11 +225,13 @@ class DualQuery:
     def __post_init__(self) -> None:
         if self.queries is not None and not isinstance(self.queries, Queries):
             raise DomainError(
-                "queries must be queries, such as margin.queries.Conjunctions, or None"
+                "queries must be an object such as margin.queries.Conjunctions(...), or None"
             )
-        if isinstance(self.response, type) or not callable(getattr(self.response, "solve", None)):
+        has_method = callable(getattr(self.response, "solve", None))
+        if isinstance(self.response, type) or not has_method:
             raise DomainError(
-                "response must be an object with a method solve, such as margin.solvers.ByComponents()"
+                "response must be an object with a method solve, such as "
+                "margin.solvers.ByComponents()"
             )
         for name in ("rounds", "records", "pool", "size"):
             if getattr(self, name) is not None:
@@ -207,10 +245,10 @@ class DualQuery:
             object.__setattr__(self, "samples", tuple(checked) if several else checked[0])
             if several and self.rounds not in (None, len(given)):
                 raise BudgetError(
-                    f"samples are given for {len(given)} rounds, but rounds is {self.rounds}"
+                    f"samples has {len(given)} numbers, but rounds is {self.rounds}: "
+                    "give one number for each round"
                 )
-        if self.accounting not in ("closed", "per_round", "zcdp", "exact"):
-            raise BudgetError("accounting must be 'closed', 'per_round', 'zcdp' or 'exact'")
+        _check_accounting(self.accounting)
 
     @classmethod
     def paper(
@@ -223,8 +261,11 @@ class DualQuery:
         response: Responder | None = None,
         size: int | None = None,
     ) -> "DualQuery":
-        """As published: one record a round for the draws of that round, parameters of section 6.1,
-        and as many rounds as the per-round composition of the published experiments allows."""
+        """The method as published.
+
+        One record answers the draws of each round, with the parameters of section 6.1, for as many
+        rounds as the per-round composition of the published experiments allows.
+        """
         return cls(
             queries=queries,
             step=step,
@@ -238,23 +279,52 @@ class DualQuery:
         )
 
     @staticmethod
-    def cells(domain: Domain, views: Iterable[Iterable[str]]) -> Conjunctions:
-        """The cells of views; of those with fewer attributes than others, the cells of larger views
-        that hold them."""
+    def cells(
+        domain: Domain,
+        views: Iterable[Iterable[str]],
+    ) -> Conjunctions:
+        """The queries for all cells of some views.
+
+        All queries name as many attributes as the largest view has: a smaller view is replaced by a
+        view of that size that contains it.
+        """
         return Conjunctions.cells(domain, _even(domain, Workload.of(domain, views).views))
 
-    def run(self, private: Private, workload: Workload | None) -> RecordSynopsis:
-        """Settle the parameters, charge for all rounds, play them; SolverError when the solver is
-        of no use."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> RecordSynopsis:
+        """Set the parameters, pay for all rounds, and play them.
+
+        Raises
+        ------
+        BudgetError
+            When the budget does not pay for two rounds; the first does not use the data.
+        DomainError
+            When the queries are about another domain.
+        SolverError
+            When the solver fails on a small example; nothing is spent then.
+        """
         queries = self._queries(private.domain, workload)
         problem = probe(self.response, queries)
         if problem:
-            raise SolverError(f"the solver {type(self.response).__name__} is of no use: {problem}")
+            name = type(self.response).__name__
+            raise SolverError(
+                f"solver {name} cannot be used here: on one query, {problem}; "
+                "choose another with response="
+            )
         size = self._size(private)
         rounds, pool = self._rounds(private, queries, size)
         log.info("%d rounds of up to %d draws", len(rounds.samples), max(rounds.samples))
         draws = private.sample_queries(queries, rounds, spend=self._share)
-        play = Play(queries=queries, rounds=rounds, response=self.response, pool=pool, weight=0.3)
+        play = Play(
+            queries=queries,
+            rounds=rounds,
+            response=self.response,
+            pool=pool,
+            weight=RECORD_WEIGHT,
+        )
         synopsis = RecordSynopsis(domain=private.domain, table=play.run(draws), total=size)
         if not self.estimate_error:
             return synopsis
@@ -270,25 +340,32 @@ class DualQuery:
 
     @property
     def _share(self) -> Fraction | None:
-        """What of the budget is for the rounds: None for all that is left."""
+        """The share of the budget for the rounds; None for all that is left."""
         return 1 - _FOR_ROWS - _FOR_ERROR if self.estimate_error else None
 
-    def _queries(self, domain: Domain, workload: Workload | None) -> Queries:
+    def _queries(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Queries:
         if self.queries is not None:
             if self.queries.domain != domain:
-                raise DomainError("the queries are of another domain than the data")
+                raise DomainError(
+                    "the queries are about another domain than the data: "
+                    "make them with the domain of the release"
+                )
             return self.queries
         if workload is not None:
             return self.cells(domain, workload.views)
         k = min(3, len(domain))
-        views = itertools.combinations(domain.attributes, k)
-        few, cells = [], 0
-        for view in views:
-            few.append(view)
+        views = []
+        cells = 0
+        for view in itertools.combinations(domain.attributes, k):
+            views.append(view)
             cells += domain.cells(view)
             if cells > _DEFAULT_QUERIES:
                 return Conjunctions.random(domain, k, _DEFAULT_QUERIES, 0)
-        return Conjunctions.cells(domain, few)
+        return Conjunctions.cells(domain, views)
 
     def _size(self, private: Private) -> int:
         if self.size is not None:
@@ -299,8 +376,13 @@ class DualQuery:
             return max(1, private.count_rows())
         return max(1, private.count_rows(spend=_pure_share(private.budget, _FOR_ROWS)))
 
-    def _rounds(self, private: Private, queries: Queries, size: int) -> tuple[Rounds, int]:
-        """What is played: given, or by the rule; and the pool."""
+    def _rounds(
+        self,
+        private: Private,
+        queries: Queries,
+        size: int,
+    ) -> tuple[Rounds, int]:
+        """The rounds to play and the pool: the given parameters, completed by the rule."""
         rule = chosen(private.budget, size=size, attributes=int(queries.used.sum()))
         step = rule.step if self.step is None else exact("step", self.step)
         records = rule.records if self.records is None else self.records
@@ -317,21 +399,25 @@ class DualQuery:
         most = _most_rounds(private, played, self.accounting, self._share)
         if most < 2:
             raise BudgetError(
-                f"the budget does not pay for one round that looks at the data: {_least(private, played(2))}"
+                "the budget does not pay for two rounds, and the first does not use the data: "
+                f"{_least(private, played(2))}"
             )
         return played(most), pool
 
 
 def _pure_share(budget: Budget, part: Fraction) -> Fraction:
-    """The part of a budget that buys this part of its epsilon, or of sqrt(2 rho), in pure
-    differential privacy."""
+    """The share of a budget that buys pure differential privacy with `part` of its epsilon.
+
+    For `ZCDP` the epsilon is sqrt(2 rho).
+    """
     if isinstance(budget, PureDP):
         return part
+    smallest = Fraction(1, budget.units)
     if isinstance(budget, ApproxDP):
-        return max(
-            (budget.epsilon * part) ** 2 / 2 / (budget.units * UNIT), Fraction(1, budget.units)
-        )
-    return max(part**2, Fraction(1, budget.units))
+        # Pure privacy of epsilon is rho = epsilon ** 2 / 2.
+        rho = (budget.epsilon * part) ** 2 / 2
+        return max(rho / (budget.units * UNIT), smallest)
+    return max(part**2, smallest)
 
 
 def _most_rounds(
@@ -340,73 +426,87 @@ def _most_rounds(
     accounting: Accounting,
     spend: Fraction | None,
 ) -> int:
-    """As many rounds as the budget affords and the accounting allows; a few less where certificates
-    are slow."""
+    """The largest number of rounds that the budget affords and the accounting allows.
+
+    It may be a few less for `ApproxDP` with exact accounting, where each check is slow.
+    """
     budget = private.budget
-    published = accounting in ("closed", "per_round")
 
     def allowed(rounds: int) -> bool:
         return private.affords(played(rounds), spend=spend)
 
     if not isinstance(budget, ApproxDP):
         return _bisected(allowed)
-    if accounting == "zcdp":
-        return _bisected(
-            lambda rounds: played(rounds).units(budget) <= budget.units and allowed(rounds)
-        )
-    if published:
+    delta = float(budget.delta)
 
-        def within(rounds: int) -> bool:
-            some = played(rounds)
-            ranges = some.ranges(budget.rows)
-            if accounting == "closed":
-                ranges = (ranges[-1],) * (rounds - 1)
-            return _advanced(ranges, float(budget.delta)) <= budget.epsilon
+    def within_rho(rounds: int) -> bool:
+        return played(rounds).units(budget) <= budget.units and allowed(rounds)
 
-        return _bisected(within)
+    def within_published(rounds: int) -> bool:
+        ranges = played(rounds).ranges(budget.rows)
+        if accounting == "closed":
+            ranges = (ranges[-1],) * (rounds - 1)
+        return _advanced(ranges, delta) <= budget.epsilon
 
     def likely(rounds: int) -> bool:
-        return gaussian_epsilon(
-            float(played(rounds).cost(budget)), float(budget.delta)
-        ) <= budget.epsilon * (spend or 1)
+        rho = float(played(rounds).cost(budget))
+        return gaussian_epsilon(rho, delta) <= budget.epsilon * (spend or 1)
 
-    most, back = _bisected(likely), 1
+    if accounting == "zcdp":
+        return _bisected(within_rho)
+    if accounting in ("closed", "per_round"):
+        return _bisected(within_published)
+    # Start from a quick estimate, and step back by 1, 2, 4, ... rounds until the certified bound
+    # holds.
+    most = _bisected(likely)
+    back = 1
     while most > 1 and not allowed(most):
-        most, back = most - back, 2 * back
+        most -= back
+        back *= 2
     return max(most, 1)
 
 
 def _bisected(holds: Callable[[int], bool]) -> int:
-    """The largest number of rounds from 1 to `_MOST_ROUNDS` for which something holds that holds
-    for all fewer."""
+    """The largest number of rounds from 1 to `_MOST_ROUNDS` for which a condition holds.
+
+    If the condition holds for a number, it must hold for all smaller ones.
+    """
     low, high = 1, 2
     while high <= _MOST_ROUNDS and holds(high):
         low, high = high, 2 * high
     high = min(high, _MOST_ROUNDS + 1)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
     return low
 
 
 def _least(private: Private, rounds: Rounds) -> str:
-    """What a budget must be at least."""
+    """The least budget that pays for some rounds, for a message."""
     budget = private.budget
     if isinstance(budget, ApproxDP):
-        return f"epsilon must be at least {float(rounds.epsilon(budget)) * 1.03:.2g}"
-    name = "epsilon" if isinstance(budget, PureDP) else "rho"
-    return f"{name} must be at least {float(rounds.cost(budget)) * 1.03:.2g}"
+        name, cost = "epsilon", float(rounds.epsilon(budget))
+    else:
+        name = "epsilon" if isinstance(budget, PureDP) else "rho"
+        cost = float(rounds.cost(budget))
+    return f"{name} must be at least {cost * _MARGIN:.2g}"
 
 
 def _even(domain: Domain, views: Sequence[View]) -> list[View]:
-    """The views, each enlarged by the smallest attributes it lacks until all have equally many."""
+    """The views, enlarged to the same number of attributes by the smallest ones that they lack."""
     k = max(map(len, views))
     smallest = sorted(domain, key=lambda name: domain[name].size)
-    return [
-        (*view, *[name for name in smallest if name not in view][: k - len(view)]) for view in views
-    ]
+    enlarged = []
+    for view in views:
+        others = [name for name in smallest if name not in view]
+        enlarged.append((*view, *others[: k - len(view)]))
+    return enlarged
 
 
 def _above(number: Fraction) -> float:
+    """The number as a float, rounded up."""
     nearest = float(number)
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)

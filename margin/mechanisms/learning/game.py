@@ -1,4 +1,4 @@
-"""The game of Dual Query: queries are drawn where the records so far are wrong, and the next
+"""The game of Dual Query: queries are drawn on which the records so far are wrong, and the next
 records answer them."""
 
 import logging
@@ -24,27 +24,39 @@ __all__ = ["Play", "probe"]
 log = logging.getLogger("margin")
 
 
+_Record = NDArray[np.unsignedinteger[Any]]
+"""Codes of one record, or of several: shape (attributes,) or (records, attributes)."""
+
 _GRAIN = 1 << 10
-"""Weights are whole multiples of one over this, where they are not whole themselves."""
+"""Scale of weights that are not whole numbers, before they are rounded."""
+
+_LOGGED = 50
+"""Number of rounds between two messages of the log."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Play:
-    """All that happens after queries are drawn, which is post-processing: a function of the draws
-    and a fixed seed.
+    """The part of the game that follows the draws.
+
+    It is post-processing: a function of the draws and of fixed seeds.
 
     Parameters
     ----------
     queries
-        What is drawn from, with the negations.
+        The queries; their negations are drawn as well.
     rounds
-        How many records answer in each round.
+        The rounds, with the number of records of each.
     response
-        Finds the record that most of the drawn queries are true of.
+        The solver that finds a record for which most of the drawn queries are true.
     pool
-        Of how many rounds, this one and those before, the draws are answered.
+        The number of rounds, up to the current one, whose draws are answered.
     weight
-        How much, within a round, a record makes of what the round's earlier records got wrong.
+        The weight, within a round, of the errors of the round's earlier records.
+
+    Attributes
+    ----------
+    failures
+        The number of records for which the solver failed so far.
     """
 
     queries: Queries
@@ -55,47 +67,59 @@ class Play:
     failures: int = field(default=0, init=False)
 
     def run(self, draws: QueryRounds) -> BitTable:
-        """Play all rounds; the records, of all rounds."""
-        domain, number = self.queries.domain, len(self.queries)
-        answered = np.zeros(number, np.int64)
-        asked, kept = Lines.of(domain, self.queries.used), _Kept(domain)
+        """Play all rounds, and return the records of all of them."""
+        domain = self.queries.domain
+        answered = np.zeros(len(self.queries), np.int64)
+        asked = Lines.of(domain, self.queries.used)
+        kept = _Kept(domain)
         recent: deque[Integers] = deque(maxlen=self.pool)
         for place in range(len(self.rounds.samples)):
             recent.append(draws.draw(answered))
             records = self._records(place, np.concatenate(recent), answered)
             answered += self.queries.counts(asked.table(records))
             kept.add(records)
-            if place % 50 == 49:
+            if (place + 1) % _LOGGED == 0:
                 log.info("round %d of %d", place + 1, len(self.rounds.samples))
         if self.failures:
             log.warning(
-                "%d of %d responses failed and were drawn at random", self.failures, kept.rows
+                "%d of %d responses failed, and random records took their place",
+                self.failures,
+                kept.rows,
             )
         return kept.table()
 
     def _records(
-        self, place: int, drawn: Integers, answered: Integers
-    ) -> NDArray[np.unsignedinteger[Any]]:
+        self,
+        place: int,
+        drawn: Integers,
+        answered: Integers,
+    ) -> _Record:
         """The records of one round: shape (records, attributes).
 
-        The first answers the draws. Each further one answers them too, but a draw counts exp(weight
-        * e) times, where e sums up by how much the round's earlier records have answered the query
-        less often than all records before.
+        The first record answers the draws. Each further record answers them too, but a draw counts
+        exp(weight * e) times. Here e is how much less often the round's earlier records answer the
+        query with yes than all records of earlier rounds, summed over these records.
         """
+        # A draw of number + q is the negation of query q.
         number = len(self.queries)
         asked, which = np.unique(drawn % number, return_inverse=True)
         negative = drawn >= number
         ask = np.bincount(which[~negative], minlength=asked.size)
         deny = np.bincount(which[negative], minlength=asked.size)
+        # How often the records of earlier rounds answer with yes.
         before = place * self.rounds.records
         usual = answered[asked] / before if before else np.zeros(asked.size)
         missed = np.zeros(asked.size)
         records = []
         for turn in range(self.rounds.records):
             scale = 1 if not missed.any() else _GRAIN
-            up, down = (np.rint(scale * count * np.exp(sign * self.weight * missed)).astype(np.int64)
-                        for count, sign in ((ask, 1), (deny, -1)))  # fmt: skip
-            instance = self.queries.best_response(asked, up - down, constant=int(down.sum()))
+            up = _weights(scale * ask * np.exp(self.weight * missed))
+            down = _weights(scale * deny * np.exp(-self.weight * missed))
+            instance = self.queries.best_response(
+                asked,
+                up - down,
+                constant=int(down.sum()),
+            )
             if self._rules:
                 instance = replace(instance, constraints=self._rules)
             record = self._answer(instance, (place, turn))
@@ -104,51 +128,68 @@ class Play:
         return np.stack(records)
 
     def _answer(
-        self, instance: BestResponse, seed: tuple[int, int]
-    ) -> NDArray[np.unsignedinteger[Any]]:
-        """A record for an instance, whatever the solver does: at random when it has none, or fails;
-        and one that the rules of the domain allow, whatever the solver makes of them."""
+        self,
+        instance: BestResponse,
+        seed: tuple[int, int],
+    ) -> _Record:
+        """A record for an instance that the rules of the domain allow, whatever the solver does.
+
+        It is random if the solver fails or finds none. A record that breaks a rule is changed until
+        it keeps all of them.
+        """
+        record: NDArray[Any] | None = None
+        # The solver may be a user's own. The budget is spent, so the round must go on after any
+        # error.
         try:
-            record = self.response.solve(instance, seed=seed).record
-        except (
-            Exception
-        ) as error:  # of a user's own solver; the budget is spent, and the round must end
+            found = self.response.solve(instance, seed=seed).record
+        except Exception as error:
             log.debug("a response failed: %s", type(error).__name__)
-            record = None
-        fits = record is not None and _fits(np.asarray(record), instance)
-        if fits and instance.feasible(np.asarray(record)):
-            return np.asarray(record).astype(instance.record_type)
+        else:
+            record = None if found is None else np.asarray(found)
+        fits = record is not None and _fits(record, instance)
+        if record is not None and fits and instance.feasible(record):
+            return record.astype(instance.record_type)
         self.failures += 1
         rng = np.random.default_rng(seed)
-        drawn = np.asarray(record).astype(instance.record_type) if fits else instance.random(rng)
+        if record is not None and fits:
+            drawn = record.astype(instance.record_type)
+        else:
+            drawn = instance.random(rng)
         if self.queries.domain.zeros is not None:
             self.queries.domain.zeros.mend(drawn[None], rng)
         return drawn
 
     @cached_property
     def _rules(self) -> tuple[Constraint, ...]:
-        """What the domain says of a record: of the attributes of a rule at most all but one are as
-        it says."""
+        """The rules of the domain as constraints: each forbids a box of combinations."""
         zeros = self.queries.domain.zeros
-        return () if zeros is None else tuple(map(Constraint.forbid_box, zeros.boxes))
+        if zeros is None:
+            return ()
+        return tuple(map(Constraint.forbid_box, zeros.boxes))
+
+
+def _weights(numbers: NDArray[Any]) -> Integers:
+    """Weights of queries, rounded to whole numbers."""
+    return np.asarray(np.rint(numbers).astype(np.int64))
 
 
 def _fits(record: NDArray[Any], instance: BestResponse) -> bool:
+    """Whether a record has a declared code for each attribute."""
     if record.shape != instance.sizes.shape or record.dtype.kind not in "iu":
         return False
     return bool((record >= 0).all() and (record < instance.sizes).all())
 
 
 class _Kept:
-    """Records, packed 64 at a time."""
+    """The records of all rounds, packed into words of 64."""
 
     def __init__(self, domain: Domain) -> None:
         self._lines = Lines.of(domain)
-        self._open: list[NDArray[np.unsignedinteger[Any]]] = []
+        self._open: list[_Record] = []
         self._words: list[Words] = []
         self.rows = 0
 
-    def add(self, records: NDArray[np.unsignedinteger[Any]]) -> None:
+    def add(self, records: _Record) -> None:
         self._open.extend(records)
         self.rows += len(records)
         while len(self._open) >= 64:
@@ -159,21 +200,23 @@ class _Kept:
         if self._open:
             self._pack(self._open)
             self._open = []
-        return BitTable.of_words(self._lines.domain, np.concatenate(self._words, axis=1), self.rows)
+        words = np.concatenate(self._words, axis=1)
+        return BitTable.of_words(self._lines.domain, words, self.rows)
 
-    def _pack(self, records: Sequence[NDArray[np.unsignedinteger[Any]]]) -> None:
+    def _pack(self, records: Sequence[_Record]) -> None:
         self._words.append(self._lines.table(np.stack(records)).words)
 
 
 def probe(response: Responder, queries: Queries) -> str:
-    """What is wrong with a solver, found on one query, before anything is spent; or nothing."""
+    """The problem of a solver on one query, as a text; empty if there is none.
+
+    It runs before anything is spent.
+    """
     instance = queries.best_response(np.zeros(1, np.int64), np.ones(1, np.int64))
     try:
         answer = response.solve(instance, seed=0)
-    except Exception as error:  # of a user's own solver
-        return f"it raises {type(error).__name__}"
-    return (
-        ""
-        if answer.record is not None
-        else str(getattr(answer.status, "value", "it finds no record"))
-    )
+    except Exception as error:  # the solver may be a user's own
+        return f"it raised {type(error).__name__}"
+    if answer.record is not None:
+        return ""
+    return str(getattr(answer.status, "value", "it found no record"))

@@ -1,4 +1,4 @@
-"""`MWEM`: the worst marginal, again and again, and multiplicative weights."""
+"""`MWEM`: each round measures the worst marginal, and multiplicative weights update a table."""
 
 import logging
 import math
@@ -8,15 +8,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..._checks import whole_number
 from ..._types import Floats
 from ...domain.domain import Domain
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
-from ...errors import DomainError
 from ...private import Private, Strategy
 from ...solvers import JointProjection, ResidualConsistency, Solver
 from ...solvers.tables.multiplicative import replayed
 from ...synopses import TableSynopsis, ViewSynopsis
+from ...synopses.noisy_tables import in_view_order
 from ..asked import asked, check_reach
 
 __all__ = ["MWEM"]
@@ -29,11 +30,11 @@ class MWEM:
     """Multiplicative weights with the exponential mechanism (Hardt, Ligett and McSherry, NIPS
     2012).
 
-    In each round the exponential mechanism chooses the marginal of the workload that the current
-    table is furthest from, it is measured, and the table is pulled towards all that has been
-    measured so far. The paper takes the number of rows for public; here it is measured, with as
-    large a part of the budget as every choice and every measurement: one of 2 T + 1. Without a
-    workload all pairs of attributes compete.
+    In each of T rounds the exponential mechanism chooses the marginal of the workload that the
+    current table is furthest from. This marginal is measured, and the table is moved towards
+    everything that has been measured so far. The paper takes the number of rows as public; here it
+    is measured as well. Each choice and each measurement gets the share 1 / (2 T + 1) of the
+    budget. Without a workload all pairs of attributes compete.
 
     Parameters
     ----------
@@ -41,12 +42,12 @@ class MWEM:
         T; None for ceil(4 log2 d) + 2 with d attributes, as in the comparison of Qardaji, Yang and
         Li, SIGMOD 2014.
     replays
-        How often each round goes through all that has been measured.
+        The number of passes over all measurements in each round.
     reconstruction
-        None answers from the last table. A solver answers from the measured marginals instead, made
-        consistent and non-negative, as `PriView` does.
+        None answers from the last table. A solver answers from the measured marginals instead,
+        which are made consistent and non-negative, as `PriView` does.
     max_cells
-        The most cells of the full table that are accepted.
+        The largest number of cells of the full table that is accepted.
     """
 
     rounds: int | None = None
@@ -57,39 +58,52 @@ class MWEM:
     def __post_init__(self) -> None:
         for name in ("rounds", "replays", "max_cells"):
             value = getattr(self, name)
-            if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int) or value < 1
-            ):
-                raise DomainError(f"{name} ({value!r}) must be a whole number >= 1")
+            if value is not None:
+                object.__setattr__(self, name, whole_number(name, value))
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis | ViewSynopsis:
-        """Choose, measure, and update, `rounds` times."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis | ViewSynopsis:
+        """Choose, measure and update, `rounds` times."""
         domain = private.domain
         self._check(domain)
         views = asked(domain, workload).views
         rounds = self.rounds or math.ceil(4 * math.log2(len(domain))) + 2
         part = Fraction(1, 2 * rounds + 1)
+        # The first table spreads the noisy number of rows evenly.
         (total,) = private.measure_linear([Strategy.total(domain)], spend=part)
-        table = np.full(domain.sizes, max(float(total.values.sum()), 1.0) / math.prod(domain.sizes))
+        rows = max(float(total.values.sum()), 1.0)
+        table = np.full(domain.sizes, rows / math.prod(domain.sizes))
         measured: list[Marginal] = []
         for number in range(rounds):
             log.info("round %d of %d", number + 1, rounds)
+            # The exponential mechanism takes the marginal that the table is furthest from.
             current = [_marginal(table, domain.axes(view)) for view in views]
             (place,) = private.select(views, current, spend=part)
             measured += private.measure([views[place]], spend=part)
-            table = replayed(table, [domain.axes(m.attributes) for m in measured], [m.counts for m in measured],
-                             times=self.replays)  # fmt: skip
-        if self.reconstruction is not None:
-            synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
-            return synopsis.with_tables(JointProjection()(ResidualConsistency()(synopsis.tables)))
-        return TableSynopsis(domain=domain, table=table, variance=math.nan, covariances={})
+            # Multiplicative weights go through all measurements so far, `replays` times.
+            axes = [domain.axes(marginal.attributes) for marginal in measured]
+            counts = [marginal.counts for marginal in measured]
+            table = replayed(table, axes, counts, times=self.replays)
+        if self.reconstruction is None:
+            return TableSynopsis(
+                domain=domain,
+                table=table,
+                variance=math.nan,
+                covariances={},
+            )
+        synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
+        consistent = ResidualConsistency()(synopsis.tables)
+        return synopsis.with_tables(JointProjection()(consistent))
 
     def _check(self, domain: Domain) -> None:
-        """It holds the full table, and a few more of its size."""
+        """Refuse a full table of more than `max_cells` cells; a few tables of its size are held."""
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
         check_reach("MWEM", math.prod(domain.sizes), self.max_cells, instead=instead)
 
 
 def _marginal(table: Floats, axes: Sequence[int]) -> Floats:
     dropped = tuple(axis for axis in range(table.ndim) if axis not in axes)
-    return np.asarray(table.sum(axis=dropped).transpose(np.argsort(np.argsort(axes))))
+    return np.asarray(in_view_order(table.sum(axis=dropped), axes))

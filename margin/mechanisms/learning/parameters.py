@@ -1,5 +1,5 @@
-"""The rule by which Dual Query's parameters follow from public numbers; docs/dualquery.md says how
-it was found."""
+"""The rule that sets the parameters of Dual Query from public numbers; docs/dualquery.md derives
+it."""
 
 import math
 from dataclasses import dataclass
@@ -8,18 +8,29 @@ from fractions import Fraction
 from ..._numbers import UNIT
 from ...privacy.budget import ApproxDP, Budget, PureDP
 from ...privacy.loss import gaussian_epsilon
+from ..fitted import (
+    ALL_RECORDS,
+    HEAT,
+    HEAT_ATTRIBUTES,
+    MOST_ROUNDS,
+    MOST_ROUNDS_WIDE,
+    POOL,
+    POOL_WIDE,
+    POOLED_DRAWS,
+    RECORDS_A_ROUND,
+    ROUNDS_A_ROOT_DRAW,
+    WIDE_ATTRIBUTES,
+)
 
 __all__ = ["Parameters", "chosen"]
 
-_HEAT = 0.5
-_ATTRIBUTES = 400
+_LEAST_DRAWS = 4.0
 _MOST_DRAWS = 2e7
-_MOST_POOLED = 150_000  # draws that are answered together, where there are many attributes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """See `DualQuery`."""
+    """Values for the parameters of these names of `DualQuery`."""
 
     step: Fraction
     samples: int
@@ -28,16 +39,18 @@ class Parameters:
 
 
 def chosen(budget: Budget, *, size: int, attributes: int) -> Parameters:
-    """The parameters for a budget, a public number of rows, and the number of attributes that are
-    asked about.
+    """The parameters for a budget, a public number of rows, and the number of attributes that
+    queries name.
 
-    Let N be all draws together, and A = step * rounds, the factor of a query's error in the
-    exponent at the end. What N draws cost depends on N A (pure) or N A**2 (rho) only, however they
-    are cut into rounds, so the budget leaves one choice: A = heat * sqrt(N), as errors fall like 1
-    / sqrt(N), with less heat where more attributes need draws each.
+    Let N be the number of all draws, and A = step * rounds, the factor of a query's error in the
+    exponent at the end. The cost of N draws depends only on N A (pure) or N A**2 (rho), however
+    they are divided into rounds. The budget thus leaves one choice. It is A = heat * sqrt(N),
+    because errors fall like 1 / sqrt(N). The heat is less for many attributes, because each needs
+    draws of its own.
     """
-    heat = _HEAT * (_ATTRIBUTES / max(attributes, _ATTRIBUTES)) ** 0.5
+    heat = HEAT * (HEAT_ATTRIBUTES / max(attributes, HEAT_ATTRIBUTES)) ** 0.5
     shift = budget.rows / size
+    # Solve the cost for N, with A = heat * sqrt(N); `factor` is A.
     if isinstance(budget, PureDP):  # epsilon = N A shift / 2
         product = 2 * float(budget.epsilon) / shift
         draws = _within((product / heat) ** (2 / 3))
@@ -46,29 +59,35 @@ def chosen(budget: Budget, *, size: int, attributes: int) -> Parameters:
         square = 24 * _rho(budget) / shift**2
         draws = _within(math.sqrt(square) / heat)
         factor = math.sqrt(square / draws)
-    wide = attributes > 4 * _ATTRIBUTES
-    rounds = min(max(0.4 * math.sqrt(draws), 2.0), 120.0 if wide else 300.0)
+    # Divide the draws into rounds.
+    is_wide = attributes > WIDE_ATTRIBUTES
+    most_rounds = MOST_ROUNDS_WIDE if is_wide else MOST_ROUNDS
+    rounds = min(max(ROUNDS_A_ROOT_DRAW * math.sqrt(draws), 2.0), most_rounds)
     samples = max(1, round(draws / rounds))
-    return Parameters(
-        step=Fraction(f"{factor / rounds:.3g}"),
-        samples=samples,
-        records=1 if wide else min(max(4, round(400 / rounds)), 16),
-        pool=min(max(3, round(_MOST_POOLED / samples)), 10) if wide else 4,
-    )
+    step = Fraction(f"{factor / rounds:.3g}")
+    if is_wide:
+        least_pool, most_pool = POOL_WIDE
+        pool = min(max(least_pool, round(POOLED_DRAWS / samples)), most_pool)
+        return Parameters(step=step, samples=samples, records=1, pool=pool)
+    least_records, most_records = RECORDS_A_ROUND
+    records = min(max(least_records, round(ALL_RECORDS / rounds)), most_records)
+    return Parameters(step=step, samples=samples, records=records, pool=POOL)
 
 
 def _within(draws: float) -> float:
-    return min(max(draws, 4.0), _MOST_DRAWS)
+    return min(max(draws, _LEAST_DRAWS), _MOST_DRAWS)
 
 
 def _rho(budget: Budget) -> float:
-    """The rho that a budget buys; of an approximate one about the largest that can be certified."""
+    """The rho that a budget buys; for `ApproxDP` about the largest rho that can be certified."""
     rho = float(budget.units * UNIT)
     if not isinstance(budget, ApproxDP):
         return rho
     low, high = rho, 4 * rho
     for _ in range(30):
         middle = (low + high) / 2
-        enough = gaussian_epsilon(middle, float(budget.delta)) <= budget.epsilon
-        low, high = (middle, high) if enough else (low, middle)
+        if gaussian_epsilon(middle, float(budget.delta)) <= budget.epsilon:
+            low = middle
+        else:
+            high = middle
     return low

@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..._checks import share
 from ..._types import Floats
 from ...domain.domain import Domain, View
 from ...domain.marginal import Marginal
 from ...domain.workload import Workload
-from ...errors import DomainError
 from ...private import Private, Strategy
 from ...private.strategy import Factor
 from ...solvers import NonNegativity, Simplex
@@ -25,18 +25,19 @@ __all__ = ["Learning"]
 class Learning:
     """Learn marginals as polynomials (Thaler, Ullman and Vadhan, ICALP 2012).
 
-    A row is in a cell of k attributes when it agrees with the cell in s = k of them. A polynomial p
-    of degree t >= 1 with |p(s) - [s = k]| <= gamma for s = 0 ... k makes the cell's count a sum of
-    counts of at most t attributes, all of which have equal noise. Small gamma means high degree,
-    more counts and larger coefficients: less error of the approximation, and more noise. The error
-    of the approximation, up to gamma times the number of rows, stays however large the budget is;
-    there is therefore no `expected_error`. Without a workload all pairs of attributes are released.
+    A row is in a cell of k attributes when it agrees with the cell in s = k of them. Take a
+    polynomial p of degree t >= 1 with |p(s) - [s = k]| <= gamma for s = 0 ... k. It makes the count
+    of the cell a sum of counts of at most t attributes. All these counts get equal noise. A small
+    gamma means a high degree, with more counts and larger coefficients: less approximation error,
+    and more noise. The approximation error is up to gamma times the number of rows, and does not
+    fall with a larger budget; there is therefore no `expected_error`. Without a workload all pairs
+    of attributes are released.
 
     Parameters
     ----------
     gamma
-        Above 0 and below 1; the comparison of Qardaji, Yang and Li, SIGMOD 2014, has 1/2, 1/4 and
-        1/8.
+        The approximation error, as a share of the rows, > 0 and < 1. The comparison of Qardaji,
+        Yang and Li, SIGMOD 2014, uses 1/2, 1/4 and 1/8.
     nonnegativity
         Removes negative counts from each marginal; see `Direct`.
     """
@@ -45,53 +46,59 @@ class Learning:
     nonnegativity: NonNegativity | None = Simplex()
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.gamma, bool)
-            or not isinstance(self.gamma, int | float)
-            or not 0 < self.gamma < 1
-        ):
-            raise DomainError(f"gamma ({self.gamma!r}) must be a number above 0 and below 1")
+        share("gamma", self.gamma)
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Measure the marginals of low order, and evaluate the polynomials."""
-        domain, views = private.domain, asked(private.domain, workload).views
-        sets = sorted(
-            {subset for view in views for subset, _ in self._terms(domain, view)},
-            key=lambda s: (len(s), s),
-        )
-        measured = private.measure_linear([_table(domain, subset) for subset in sets])
-        tables = {subset: answers.values for subset, answers in zip(sets, measured, strict=True)}
-        variances = {
-            subset: answers.variance for subset, answers in zip(sets, measured, strict=True)
-        }
-        answers = []
+        domain = private.domain
+        views = asked(domain, workload).views
+        # The counts that the polynomials of all views need, each measured once.
+        needed = {subset for view in views for subset, _ in self._terms(domain, view)}
+        sets = sorted(needed, key=lambda subset: (len(subset), subset))
+        answers = private.measure_linear([_table(domain, subset) for subset in sets])
+        measured = dict(zip(sets, answers, strict=True))
+        marginals = []
         for view in views:
-            counts, variance = np.zeros(domain.shape(view)), 0.0
+            counts = np.zeros(domain.shape(view))
+            variance = 0.0
             for subset, coefficient in self._terms(domain, view):
-                counts += coefficient * _spread(tables[subset], subset, view)
-                variance += coefficient**2 * variances[subset]
-            answers.append(
+                term = measured[subset]
+                counts += coefficient * _spread(term.values, subset, view)
+                variance += coefficient**2 * term.variance
+            variances = np.full(counts.shape, variance)
+            marginals.append(
                 Marginal(
-                    domain.restrict(view, checked=True), counts, np.full(counts.shape, variance)
+                    domain.restrict(view, checked=True),
+                    counts,
+                    variances,
                 )
             )
-        return MarginalSynopsis.of(domain, answers, self.nonnegativity)
+        return MarginalSynopsis.of(domain, marginals, self.nonnegativity)
 
-    def _terms(self, domain: Domain, view: View) -> list[tuple[View, float]]:
-        """The sets of attributes that a marginal is made of, in the order of the domain, each with
-        its coefficient."""
+    def _terms(
+        self,
+        domain: Domain,
+        view: View,
+    ) -> list[tuple[View, float]]:
+        """The sets of attributes whose counts make up a marginal, each with its coefficient.
+
+        Names are in the order of the domain.
+        """
         names = sorted(view, key=lambda name: domain.position[name])
-        coefficients = threshold_polynomial(len(view), self.gamma)
-        return [
-            (subset, coefficient)
-            for size, coefficient in enumerate(coefficients)
-            if coefficient
-            for subset in itertools.combinations(names, size)
-        ]
+        terms: list[tuple[View, float]] = []
+        for size, coefficient in enumerate(threshold_polynomial(len(view), self.gamma)):
+            if coefficient:
+                sets = itertools.combinations(names, size)
+                terms += [(subset, coefficient) for subset in sets]
+        return terms
 
 
 def _table(domain: Domain, subset: View) -> Strategy:
-    """The cells of a marginal; the number of rows, of the empty set."""
+    """The queries for the cells of a marginal; for the number of rows if the set is empty."""
     if not subset:
         return Strategy.total(domain)
     return Strategy(subset, [_identity(domain[name].size) for name in subset])
@@ -103,11 +110,8 @@ def _identity(size: int) -> Factor:
 
 
 def _spread(table: Floats, subset: View, view: View) -> Floats:
-    """A marginal of a subset, with the axes of the view, those it lacks of length one."""
-    order = [subset.index(name) for name in view if name in subset]
+    """The marginal of a subset with the axes of the view; axes that it lacks have length one."""
     sizes = dict(zip(subset, table.shape, strict=False))
-    return (
-        table.reshape([sizes[name] for name in subset])
-        .transpose(order)
-        .reshape([sizes.get(n, 1) for n in view])
-    )
+    ordered = table.reshape([sizes[name] for name in subset])
+    turned = ordered.transpose([subset.index(name) for name in view if name in subset])
+    return turned.reshape([sizes.get(name, 1) for name in view])

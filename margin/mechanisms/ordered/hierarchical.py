@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._checks import whole_number
 from ...domain.domain import Domain
 from ...domain.workload import Workload
-from ...errors import DomainError
 from ...privacy.budget import Budget
 from ...private import Private
 from ...synopses import TableSynopsis
@@ -23,18 +23,18 @@ class Hierarchical:
     """Release counts at all levels of a tree over each ordered attribute, for range queries (Hay et
     al., VLDB 2010).
 
-    Each level is counted with an equal part of the budget, and the levels are reconciled by least
-    squares (the result of the paper's two passes). The error of a range grows with a power of the
-    logarithm of the attribute's size. Several ordered attributes have the product of their trees;
-    other attributes are counted by category. Ranges are answered by `TableSynopsis.count`.
+    Each level is counted with an equal share of the budget. Least squares makes the levels
+    consistent; the two passes of the paper give the same result. The error of a range grows with a
+    power of the logarithm of the size of the attribute. Several ordered attributes have the product
+    of their trees; other attributes are counted by category. `TableSynopsis.count` answers ranges.
 
     Parameters
     ----------
     attributes
-        Those whose codes are ordered; None for all.
+        The attributes whose codes are ordered; None for all.
     branching
-        The number of children of a node: 2 as published; 8 to 16 is better for ranges of long
-        attributes (Qardaji, Yang and Li, VLDB 2013).
+        The number of children of a node, >= 2. The paper uses 2; 8 to 16 is better for ranges of
+        attributes of many values (Qardaji, Yang and Li, VLDB 2013).
     """
 
     attributes: Iterable[str] | None = None
@@ -42,37 +42,58 @@ class Hierarchical:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_names(self.attributes))
-        if (
-            isinstance(self.branching, bool)
-            or not isinstance(self.branching, int)
-            or self.branching < 2
-        ):
-            raise DomainError(f"branching ({self.branching}) must be a whole number >= 2")
+        branching = whole_number("branching", self.branching, least=2)
+        object.__setattr__(self, "branching", branching)
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
-        """Measure the trees and reconcile them."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
+        """Measure the trees and make them consistent."""
         return self._product(private.domain).answers(private)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights."""
+        """The expected squared error of the workload, in squared rows.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
+        """
         return self._product(domain).expected_error(asked(domain, workload), budget)
 
-    def range_error(self, domain: Domain, attribute: str, budget: Budget) -> float:
-        """The expected squared error of a count within a range of an attribute, on average over all
-        ranges."""
+    def range_error(
+        self,
+        domain: Domain,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of a count within a range, on average over all ranges.
+
+        Raises
+        ------
+        DomainError
+            When `attribute` is not one of the ordered attributes.
+        """
         return self._product(domain).range_error(attribute, budget)
 
     def _product(self, domain: Domain) -> Product:
         names = None if self.attributes is None else tuple(self.attributes)
-        return Product.of("Hierarchical", domain, names, lambda size: _tree(size, self.branching))
+        return Product.of(
+            "Hierarchical",
+            domain,
+            names,
+            lambda size: _tree(size, self.branching),
+        )
 
 
 def _tree(size: int, branching: int) -> NDArray[np.int64]:
-    """Sums of 1, b, b**2, ... neighbours, up to the sum of all: one a row."""
-    levels, width = [], 1
+    """Sums of 1, b, b**2, ... neighbours, up to the sum of all, one a row: shape (nodes, size)."""
+    levels = []
+    width = 1
     while True:
         first = np.arange(size) // width
         levels.append((np.arange(first[-1] + 1)[:, None] == first).astype(np.int64))

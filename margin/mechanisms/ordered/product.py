@@ -1,4 +1,4 @@
-"""Strategies that are one matrix for each attribute, on the full table: measured, and inverted axis
+"""Strategies on the full table that are one matrix for each attribute: measured, and inverted axis
 by axis."""
 
 import math
@@ -22,19 +22,23 @@ from ..asked import check_reach
 __all__ = ["Product"]
 
 _MOST_CELLS = 1 << 24
+"""Largest number of cells of the full table."""
+
 _MOST_VALUES = 1 << 12
+"""Largest number of values of an ordered attribute."""
 
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """The Kronecker product of one matrix an ordered attribute, and the identity for others.
+    """The Kronecker product of a matrix for each ordered attribute, and the identity for others.
 
     Attributes
     ----------
     domain
         The attributes.
     factors
-        By the place of an ordered attribute its matrix, of full column rank.
+        The matrix of each ordered attribute, by its place in the domain: shape (queries, size), of
+        full column rank.
     """
 
     domain: Domain
@@ -48,8 +52,13 @@ class Product:
         attributes: Sequence[str] | None,
         factor: Callable[[int], NDArray[np.int64]],
     ) -> "Product":
-        """A matrix by its size for some attributes, or all; DomainError beyond the reach of a
-        method."""
+        """The product of `factor(size)` for some attributes, or for all.
+
+        Raises
+        ------
+        DomainError
+            When the full table or an attribute is too large. The message names the method `name`.
+        """
         ordered = domain.axes(domain.attributes if attributes is None else attributes)
         instead = "PriView, Direct or Fourier on bins of the attributes"
         check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
@@ -70,16 +79,17 @@ class Product:
 
     @property
     def strategy(self) -> Strategy:
-        """What is measured."""
-        sizes = self.domain.sizes
+        """The queries that are measured."""
         factors = [
-            self.factors.get(axis, np.eye(size, dtype=np.int64)) for axis, size in enumerate(sizes)
+            self.factors.get(axis, np.eye(size, dtype=np.int64))
+            for axis, size in enumerate(self.domain.sizes)
         ]
         return Strategy(self.domain.attributes, factors)
 
     def answers(self, private: Private) -> TableSynopsis:
-        """The least-squares estimate of the full table from what was measured."""
+        """The least-squares estimate of the full table from one measurement of the queries."""
         (measured,) = private.measure_linear([self.strategy])
+        # Invert axis by axis: (A'A)^-1 A' of a product is the product of those of its factors.
         table = measured.values
         for axis, factor in self.factors.items():
             inverse = self.covariances[axis] @ factor.T
@@ -93,23 +103,35 @@ class Product:
         )
 
     def expected_error(self, workload: Workload, budget: Budget) -> float:
-        """The expected squared error over all cells of all marginals of a workload, times their
-        weights."""
-        return self._noise(budget) * sum(
-            weight
-            * math.prod(
+        """The expected squared error of a workload, in squared rows.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
+        """
+        total = 0.0
+        for view, weight in zip(workload, workload.weights, strict=True):
+            axes = self.domain.axes(view)
+            # The covariance of the full table is a product over the attributes.
+            factors = [
                 self._cells(axis) if axis in axes else self._total(axis)
                 for axis in range(len(self.domain))
-            )
-            for axes, weight in zip(map(self.domain.axes, workload), workload.weights, strict=True)
-        )
+            ]
+            total += weight * math.prod(factors)
+        return self._noise(budget) * total
 
     def range_error(self, attribute: str, budget: Budget) -> float:
-        """The expected squared error of a count within a range of an attribute, on average over all
-        ranges."""
+        """The expected squared error of a count within a range, on average over all ranges.
+
+        Raises
+        ------
+        DomainError
+            When `attribute` is not one of the ordered attributes.
+        """
         (axis,) = self.domain.axes([attribute])
         if axis not in self.factors:
-            raise DomainError(f"attribute {attribute!r} is not one of the ordered attributes")
+            ordered = ", ".join(repr(self.domain.attributes[place]) for place in self.factors)
+            raise DomainError(
+                f"attribute {attribute!r} is not one of the ordered attributes, which are {ordered}"
+            )
         others = math.prod(self._total(other) for other in range(len(self.domain)) if other != axis)
         return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
 
@@ -118,16 +140,22 @@ class Product:
         return variance_of(event)
 
     def _cells(self, axis: int) -> float:
+        """The sum of the variances of all codes of an attribute, as a factor."""
         covariance = self.covariances.get(axis)
-        return float(self.domain.sizes[axis] if covariance is None else np.trace(covariance))
+        if covariance is None:
+            return float(self.domain.sizes[axis])
+        return float(np.trace(covariance))
 
     def _total(self, axis: int) -> float:
+        """The variance of the sum over all codes of an attribute, as a factor."""
         covariance = self.covariances.get(axis)
-        return float(self.domain.sizes[axis] if covariance is None else covariance.sum())
+        if covariance is None:
+            return float(self.domain.sizes[axis])
+        return float(covariance.sum())
 
 
 def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Names as a tuple; None stands for all attributes."""
+    """Names of attributes as a tuple; None stands for all attributes and is kept."""
     if attributes is None:
         return None
     if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):
@@ -141,11 +169,12 @@ def _inverse_gram(factor: NDArray[np.int64]) -> Floats:
 
 
 def _mean_of_ranges(covariance: Floats) -> float:
-    """The mean variance of the sums of all intervals, from prefix sums: a range is the difference
-    of two."""
+    """The mean variance of the sums over all intervals of codes."""
+    # A sum over an interval is the difference of two prefix sums.
     size = len(covariance)
     prefix = np.zeros((size + 1, size + 1))
     prefix[1:, 1:] = covariance.cumsum(axis=0).cumsum(axis=1)
     own = prefix.diagonal()
+    # Every range is a pair of two different ends.
     first, last = np.triu_indices(size + 1, 1)
     return float((own[first] + own[last] - 2 * prefix[first, last]).mean())

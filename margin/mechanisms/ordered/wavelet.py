@@ -22,17 +22,17 @@ class Wavelet:
     """Release Haar coefficients over each ordered attribute, for range queries (Privelet, Xiao et
     al., TKDE 2011).
 
-    Their noise is weighted by level: the coefficient of a node with w leaves, half the difference
-    of the means of its halves, gets noise in proportion to 1 / w. That is the difference of the
-    *sums* of the halves with equal noise on all, which is what is measured: every row adds 1 or -1
-    on each level. Lengths that are no power of two are filled up with empty values. Several ordered
+    The coefficient of a node with w leaves is half the difference of the means of its halves. In
+    the paper its noise is in proportion to 1 / w. This is the same as the difference of the *sums*
+    of the halves with equal noise on all nodes, which is measured here: every row adds 1 or -1 on
+    each level. Sizes that are not a power of two are filled up with empty values. Several ordered
     attributes have the product of their coefficients; other attributes are counted by category.
-    Ranges are answered by `TableSynopsis.count`.
+    `TableSynopsis.count` answers ranges.
 
     Parameters
     ----------
     attributes
-        Those whose codes are ordered; None for all.
+        The attributes whose codes are ordered; None for all.
     """
 
     attributes: Iterable[str] | None = None
@@ -40,35 +40,59 @@ class Wavelet:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_names(self.attributes))
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
         """Measure the coefficients and transform them back."""
         return self._product(private.domain).answers(private)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights."""
+        """The expected squared error of the workload, in squared rows.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
+        """
         return self._product(domain).expected_error(asked(domain, workload), budget)
 
-    def range_error(self, domain: Domain, attribute: str, budget: Budget) -> float:
-        """The expected squared error of a count within a range of an attribute, on average over all
-        ranges."""
+    def range_error(
+        self,
+        domain: Domain,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of a count within a range, on average over all ranges.
+
+        Raises
+        ------
+        DomainError
+            When `attribute` is not one of the ordered attributes.
+        """
         return self._product(domain).range_error(attribute, budget)
 
     def _product(self, domain: Domain) -> Product:
-        return Product.of("Wavelet", domain, self.attributes, _haar)  # type: ignore[arg-type]
+        names = None if self.attributes is None else tuple(self.attributes)
+        return Product.of("Wavelet", domain, names, _haar)
 
 
 def _haar(size: int) -> NDArray[np.int64]:
-    """The sum of all, and for every node of the binary tree the sum of its left half less that of
-    its right half."""
+    """The sum of all, and for each node of the binary tree the sum of its left half less the sum of
+    its right half: shape (coefficients, size)."""
+    codes = np.arange(size)
     rows = [np.ones((1, size), np.int64)]
     length = 1 << (size - 1).bit_length()
     width = length
     while width > 1:
-        node, half = np.arange(size) // width, np.arange(size) % width < width // 2
-        rows.append((np.arange(length // width)[:, None] == node) * np.where(half, 1, -1))
+        # Nodes of this level are `width` codes long.
+        node = codes // width
+        sign = np.where(codes % width < width // 2, 1, -1)
+        rows.append((np.arange(length // width)[:, None] == node) * sign)
         width //= 2
+    # Nodes whose codes are all beyond the size are left out.
     matrix = np.concatenate(rows)
     return matrix[matrix.any(axis=1)]

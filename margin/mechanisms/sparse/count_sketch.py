@@ -16,20 +16,20 @@ class CountSketch:
     """Sums of counts with random signs, in buckets (Charikar, Chen and Farach-Colton 2002; Cormode
     et al. 2012).
 
-    In each row each cell falls into one bucket, with a sign; a cell's bucket times its sign is an
-    unbiased estimate of its count. More rows lower the error of the sketch, and raise the noise,
-    for a row of the data is in all of them.
+    In each row of the sketch, each cell falls into one bucket, with a sign. The bucket of a cell
+    times its sign is an unbiased estimate of its count. More rows lower the error of the sketch but
+    raise the noise, because each row of the data is in all of them.
 
     Parameters
     ----------
     width
-        How many buckets a row has.
+        The number of buckets of a row of the sketch, >= 1.
     rows
-        How many rows.
+        The number of rows of the sketch, >= 1.
     median
-        Whether the median of the rows answers, else their mean.
+        Whether the median of the rows answers; False takes their mean.
     key
-        From which the hash functions follow; public.
+        The public key of the hash functions.
     """
 
     width: int
@@ -41,10 +41,17 @@ class CountSketch:
         positive_integer("width", self.width)
         positive_integer("rows", self.rows)
 
-    def run(self, private: Private, workload: Workload | None) -> SketchSynopsis:
-        """Sketch the table of all attributes. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> SketchSynopsis:
+        """Sketch the table of all attributes. The workload is not used."""
         sums = private.sketch_counts(
-            private.domain.attributes, rows=self.rows, width=self.width, key=self.key
+            private.domain.attributes,
+            rows=self.rows,
+            width=self.width,
+            key=self.key,
         )
         noise = private.events[-1].sampler
         assert not isinstance(noise, ExponentialMechanism)

@@ -1,4 +1,4 @@
-"""`Dyadic`: sums over dyadic intervals, summarised."""
+"""`Dyadic`: counts of dyadic intervals, summarised."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,38 +17,47 @@ from ...solvers import agreeing
 from ...sparse.axes import Axis, Leaves, Tree, nested, parents
 from ...synopses.cells import CellSynopsis
 from ...synopses.noisy_tables import LEAST_VARIANCE
+from ..fitted import BEFORE_CHECK, MISSING_NODE
 from .filter_priority import FilterPriority
 from .high_pass import HighPass
-from .summaries import Chooser, Rule, Summary, chosen_axes, kept, least_theta
+from .summaries import (
+    Chooser,
+    Rule,
+    Summary,
+    checked_summary,
+    chosen_axes,
+    kept,
+    least_theta,
+    listed,
+)
 
 __all__ = ["Dyadic"]
-
-_BEFORE_CHECK = 4
 
 
 @dataclass(frozen=True)
 class Dyadic:
     """A summary of the counts of all dyadic intervals (Cormode et al., ICDT 2012, section 5).
 
-    Of each ordered attribute the intervals of 2**l codes are counted, for all l; of several
-    attributes all combinations of intervals. A row is in one node a level, so that the sensitivity
+    The nodes of an ordered attribute are the intervals of 2**l codes, for all l. Several attributes
+    have all combinations of their intervals. A row is in one node of each level, so the sensitivity
     is the number of levels, multiplied over the attributes. A range is then the sum of at most two
-    nodes a level.
+    nodes of each level.
 
     Parameters
     ----------
     inner
         The summary: `HighPass`, `ThresholdSample`, `PrioritySample` or `FilterPriority`. Its
-        targets and sizes are of nodes.
+        targets and sizes count nodes.
     attributes
-        Those whose codes are ordered; all when not given. The others are counted by category.
+        The attributes whose codes are ordered; None for all. Others are counted by category.
     check
-        Whether a node is dropped when one that contains it did not pass the filter: its count
-        cannot be larger. None does so after filters; a sample leaves nodes out by chance, so there
-        it cannot be asked for. (With `FilterPriority` all nodes that pass are drawn before it
-        samples: time then grows with their number.) Most of the empty nodes that pass have no such
-        ancestors, so four times as many as the target or size says may pass. After `HighPass` the
-        nodes of one tree that are left are fitted by least squares to be each other's sums.
+        Whether a node is dropped if a node that contains it did not pass the filter: its count
+        cannot be larger. None checks after filters. A check is refused for samples, which leave
+        nodes out by chance. With `FilterPriority` all nodes that pass are drawn before sampling, so
+        time grows with their number. Most of the empty nodes that pass have an ancestor that did
+        not pass, so up to four times the target or size may pass. After `HighPass` the remaining
+        nodes of a single tree are fitted by least squares, so that each node is nearer to the sum
+        of its children.
     """
 
     inner: Summary
@@ -56,20 +65,19 @@ class Dyadic:
     check: bool | None = None
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.inner, "prepare", None)):
-            raise DomainError(
-                "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
-            )
+        checked_summary(self.inner)
         if self.check and not self._filters:
-            raise DomainError("check needs a filter: HighPass or FilterPriority")
-        if self.attributes is not None:
-            names = (
-                (self.attributes,) if isinstance(self.attributes, str) else tuple(self.attributes)
+            raise DomainError(
+                "check needs a filter: pass HighPass or FilterPriority as inner, or leave check out"
             )
-            object.__setattr__(self, "attributes", names)
+        object.__setattr__(self, "attributes", listed(self.attributes))
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
-        """Count, add noise, summarise, check. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
+        """Count, add noise, summarise and check. The workload is not used."""
         axes = chosen_axes(private.domain, self.attributes, Tree, Leaves)
         check = self._filters if self.check is None else self.check
         if not check:
@@ -78,8 +86,13 @@ class Dyadic:
             return kept(private, _Nested(self.inner), axes)
         assert isinstance(self.inner, HighPass)
         synopsis = kept(private, _widened(self.inner, axes), axes)
-        inner = nested(axes, synopsis.codes)
-        checked = replace(synopsis, codes=synopsis.codes[inner], values=synopsis.values[inner])
+        # Keep the nodes whose ancestors all passed.
+        inside = nested(axes, synopsis.codes)
+        checked = replace(
+            synopsis,
+            codes=synopsis.codes[inside],
+            values=synopsis.values[inside],
+        )
         return replace(checked, agreed=_agreed(checked))
 
     @property
@@ -88,30 +101,33 @@ class Dyadic:
 
 
 def _widened(inner: HighPass, axes: Sequence[Axis]) -> HighPass:
-    """The filter with a target for before the check."""
+    """The filter with a larger target, for the nodes before the check."""
     if inner.target is None:
         return inner
-    return replace(
-        inner, target=_before_check(inner.target, math.prod(axis.nodes for axis in axes))
-    )
+    nodes = math.prod(axis.nodes for axis in axes)
+    return replace(inner, target=_before_check(inner.target, nodes))
 
 
 def _before_check(target: int, nodes: int) -> int:
-    """How many empty nodes may pass for about `target` to be left, within what may be kept at all."""
-    return max(target, min(_BEFORE_CHECK * target, nodes, MAX_KEPT))
+    """The number of empty nodes that may pass, so that about `target` remain after the check."""
+    return max(target, min(BEFORE_CHECK * target, nodes, MAX_KEPT))
 
 
 def _agreed(synopsis: CellSynopsis) -> NDArray[np.float64] | None:
-    """The counts of nodes fitted to be each other's sums; None where there is more than one tree.
+    """The counts of the nodes of a single tree, fitted so that parents are near the sums of their
+    children; None if there are several trees.
 
-    A node that is missing did not pass: its count is taken for zero, give or take a third of theta.
+    A missing node did not pass. Its count is taken as zero, with a standard deviation of a third of
+    theta.
     """
     trees = [place for place, axis in enumerate(synopsis.axes) if isinstance(axis, Tree)]
     if len(trees) != 1:
         return None
     (along,) = trees
-    tree, nodes = synopsis.axes[along], synopsis.codes[:, along]
+    tree = synopsis.axes[along]
+    nodes = synopsis.codes[:, along]
     assert isinstance(tree, Tree)
+    # A node without a parent is its own parent here.
     above = parents(synopsis.axes, along, synopsis.codes)
     lower = above != np.arange(len(nodes))
     given = np.bincount(above[lower], minlength=len(nodes))
@@ -121,17 +137,21 @@ def _agreed(synopsis: CellSynopsis) -> NDArray[np.float64] | None:
         tree.level(nodes),
         tree.children(nodes) - given,
         variance=max(synopsis.variance, LEAST_VARIANCE),
-        missing_variance=(synopsis.theta / 3) ** 2,
+        missing_variance=(synopsis.theta / MISSING_NODE) ** 2,
     )
 
 
 @dataclass(frozen=True)
 class _Nested:
-    """A `FilterPriority` that drops nodes whose ancestors did not pass, before it samples."""
+    """A `FilterPriority` that drops nodes whose ancestors did not pass, and then samples."""
 
     inner: FilterPriority
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
         choose, spend = self.inner.prepare(private, levels)
 
@@ -140,7 +160,15 @@ class _Nested:
             assert isinstance(chosen, Largest)
             if self.inner.theta is None:
                 passing = _before_check(chosen.size, cells)
-                chosen = replace(chosen, theta=least_theta(cells, noise, passing, two_sided=True))
+                chosen = replace(
+                    chosen,
+                    theta=least_theta(
+                        cells,
+                        noise,
+                        passing,
+                        two_sided=True,
+                    ),
+                )
             return replace(chosen, nested=True)
 
         return rule, spend

@@ -1,5 +1,5 @@
-"""`FilterPriority`: a filter that drops what is mostly noise, and then a priority sample of a size
-that is given."""
+"""`FilterPriority`: a filter drops counts that are mostly noise, and a priority sample keeps a
+given number of the others."""
 
 from dataclasses import dataclass
 
@@ -16,16 +16,17 @@ __all__ = ["FilterPriority"]
 
 @dataclass(frozen=True, kw_only=True)
 class FilterPriority:
-    """The `size` largest priorities among noisy counts of theta or more in size (Cormode et al.,
-    ICDT 2012).
+    """The `size` largest priorities among noisy counts of absolute value theta or more (Cormode et
+    al., ICDT 2012).
 
     Parameters
     ----------
     size
-        How many cells are kept; fewer if not as many pass the filter, or see `PrioritySample`.
+        The number of cells that are kept, >= 1. Fewer are kept if fewer pass the filter, or for the
+        reason given at `PrioritySample`.
     theta
-        At least one. None takes the least for which no more than `size` empty cells are expected to
-        pass: a public rule.
+        The threshold of the filter, >= 1. None takes the least theta for which at most `size` empty
+        cells are expected to pass: a public rule.
     """
 
     size: int
@@ -36,15 +37,24 @@ class FilterPriority:
         if self.theta is not None:
             positive_integer("theta", self.theta)
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
-        """Filter and sample. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
+        """Filter and sample. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:
             size = checked_target("size", self.size, cells)
-            return Largest(size, self.theta or least_theta(cells, noise, size, two_sided=True))
+            theta = self.theta or least_theta(cells, noise, size, two_sided=True)
+            return Largest(size, theta)
 
         return rule, None

@@ -1,4 +1,4 @@
-"""`Haar`: differences of halves, summarised."""
+"""`Haar`: Haar coefficients, summarised."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from ...private import Private
 from ...sparse.axes import Halves, Leaves
 from ...synopses.cells import CellSynopsis
 from .high_pass import HighPass
-from .summaries import Summary, chosen_axes, kept
+from .summaries import Summary, checked_summary, chosen_axes, kept, listed
 
 __all__ = ["Haar"]
 
@@ -19,36 +19,36 @@ class Haar:
     """A summary of integer Haar coefficients (Cormode et al., ICDT 2012, section 5; Xiao, Wang and
     Gehrke 2011).
 
-    Of each ordered attribute: the sum of all, and of each interval of 2**l codes the first half
-    less the second; of several attributes all products. A row changes one coefficient a level by
-    one, and the sum.
+    The coefficients of an ordered attribute are the sum of all counts and, for each interval of
+    2**l codes, the sum of the first half less the sum of the second half. Several attributes have
+    all products of their coefficients. A row changes the sum, and one coefficient of each level, by
+    one.
 
     Parameters
     ----------
     inner
-        The summary; a `HighPass` must be two-sided, for coefficients have both signs.
+        The summary. A `HighPass` must be two-sided, because coefficients have both signs.
     attributes
-        Those whose codes are ordered; all when not given. The others are counted by category.
+        The attributes whose codes are ordered; None for all. Others are counted by category.
     """
 
     inner: Summary
     attributes: Iterable[str] | None = None
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.inner, "prepare", None)):
-            raise DomainError(
-                "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
-            )
+        checked_summary(self.inner)
         if isinstance(self.inner, HighPass) and not self.inner.two_sided:
-            raise DomainError("differences have both signs: pass HighPass(..., two_sided=True)")
-        if self.attributes is not None:
-            names = (
-                (self.attributes,) if isinstance(self.attributes, str) else tuple(self.attributes)
+            raise DomainError(
+                "inner is a one-sided HighPass, but coefficients have both signs: "
+                "pass HighPass(..., two_sided=True)"
             )
-            object.__setattr__(self, "attributes", names)
+        object.__setattr__(self, "attributes", listed(self.attributes))
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
-        """Transform, add noise, summarise. The workload has no say."""
-        return kept(
-            private, self.inner, chosen_axes(private.domain, self.attributes, Halves, Leaves)
-        )
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
+        """Transform, add noise and summarise. The workload is not used."""
+        axes = chosen_axes(private.domain, self.attributes, Halves, Leaves)
+        return kept(private, self.inner, axes)

@@ -19,20 +19,20 @@ class HighPass:
     """All noisy counts of at least theta, of a table of any size (Cormode et al., ICDT 2012,
     section 3).
 
-    Noise is added to every cell of the table of all attributes; an empty one passes with
-    probability a**theta / (1 + a), a = exp(-epsilon) for neighbours that differ in one row, or
-    twice that when two-sided.
+    Noise is added to every cell of the table of all attributes. An empty cell passes with
+    probability P = a**theta / (1 + a), where a = exp(-epsilon) for neighbours that differ in one
+    row, or with twice this probability if both sides pass.
 
     Parameters
     ----------
     theta
-        At least one; chosen without looking at the data.
+        The threshold, >= 1, chosen without access to the data.
     target
-        In place of theta: how many empty cells should pass at most, on average. Theta is then the
-        least for which m P <= target, m the number of cells: nothing of it depends on the data, and
-        the cells of the data that pass come on top.
+        The largest expected number of empty cells that pass, in place of theta. Theta is then the
+        least number with m P <= target, where m is the number of cells. It does not depend on the
+        data; occupied cells that pass are additional.
     two_sided
-        Whether counts of -theta and less pass as well: their noise then cancels in large sums.
+        Whether counts of -theta and less pass as well. Their noise then cancels in large sums.
 
     Examples
     --------
@@ -46,17 +46,25 @@ class HighPass:
 
     def __post_init__(self) -> None:
         if (self.theta is None) == (self.target is None):
-            raise DomainError("give either theta or target")
-        positive_integer(
-            "target" if self.theta is None else "theta",
-            self.target if self.theta is None else self.theta,
-        )
+            raise DomainError("give either theta or target, and not both")
+        if self.theta is not None:
+            positive_integer("theta", self.theta)
+        else:
+            positive_integer("target", self.target)
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
-        """Keep what passes. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
+        """Keep the cells that pass. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:

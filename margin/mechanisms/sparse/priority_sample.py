@@ -1,4 +1,4 @@
-"""`PrioritySample`: a sample of noisy counts of a size that is given."""
+"""`PrioritySample`: a sample of noisy counts, of a given size."""
 
 from dataclasses import dataclass
 
@@ -15,19 +15,19 @@ __all__ = ["PrioritySample"]
 
 @dataclass(frozen=True, kw_only=True)
 class PrioritySample:
-    """The noisy counts v of the largest priorities |v| / U, U uniform (Cormode et al., ICDT 2012,
-    section 4).
+    """The noisy counts v of the largest priorities |v| / U, where U is uniform (Cormode et al.,
+    ICDT 2012, section 4).
 
     Priorities are rounded down to a public grid of 20 significant binary digits. The cut t is the
-    least point of the grid that at most `size` priorities reach. Weighted by max(|v|, t), sums over
-    any set of cells are unbiased.
+    least point of the grid that at most `size` priorities reach. With the weights max(|v|, t), sums
+    over any set of cells are unbiased.
 
     Parameters
     ----------
     size
-        How many cells are kept. Fewer are if there are not as many with a noisy count other than
-        zero, and a few fewer (on average less than size / 2**19) where priorities around the cut
-        are equal on the grid.
+        The number of cells that are kept, >= 1. Fewer are kept if fewer have a noisy count other
+        than zero. A few fewer (on average less than size / 2**19) are kept where priorities around
+        the cut are equal on the grid.
     """
 
     size: int
@@ -35,11 +35,19 @@ class PrioritySample:
     def __post_init__(self) -> None:
         positive_integer("size", self.size)
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
-        """Sample. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
+        """Sample. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:

@@ -1,5 +1,5 @@
-"""What the summaries of sparse tables have in common: parameters from a target size, the synopsis
-of what was kept."""
+"""Functions that all summaries of sparse tables share: parameters from a target size, and the
+synopsis of the cells that were kept."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -15,75 +15,143 @@ from ...private import Keep, Largest, Private, SparseCells
 from ...sparse.axes import Axis
 from ...synopses.cells import CellSynopsis
 
-__all__ = ["Chooser", "Rule", "Summary", "checked_target", "chosen_axes", "kept", "least_theta"]
+__all__ = [
+    "Chooser",
+    "Rule",
+    "Summary",
+    "checked_summary",
+    "checked_target",
+    "chosen_axes",
+    "kept",
+    "least_theta",
+    "listed",
+]
 
 Rule = Keep | Largest
+"""Which noisy counts are kept."""
+
 Chooser = Callable[[int, DiscreteLaplace], Rule]
+"""A function from the number of cells and the noise, both public, to the rule."""
 
 
 class Summary(Protocol):
-    """A mechanism that keeps some cells: `HighPass`, `ThresholdSample`, `PrioritySample`,
+    """A mechanism that keeps some cells: `HighPass`, `ThresholdSample`, `PrioritySample` or
     `FilterPriority`."""
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
-        """The rule, as a function of public things, and what may be spent with it; `levels`: nodes
-        that a row is in."""
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
+        """The rule, and the share of the budget that it may spend; None for all that is left.
+
+        Parameters
+        ----------
+        private
+            Gives the domain, and may measure the number of rows.
+        levels
+            The number of nodes that a row is counted in; 0 where no trees are counted.
+        """
 
 
-def kept(private: Private, summary: Summary, axes: "list[Axis] | None" = None) -> CellSynopsis:
-    """The synopsis of what a summary keeps of the table of all attributes."""
+def kept(
+    private: Private,
+    summary: Summary,
+    axes: "list[Axis] | None" = None,
+) -> CellSynopsis:
+    """The synopsis of the cells that a summary keeps, of the table of all attributes."""
     levels = math.prod(len(axis.levels) for axis in axes or ())
     choose, spend = summary.prepare(private, levels)
-    return synopsis_of(
-        private.sparse_cells(private.domain.attributes, keep=choose, axes=axes, spend=spend)
-    )
+    names = private.domain.attributes
+    return synopsis_of(private.sparse_cells(names, keep=choose, axes=axes, spend=spend))
 
 
 def synopsis_of(found: SparseCells) -> CellSynopsis:
-    """A synopsis of what came out of `Private`."""
+    """The synopsis of a result of `Private.sparse_cells`."""
     rule = found.keep
+    if isinstance(rule, Largest):
+        tau = found.cut
+        two_sided = True
+    else:
+        # Up to theta the filter decides, and tau has no effect.
+        tau = float(rule.tau) if rule.tau > rule.theta else 0.0
+        two_sided = rule.two_sided
     return CellSynopsis(
         domain=found.domain,
         axes=found.axes,
         codes=found.codes,
         values=found.counts,
         theta=rule.theta,
-        tau=found.cut
-        if isinstance(rule, Largest)
-        else float(rule.tau)
-        if rule.tau > rule.theta
-        else 0.0,
-        two_sided=isinstance(rule, Largest) or rule.two_sided,
+        tau=tau,
+        two_sided=two_sided,
         variance=found.variance,
     )
 
 
 def checked_target(name: str, value: object, cells: int) -> int:
-    """A target size: a whole number from 1 to the number of cells."""
+    """A target size, checked to be a whole number from 1 to the number of cells."""
     target = positive_integer(name, value)
     if target > cells:
-        raise DomainError(f"{name} ({target}) is above the {cells} cells that there are: lower it")
+        raise DomainError(
+            f"{name} ({target}) must be at most {cells}, the number of cells: lower it"
+        )
     return target
 
 
-def least_theta(cells: int, noise: DiscreteLaplace, target: int, *, two_sided: bool) -> int:
-    """The least theta for which at most `target` empty cells are expected to pass a filter, were
-    all cells empty."""
+def least_theta(
+    cells: int,
+    noise: DiscreteLaplace,
+    target: int,
+    *,
+    two_sided: bool,
+) -> int:
+    """The least theta for which the expected number of cells that pass is at most `target`.
+
+    All cells are taken to be empty, so theta depends on public numbers only.
+    """
+
+    def enough(theta: int) -> bool:
+        chance = float(Entering(noise.scale, Keep(theta, theta, two_sided)))
+        return cells * chance <= target
+
+    # Double until theta is large enough, then bisect.
     low, high = 0, 1
-    while cells * float(Entering(noise.scale, Keep(high, high, two_sided))) > target:
+    while not enough(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        enough = cells * float(Entering(noise.scale, Keep(middle, middle, two_sided))) <= target
-        low, high = (low, middle) if enough else (middle, high)
+        if enough(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
 def chosen_axes(
-    domain: Domain, attributes: Iterable[str] | None, ordered: type[Axis], other: type[Axis]
+    domain: Domain,
+    attributes: Iterable[str] | None,
+    ordered: type[Axis],
+    other: type[Axis],
 ) -> list[Axis]:
-    """An axis an attribute: `ordered` for the attributes named, or all."""
+    """An axis for each attribute: `ordered` for the named ones, or for all, and `other` else."""
     names = set(domain if attributes is None else domain.view(attributes))
-    return [
-        (ordered if name in names else other)(attribute.size) for name, attribute in domain.items()
-    ]
+    axes = []
+    for name, attribute in domain.items():
+        kind = ordered if name in names else other
+        axes.append(kind(attribute.size))
+    return axes
+
+
+def checked_summary(inner: object) -> None:
+    """Raise DomainError unless an object is a `Summary`."""
+    if not callable(getattr(inner, "prepare", None)):
+        raise DomainError(
+            "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
+        )
+
+
+def listed(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Names of attributes as a tuple; a text is one name, and None stays None."""
+    if attributes is None:
+        return None
+    return (attributes,) if isinstance(attributes, str) else tuple(attributes)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ..._checks import positive_integer
-from ..._numbers import Number, exact
+from ..._numbers import Number, exact, shown
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...noise.laws import DiscreteLaplace
@@ -15,26 +15,30 @@ from .summaries import Chooser, Rule, checked_target, kept
 __all__ = ["ThresholdSample"]
 
 _WORD = 1 << 62
+"""Largest tau that is not rounded; a larger one is rounded up to a power of two."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThresholdSample:
-    """Each noisy count v with probability min(1, |v| / tau) (Cormode et al., ICDT 2012, section 4).
+    """A sample that keeps each noisy count v with probability min(1, |v| / tau) (Cormode et al.,
+    ICDT 2012, section 4).
 
-    Weighted by max(|v|, tau), sums over any set of cells are unbiased.
+    With the weights max(|v|, tau), sums over any set of cells are unbiased.
 
     Parameters
     ----------
     tau
-        At least one; chosen without looking at the data.
+        The size from which on all counts are kept, >= 1, chosen without access to the data.
     target
-        In place of tau: how many cells should be kept, on average: tau = (|M|_1 + 2 m a / (1 -
-        a**2)) / target, m the number of cells and |M|_1 the number of rows (times the nodes that a
-        row is in), which is private.
+        The expected number of cells that are kept, in place of tau. Then
+        tau = (|M|_1 + 2 m a / (1 - a**2)) / target, where m is the number of cells,
+        a = exp(-1 / scale of the noise), and |M|_1 is the number of rows, times the number of nodes
+        that a row is in.
     rows
-        With a target: a number of rows that is public, or a guess; nothing is then spent on it.
+        A public number of rows, or a guess, for `target`; nothing is then spent on it.
     share
-        With a target and no `rows`: the part of the budget that is spent on a noisy number of rows.
+        The share of the budget for a noisy number of rows, > 0 and < 1, if there is a target and no
+        `rows`.
     """
 
     tau: int | None = None
@@ -44,24 +48,34 @@ class ThresholdSample:
 
     def __post_init__(self) -> None:
         if (self.tau is None) == (self.target is None):
-            raise DomainError("give either tau or target")
-        positive_integer(
-            "target" if self.tau is None else "tau", self.target if self.tau is None else self.tau
-        )
+            raise DomainError("give either tau or target, and not both")
+        if self.tau is not None:
+            positive_integer("tau", self.tau)
+        else:
+            positive_integer("target", self.target)
         if self.rows is not None:
             positive_integer("rows", self.rows)
         if not 0 < exact("share", self.share) < 1:
-            raise DomainError("share must be above 0 and below 1")
+            raise DomainError(f"share ({shown(self.share)}) must be a number > 0 and < 1")
 
-    def run(self, private: Private, workload: Workload | None) -> CellSynopsis:
-        """Sample. The workload has no say."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> CellSynopsis:
+        """Sample. The workload is not used."""
         return kept(private, self)
 
-    def prepare(self, private: Private, levels: int) -> tuple[Chooser, Number | None]:
+    def prepare(
+        self,
+        private: Private,
+        levels: int,
+    ) -> tuple[Chooser, Number | None]:
         """See `Summary`."""
         rows = self.rows or 0
         if self.target is not None and self.rows is None:
             checked_target("target", self.target, math.prod(private.domain.sizes))
+            # The number of rows is the total of any marginal; the smallest has the least noise.
             smallest = min(private.domain, key=lambda name: private.domain[name].size)
             (measured,) = private.measure([[smallest]], spend=self.share)
             rows = max(0, round(measured.total))
@@ -70,10 +84,14 @@ class ThresholdSample:
             tau = self.tau
             if tau is None:
                 target = checked_target("target", self.target, cells)
-                a = math.exp(-float(1 / noise.scale))
-                magnitude = 2 * a / -math.expm1(-2 * float(1 / noise.scale))
-                tau = max(1, math.ceil((rows * max(levels, 1) + cells * magnitude) / target))
-                tau = tau if tau <= _WORD else 1 << (tau - 1).bit_length()
+                # The expected absolute noise of an empty cell: 2 a / (1 - a ** 2).
+                rate = float(1 / noise.scale)
+                a = math.exp(-rate)
+                magnitude = 2 * a / -math.expm1(-2 * rate)
+                expected = rows * max(levels, 1) + cells * magnitude
+                tau = max(1, math.ceil(expected / target))
+                if tau > _WORD:
+                    tau = 1 << (tau - 1).bit_length()
             return Keep(1, tau, True)
 
         return rule, None

@@ -1,4 +1,4 @@
-"""`DataCubes`: the best few cuboids of the lattice, made consistent."""
+"""`DataCubes`: the best few cuboids of the lattice of attribute sets, made consistent."""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +20,11 @@ from ..asked import asked, check_reach
 __all__ = ["DataCubes"]
 
 _MOST_PAIRS = 1 << 26
+"""Largest number of pairs of a set of attributes and a marginal of the workload."""
+
 _MOST_LEVELS = 64
+"""Largest number of limits that are tried."""
+
 _INSTEAD = "PriView, Direct, Fourier or MatrixMechanism(), which do not search the lattice"
 
 
@@ -28,34 +32,43 @@ _INSTEAD = "PriView, Direct, Fourier or MatrixMechanism(), which do not search t
 class DataCubes:
     """Release a few cuboids that contain the marginals of the workload (Ding et al., SIGMOD 2011).
 
-    A marginal is read from a measured cuboid that contains it, and each cell then is a sum of m of
-    the cuboid's cells. For every limit on m, greedy set cover finds few cuboids that hold all
-    marginals within the limit; of these choices that of the least noise in the worst marginal is
-    taken (the paper's BMAX: within a logarithmic factor of the best). The cuboids share the budget
-    evenly and are made consistent. What none covers is reconstructed.
+    A marginal is read from a measured cuboid that contains it: each of its cells is a sum of m
+    cells of the cuboid. For every limit on m, greedy set cover finds a few cuboids that contain all
+    marginals within the limit. The choice with the least noise in the worst marginal is taken (BMAX
+    of the paper: within a logarithmic factor of the optimum). The cuboids share the budget evenly
+    and are made consistent. Marginals that no cuboid covers are reconstructed.
 
     Parameters
     ----------
     consistency
-        `ResidualConsistency()` is the least-squares method of the paper in closed form;
-        `AbsoluteConsistency()` and `MaximumConsistency()` of `margin.solvers` are those in the L1
-        and the max norm, for small domains.
+        `ResidualConsistency()` is the least-squares method of the paper in closed form.
+        `AbsoluteConsistency()` and `MaximumConsistency()` of `margin.solvers` are its methods in
+        the L1 norm and the max norm, for small domains.
     nonnegativity
         Removes negative counts; None, the default, leaves them.
     reconstruction
-        Answers what no cuboid covers.
+        Answers marginals that no cuboid covers.
     """
 
     consistency: Consistency = ResidualConsistency()
     nonnegativity: NonNegativity | None = None
     reconstruction: Solver = Newton()
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
-        """Choose cuboids, measure them, make them consistent."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Choose cuboids, measure them and make them consistent."""
         domain = private.domain
         if isinstance(self.consistency, AbsoluteConsistency | MaximumConsistency):
             name = f"DataCubes with {type(self.consistency).__name__}"
-            check_reach(name, math.prod(domain.sizes), MOST_CELLS, instead="ResidualConsistency()")
+            check_reach(
+                name,
+                math.prod(domain.sizes),
+                MOST_CELLS,
+                instead="ResidualConsistency()",
+            )
         measured = private.measure(self.cuboids(domain, workload, private.budget))
         synopsis = ViewSynopsis.of(domain, measured, reconstruction=self.reconstruction)
         tables = self.consistency(synopsis.tables)
@@ -66,45 +79,62 @@ class DataCubes:
         return synopsis.with_tables(tables)
 
     def cuboids(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> list[View]:
-        """The cuboids that would be measured."""
-        return _Lattice(domain, asked(domain, workload)).choice(
-            2 if isinstance(budget, PureDP) else 1
-        )
+        """The cuboids that `run` measures."""
+        power = 2 if isinstance(budget, PureDP) else 1
+        return _Lattice(domain, asked(domain, workload)).choice(power)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights, with least-squares consistency and before negative counts are removed.
+        """The expected squared error of the workload, before negative counts are removed.
+
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal.
 
         Raises
         ------
         DomainError
-            With another consistency, for which no closed form is known.
+            When `consistency` is not `ResidualConsistency()`: for others no closed form is known.
         """
         if not isinstance(self.consistency, ResidualConsistency):
+            name = type(self.consistency).__name__
             raise DomainError(
-                "the error of DataCubes has a closed form with ResidualConsistency() only"
+                f"DataCubes has no closed form of the error with {name}: use ResidualConsistency()"
             )
         views = asked(domain, workload)
-        chosen = [tuple(sorted(domain.axes(view))) for view in self.cuboids(domain, views, budget)]
+        chosen = [
+            tuple(sorted(domain.axes(view)))
+            for view in self.cuboids(
+                domain,
+                views,
+                budget,
+            )
+        ]
+        shapes = [[domain.sizes[axis] for axis in view] for view in chosen]
         tables = Tables(
             sizes=domain.sizes,
             views=tuple(chosen),
-            values=tuple(np.zeros([domain.sizes[axis] for axis in view]) for view in chosen),
+            values=tuple(np.zeros(shape) for shape in shapes),
             variances=tuple(noise.variance for noise in budget.counts_at_once(len(chosen))),
         )
-        return sum(
-            weight * domain.cells(view) * tables.variance(tuple(sorted(domain.axes(view))))
-            for view, weight in zip(views, views.weights, strict=True)
-        )
+        total = 0.0
+        for view, weight in zip(views, views.weights, strict=True):
+            variance = tables.variance(tuple(sorted(domain.axes(view))))
+            total += weight * domain.cells(view) * variance
+        return total
 
 
 class _Lattice:
-    """Which sets of attributes hold which marginals, and how many cells a cell of the marginal then
-    is the sum of."""
+    """The sets of attributes, the marginals that each contains, and the number of cells that each
+    cell of the marginal is the sum of."""
 
     def __init__(self, domain: Domain, workload: Workload) -> None:
         check_reach(
@@ -115,13 +145,13 @@ class _Lattice:
             instead=_INSTEAD,
         )
         self.domain = domain
-        masks = np.array(
-            [sum(1 << axis for axis in domain.axes(view)) for view in workload], np.int32
-        )
+        # Sets of attributes are bit masks.
+        of_views = [sum(1 << axis for axis in domain.axes(view)) for view in workload]
+        masks = np.array(of_views, np.int32)
         sets = np.arange(1, 1 << len(domain), dtype=np.int32)
         holds = (masks & ~sets[:, None]) == 0
-        # A set that is not the union of marginals it holds has more cells than that union, and
-        # holds no more.
+        # Only unions of marginals are kept: another set has more cells than the union of the
+        # marginals that it contains, and contains no more of them.
         union = np.bitwise_or.reduce(np.where(holds, masks, np.int32(0)), axis=1)
         self._sets: NDArray[np.int32] = sets[union == sets]
         self._holds: NDArray[np.bool_] = holds[union == sets]
@@ -129,11 +159,15 @@ class _Lattice:
         self._sums = self._cells[:, None] / _cells(domain, masks)
 
     def choice(self, power: int) -> list[View]:
-        """The cuboids of least noise in the worst marginal, when the noise grows as the number of
-        cuboids ** power."""
+        """The cuboids with the least noise in the worst marginal.
+
+        Noise grows with the number of cuboids to this power.
+        """
         levels = np.unique(self._sums[self._holds])
         if len(levels) > _MOST_LEVELS:
-            levels = levels[np.linspace(0, len(levels) - 1, _MOST_LEVELS).astype(int)]
+            even = np.linspace(0, len(levels) - 1, _MOST_LEVELS).astype(int)
+            levels = levels[even]
+        # The noise of the worst marginal: the cells in a sum, times the noise of a cell.
         found = [(level, self._cover(level)) for level in levels.tolist()]
         _, best = min(found, key=lambda item: item[0] * len(item[1]) ** power)
         names = self.domain.attributes
@@ -143,10 +177,14 @@ class _Lattice:
         ]
 
     def _cover(self, level: float) -> list[int]:
-        """Few sets that hold every marginal at the price of at most `level` cells a cell: greedily,
-        the one that holds most of the rest, and of these the smallest."""
+        """A few sets that contain every marginal, with at most `level` cells in a sum.
+
+        Greedy: each step takes a set that contains most of the remaining marginals, and of these
+        sets the smallest.
+        """
         holds = self._holds & (self._sums <= level)
-        gain, left = holds.sum(axis=1), np.ones(holds.shape[1], np.bool_)
+        gain = holds.sum(axis=1)
+        left = np.ones(holds.shape[1], np.bool_)
         chosen: list[int] = []
         while left.any():
             most = np.flatnonzero(gain == gain.max())
@@ -157,7 +195,10 @@ class _Lattice:
         return chosen
 
 
-def _cells(domain: Domain, masks: NDArray[np.int32]) -> NDArray[np.float64]:
+def _cells(
+    domain: Domain,
+    masks: NDArray[np.int32],
+) -> NDArray[np.float64]:
     """The number of cells of each set of attributes."""
     cells = np.ones(len(masks))
     for axis, size in enumerate(domain.sizes):

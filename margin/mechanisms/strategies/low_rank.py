@@ -17,35 +17,53 @@ __all__ = ["LowRank"]
 
 @dataclass(frozen=True, kw_only=True)
 class LowRank:
-    """The low-rank mechanism (Yuan et al., VLDB 2012): W = B L with short columns of L, noise on L,
-    and B small.
+    """The low-rank mechanism (Yuan et al., VLDB 2012): W = B L, with noise on L.
 
-    Columns are short in the L1 norm under pure differential privacy, else in the L2 norm. The
-    product is found by alternating steps and is not the best of all; what of L the workload does
-    not depend on is left out, and B is then made anew by least squares, so that answers are
-    unbiased.
+    The columns of L have a norm of at most 1, and B is small. The norm is L1 under pure
+    differential privacy, else L2. Alternating steps find the product, which need not be the global
+    optimum. The part of L that the workload does not depend on is left out. B is then computed
+    again by least squares, so that answers are unbiased.
 
     Parameters
     ----------
     ratio
-        The number of rows of L over the rank of the workload; 1.2 as the authors advise.
+        The number of rows of L over the rank of the workload; the authors advise 1.2.
     max_cells
-        The most cells of the full table that are accepted.
+        The largest number of cells of the full table that is accepted.
     """
 
     ratio: float = 1.2
     max_cells: int = 1 << 9
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Dense:
-        """The right factor; see `MatrixMechanism`."""
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Dense:
+        """The right factor L, ready to be measured by `MatrixMechanism`.
+
+        Raises
+        ------
+        DomainError
+            When the full table has more than `max_cells` cells.
+        """
         return _factor(self, domain, workload, 1 if isinstance(budget, PureDP) else 2)
 
 
-@lru_cache(maxsize=8)  # it takes long, and does not depend on the data or the size of the budget
-def _factor(design: LowRank, domain: Domain, workload: Workload, order: int) -> Dense:
+@lru_cache(maxsize=8)  # takes minutes, and depends on neither the data nor the size of the budget
+def _factor(
+    design: LowRank,
+    domain: Domain,
+    workload: Workload,
+    order: int,
+) -> Dense:
     coordinates = Coordinates("LowRank", domain, workload, most=design.max_cells)
-    # Any matrix with the Gram matrix of W has the same products: the contrasts, by the roots of
-    # their costs.
+    # A matrix with the Gram matrix of W has the same solutions. The contrasts, scaled by the roots
+    # of their costs, are such a matrix.
     root = np.sqrt(coordinates.costs)[:, None] * coordinates.basis
-    _, right = low_rank(root, math.ceil(design.ratio * len(root)), order=order)
-    return Dense(domain, workload, coordinates, right @ coordinates.basis.T @ coordinates.basis)
+    rank = math.ceil(design.ratio * len(root))
+    _, right = low_rank(root, rank, order=order)
+    # The projection on the contrasts removes directions that the workload does not depend on.
+    needed = right @ coordinates.basis.T @ coordinates.basis
+    return Dense(domain, workload, coordinates, needed)

@@ -1,4 +1,4 @@
-"""`Semidefinite`: the best strategy for Gaussian noise, by semidefinite programming."""
+"""`Semidefinite`: the optimal strategy for Gaussian noise, by semidefinite programming."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,25 +19,43 @@ __all__ = ["Semidefinite"]
 class Semidefinite:
     """The strategy of the least expected squared error with Gaussian noise (Li et al., PODS 2010).
 
-    A semidefinite programme over the contrasts that the workload depends on (those of marginals are
-    enough: averaging a strategy over all permutations of categories does it no harm). Laplace noise
-    is added to the same queries.
+    It is found by a semidefinite programme over the contrasts that the workload depends on. The
+    contrasts of marginals are enough, because averaging a strategy over all permutations of
+    categories does not raise its error. Laplace noise is added to the same queries.
 
     Parameters
     ----------
     max_cells
-        The most cells of the full table that are accepted: time grows with their sixth power.
+        The largest number of cells of the full table that is accepted. Time grows with the sixth
+        power of the number of cells.
     """
 
     max_cells: int = 1 << 6
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget) -> Dense:
-        """The root of the best Gram matrix; see `MatrixMechanism`."""
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Dense:
+        """A root of the optimal Gram matrix, ready to be measured by `MatrixMechanism`.
+
+        Raises
+        ------
+        DomainError
+            When the full table has more than `max_cells` cells.
+        SolverError
+            When the solver of the programme fails.
+        """
         return _root(self, domain, workload)
 
 
-@lru_cache(maxsize=8)  # it takes long, and depends on neither data nor budget
-def _root(design: Semidefinite, domain: Domain, workload: Workload) -> Dense:
+@lru_cache(maxsize=8)  # takes long, and depends on neither the data nor the budget
+def _root(
+    design: Semidefinite,
+    domain: Domain,
+    workload: Workload,
+) -> Dense:
     coordinates = Coordinates("Semidefinite", domain, workload, most=design.max_cells)
     try:
         gram = best_gram(coordinates.basis, coordinates.costs)
@@ -45,6 +63,7 @@ def _root(design: Semidefinite, domain: Domain, workload: Workload) -> Dense:
         problem = str(error)
     else:
         values, vectors = np.linalg.eigh(gram)
-        root = np.sqrt(np.maximum(values, 1e-12 * values.max()))[:, None] * vectors.T
+        roots = np.sqrt(np.maximum(values, 1e-12 * values.max()))
+        root = roots[:, None] * vectors.T
         return Dense(domain, workload, coordinates, root @ coordinates.basis)
     raise SolverError(problem)

@@ -19,27 +19,37 @@ class Direct:
     """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section
     3.2).
 
-    They share the budget evenly. Without a workload all pairs of attributes are released.
+    The marginals share the budget evenly. Without a workload all pairs of attributes are released.
 
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from each marginal. `Simplex()` takes the difference evenly from the
-        others, as the comparison of that paper does (section 5.2); None leaves them.
+        Removes negative counts from each marginal. `Simplex()` subtracts the difference evenly from
+        the other counts, as the comparison of that paper does (section 5.2). None leaves them.
     """
 
     nonnegativity: NonNegativity | None = Simplex()
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Measure the marginals."""
         measured = private.measure(asked(private.domain, workload))
         return MarginalSynopsis.of(private.domain, measured, self.nonnegativity)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights, before negative counts are removed: equation (4) for each marginal."""
+        """The expected squared error of the workload, before negative counts are removed.
+
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal. Each marginal has the error of equation (4).
+        """
         views = asked(domain, workload)
         noises = budget.counts_at_once(len(views))
         return sum(

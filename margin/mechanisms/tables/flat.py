@@ -20,37 +20,49 @@ __all__ = ["Flat"]
 class Flat:
     """Release the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
 
-    Any marginal is a sum of its cells: hard to beat on small domains, and useless on large ones,
-    since the error of every marginal is the number of cells of the full table times the variance of
-    the noise (their equation 3).
+    Any marginal is a sum of its cells. This is hard to beat on small domains and useless on large
+    ones: the error of every marginal is the number of cells of the full table times the variance of
+    the noise (equation 3).
 
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from the full table. None, the default, leaves them: sums of many
+        Removes negative counts from the full table. None, the default, leaves them; sums of many
         cells are then unbiased, as published.
     max_cells
-        The most cells that are accepted.
+        The largest number of cells of the full table that is accepted.
     """
 
     nonnegativity: NonNegativity | None = None
     max_cells: int = 1 << 24
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
         """Measure the table of all attributes with the whole budget."""
         self._check(private.domain)
-        (measured,) = private.measure([private.domain.attributes])
-        table, variance = measured.counts, float(measured.variance.flat[0])
+        domain = private.domain
+        (measured,) = private.measure([domain.attributes])
+        table = measured.counts
+        variance = float(measured.variance.flat[0])
         if self.nonnegativity is not None:
-            tables = tables_of(private.domain, [private.domain.attributes], [table], [variance])
+            tables = tables_of(domain, [domain.attributes], [table], [variance])
             (table,) = self.nonnegativity(tables).values
-        return TableSynopsis(domain=private.domain, table=table, variance=variance, covariances={})
+        return TableSynopsis(domain=domain, table=table, variance=variance, covariances={})
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights, before negative counts are removed: equation (3) for each marginal."""
+        """The expected squared error of the workload, before negative counts are removed.
+
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal. Each marginal has the error of equation (3).
+        """
         self._check(domain)
         (noise,) = budget.counts_at_once(1)
         return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * noise.variance

@@ -17,13 +17,13 @@ __all__ = ["Fourier"]
 
 @dataclass(frozen=True, kw_only=True)
 class Fourier:
-    """Release the Fourier coefficients that make up the workload's marginals, with equal noise
-    (Barak et al., PODS 2007).
+    """Release the Fourier coefficients of the marginals of the workload, with equal noise (Barak et
+    al., PODS 2007).
 
-    All k-way marginals of binary attributes are made of the Walsh-Hadamard coefficients of at most
-    k attributes, of which each row adds 1 or -1 to every one: m coefficients have sensitivity m.
-    The marginals agree with each other. Attributes of more values have residual components in place
-    of coefficients. Without a workload all pairs of attributes are released.
+    All k-way marginals of binary attributes are sums of the Walsh-Hadamard coefficients of at most
+    k attributes. Each row adds 1 or -1 to every coefficient, so m coefficients have sensitivity m.
+    The marginals agree with each other. Attributes of more than two values have residual components
+    in place of coefficients. Without a workload all pairs of attributes are released.
 
     Parameters
     ----------
@@ -33,20 +33,26 @@ class Fourier:
 
     nonnegativity: NonNegativity | None = Simplex()
 
-    def run(self, private: Private, workload: Workload | None) -> MarginalSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
         """Measure the coefficients as one vector and transform them back."""
-        answers = Components("Fourier", private.domain, asked(private.domain, workload)).answers(
-            private
-        )
-        return MarginalSynopsis.of(private.domain, answers, self.nonnegativity)
+        domain = private.domain
+        components = Components("Fourier", domain, asked(domain, workload))
+        return MarginalSynopsis.of(domain, components.answers(private), self.nonnegativity)
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights, before negative counts are removed.
+        """The expected squared error of the workload, before negative counts are removed.
 
-        For binary attributes the noise variance of a coefficient, whatever the marginal: the 2**k
-        cells have 2**-k of it each.
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal. For binary attributes the error of every marginal is the noise
+        variance of a coefficient: each of its 2**k cells has 2**-k of it.
         """
         return Components("Fourier", domain, asked(domain, workload)).expected_error(budget)

@@ -21,45 +21,67 @@ __all__ = ["FourierLP"]
 
 @dataclass(frozen=True, kw_only=True)
 class FourierLP:
-    """`Fourier`, then the non-negative full table whose coefficients differ least from the noisy
-    ones, in the largest of their differences: a linear programme (Barak et al., PODS 2007).
-    Marginals are sums of its cells.
+    """`Fourier`, then a non-negative full table that fits the noisy coefficients (Barak et al.,
+    PODS 2007).
+
+    The largest difference between its coefficients and the noisy ones is minimised: a linear
+    programme. Marginals are sums of the cells of the table.
 
     Parameters
     ----------
     max_cells
-        The most cells of the full table that are accepted; the programme has a dense matrix of as
-        many columns, and a row a coefficient.
+        The largest number of cells of the full table that is accepted. The programme has a dense
+        matrix with a column for each cell and a row for each coefficient.
     """
 
     max_cells: int = 1 << 12
 
-    def run(self, private: Private, workload: Workload | None) -> TableSynopsis:
-        """Measure the coefficients as one vector, and solve the programme; SolverError when that
-        fails."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
+        """Measure the coefficients as one vector, and solve the programme.
+
+        Raises
+        ------
+        DomainError
+            When the full table has more than `max_cells` cells.
+        SolverError
+            When the solver of the programme fails.
+        """
         domain = private.domain
         instead = "Fourier, Direct, PriView or MatrixMechanism(), which do not hold it"
         check_reach("FourierLP", math.prod(domain.sizes), self.max_cells, instead=instead)
         components = Components("FourierLP", domain, asked(domain, workload))
         measured = private.measure_linear(components.strategies)
-        rows = [
-            _rows(domain, view, [factor.matrix for factor in strategy.factors])
-            for view, strategy in zip(components.sets, components.strategies, strict=True)
-        ]
+        rows = []
+        for view, strategy in zip(components.sets, components.strategies, strict=True):
+            factors = [factor.matrix for factor in strategy.factors]
+            rows.append(_rows(domain, view, factors))
         answers = np.concatenate([part.values.ravel() for part in measured])
         try:
             cells = nearest_table(np.concatenate(rows), answers)
         except ValueError as error:
             problem = str(error)
         else:
+            table = cells.reshape(domain.sizes)
             return TableSynopsis(
-                domain=domain, table=cells.reshape(domain.sizes), variance=math.nan, covariances={}
+                domain=domain,
+                table=table,
+                variance=math.nan,
+                covariances={},
             )
         raise SolverError(problem)
 
 
-def _rows(domain: Domain, view: View, factors: list[NDArray[np.int64]]) -> Floats:
-    """The queries of a component on the full table."""
+def _rows(
+    domain: Domain,
+    view: View,
+    factors: list[NDArray[np.int64]],
+) -> Floats:
+    """The queries of a component as a matrix over the cells of the full table."""
+    # A product of a matrix for each attribute; others are summed out by a row of ones.
     table = np.ones((1, 1))
     for name in domain:
         factor = factors[view.index(name)] if name in view else np.ones((1, domain[name].size))

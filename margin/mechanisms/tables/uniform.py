@@ -1,4 +1,4 @@
-"""`Uniform`: nothing but the number of rows."""
+"""`Uniform`: the number of rows, spread evenly."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,19 @@ __all__ = ["Uniform"]
 class Uniform:
     """Release the number of rows only, and answer as if all cells were equally likely.
 
-    The line that no method may fall below (Qardaji, Yang and Li, SIGMOD 2014, section 5). It has no
-    `expected_error`: nearly all of its error is what it does not look at.
+    It is the baseline that every method should beat (Qardaji, Yang and Li, SIGMOD 2014, section 5).
+    It has no `expected_error`, because nearly all of its error is bias, not noise.
     """
 
-    def run(self, private: Private, workload: Workload | None) -> UniformSynopsis:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> UniformSynopsis:
         """Measure the number of rows with the whole budget."""
         (measured,) = private.measure_linear([Strategy.total(private.domain)])
         return UniformSynopsis(
-            domain=private.domain, total=float(measured.values.sum()), variance=measured.variance
+            domain=private.domain,
+            total=float(measured.values.sum()),
+            variance=measured.variance,
         )

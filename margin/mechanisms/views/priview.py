@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..._checks import positive_number
 from ...designs import least_squares_error
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
@@ -35,27 +36,28 @@ log = logging.getLogger("margin")
 
 @dataclass(frozen=True, kw_only=True)
 class PriView:
-    """Release through views (Qardaji, Yang and Li, SIGMOD 2014), with the best known step in each
-    place.
+    """Measure overlapping views, and answer any marginal from them (Qardaji, Yang and Li, SIGMOD
+    2014).
 
-    All noise comes from one call of `Private.measure`, which spends the whole budget on the views;
-    everything after it is post-processing.
+    Each step of the paper is replaced by the best method known. All noise comes from one call of
+    `Private.measure`, which spends the whole budget on the views. Everything after it is
+    post-processing.
 
     Parameters
     ----------
     views
         The views to measure, as lists of attribute names. None chooses them by `selection`.
     shares
-        What part of the budget each of `views` gets, in proportion; equal parts when None.
+        The shares of the budget of `views`, as numbers > 0 in proportion; None for equal shares.
     selection
-        Chooses views and shares where none are given, from the sizes of the attributes and the
+        Chooses views and shares if `views` is None, from the sizes of the attributes and the
         workload alone.
     consistency
-        Makes the noisy views agree.
+        Makes the noisy views agree with each other.
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
-        Answers what no view covers.
+        Answers marginals that no view covers.
 
     Examples
     --------
@@ -73,15 +75,13 @@ class PriView:
     def __post_init__(self) -> None:
         if self.views is None:
             if self.shares is not None:
-                raise DomainError(
-                    "shares are given without views: give one for each of the views, or neither"
-                )
+                raise DomainError("shares needs views: pass a list of views too, or leave both out")
             return
         if not _is_list(self.views) or not all(map(_is_list, self.views)):
             raise DomainError("views must be a list of views, each a list of attribute names")
         object.__setattr__(self, "views", tuple(tuple(view) for view in self.views))
         if not self.views:
-            raise DomainError("views must hold at least one view, or be None")
+            raise DomainError("views must contain at least one view, or be None")
         if self.shares is not None:
             object.__setattr__(self, "shares", _checked(self.shares, len(self.views)))
 
@@ -97,8 +97,12 @@ class PriView:
             reconstruction=Ladder(),
         )
 
-    def run(self, private: Private, workload: Workload | None) -> ViewSynopsis:
-        """Choose views, measure them, make them consistent and non-negative."""
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Choose views, measure them, and make them consistent and non-negative."""
         views, shares = self._chosen(private.domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
         return estimate(
@@ -110,22 +114,30 @@ class PriView:
         )
 
     def expected_error(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> float:
-        """The expected squared error over all cells of all marginals of the workload, times their
-        weights.
+        """The expected squared error of the workload, before negative counts are removed.
 
-        That of the least-squares estimate from the noisy views, which consistency gives: see
-        `designs.least_squares_error`. Non-negativity is not accounted for.
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal. It is the error of the least-squares estimate from the noisy views,
+        which consistency gives; see `designs.least_squares_error`.
 
         Raises
         ------
         DomainError
-            When the views do not hold every view of the workload: what they do not hold is
-            estimated without a closed form of the error.
+            When a view of the workload is not within a measured view: the error of its estimate has
+            no closed form.
         """
         asked_for = asked(domain, workload)
-        views, shares = self._chosen(domain, None if workload is None else asked_for, budget)
+        views, shares = self._chosen(
+            domain,
+            None if workload is None else asked_for,
+            budget,
+        )
+        # The noise of each view follows from its share of the budget.
         noises = budget.counts_at_once(len(views) if shares is None else shares)
         variances = [noise.variance for noise in noises]
         error = least_squares_error(
@@ -137,28 +149,34 @@ class PriView:
         )
         if math.isinf(error):
             raise DomainError(
-                "the views do not hold every view of the workload: their error has no closed form"
+                "some views of the workload are not within a measured view, and their error has no "
+                "closed form: measure them too, or ask for marginals within the views"
             )
         return error
 
     def planned(
-        self, domain: Domain, workload: Workload | Iterable[Iterable[str]] | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
     ) -> "PriView":
-        """This mechanism with the views and shares that it would choose, written out."""
+        """This mechanism with the views and shares that it chooses, as `views` and `shares`."""
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
         return replace(self, views=views, shares=shares)
 
     def _chosen(
-        self, domain: Domain, workload: "Workload | Iterable[Iterable[str]] | None", budget: Budget
+        self,
+        domain: Domain,
+        workload: "Workload | Iterable[Iterable[str]] | None",
+        budget: Budget,
     ) -> tuple[list[View], Sequence[float] | None]:
         """The views to measure and their shares, equal when None."""
         if self.views is not None:
             return [domain.view(view) for view in self.views], self.shares
         log.info("choosing views")
-        return self.selection.plan(
-            domain, None if workload is None else Workload.of(domain, workload), budget
-        )
+        checked = None if workload is None else Workload.of(domain, workload)
+        return self.selection.plan(domain, checked, budget)
 
 
 def _is_list(value: object) -> bool:
@@ -168,25 +186,39 @@ def _is_list(value: object) -> bool:
 def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
     given = tuple(shares) if _is_list(shares) else ()
     if len(given) != count:
-        raise DomainError(f"{len(given)} shares are given for {count} views; give one for each")
-    for share in given:
-        if (
-            isinstance(share, bool)
-            or not isinstance(share, int | float)
-            or not 0 < share < math.inf
-        ):
-            raise DomainError(
-                f"each share ({share!r}) must be a finite number > 0; leave out a view that gets nothing"
-            )
-    return given
+        raise DomainError(
+            f"shares has {len(given)} numbers, but there are {count} views: give one for each view"
+        )
+    checked = [positive_number("each share", share) for share in given]
+    return tuple(share if isinstance(share, int | float) else float(share) for share in checked)
 
 
-def noise_error(*, attributes: int, block: int, views: int, rows: float, epsilon: float) -> float:
-    """The published estimate of the noise error of a pair, as a share of the rows.
+def noise_error(
+    *,
+    attributes: int,
+    block: int,
+    views: int,
+    rows: float,
+    epsilon: float,
+) -> float:
+    """The published estimate of the noise error of the marginal of a pair, as a share of the rows.
 
-    Equation (5) of Qardaji, Yang and Li, SIGMOD 2014, for binary attributes under pure differential
-    privacy, with `views` views of `block` attributes each; they advise to cover pairs, triples or
-    quadruples so that it lies between 0.001 and 0.003, with a rough idea of the number of rows.
+    It is equation (5) of Qardaji, Yang and Li, SIGMOD 2014, for binary attributes under pure
+    differential privacy. The authors advise to cover pairs, triples or quadruples, whichever gives
+    a value between 0.001 and 0.003.
+
+    Parameters
+    ----------
+    attributes
+        The number of attributes of the domain.
+    block
+        The number of attributes of each view.
+    views
+        The number of views.
+    rows
+        The approximate number of rows.
+    epsilon
+        The budget.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How `PriView` chooses its views and what share of the budget each gets, from public facts alone."""
+"""How `PriView` chooses its views and their shares of the budget, from public facts alone."""
 
 import itertools
 from collections.abc import Sequence
@@ -13,41 +13,50 @@ from ...privacy.budget import Budget, PureDP
 
 __all__ = ["BestViews", "PairCover", "Selection"]
 
-_LEAST_SHARE = 1e-6  # below that a view is of no use, and its noise would be larger than any count
+_LEAST_SHARE = 1e-6
+"""Smallest share of a view. With less its noise could exceed the largest count that is allowed."""
 
 
 class Selection(Protocol):
-    """A way to choose views and their shares of the budget; it sees neither the data nor the amount
-    of the budget."""
+    """A way to choose views and their shares of the budget.
+
+    It has access to neither the data nor the amount of the budget, only to its kind.
+    """
 
     def plan(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> tuple[list[View], list[float]]:
-        """Views, and a share for each, in proportion."""
+        """The views, and a share > 0 of the budget for each, in proportion."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestViews:
     """The views and shares of least expected error for the workload.
 
-    Without a workload the views cover all pairs of attributes by tables of 256 cells or more, even
-    where smaller ones would answer pairs better: larger views also tell about more attributes at a
-    time, which later questions may be about. Their shares are then the best for pairs.
+    Without a workload the views cover all pairs of attributes, with tables of 256 cells or more.
+    Smaller tables might answer pairs better, but larger ones also tell about more attributes at a
+    time, which later questions may be about. Their shares are the best for pairs.
 
     Parameters
     ----------
     max_cells
-        The most cells that a view may have, when there is a workload; 4096, or those of the largest
-        view of the workload, when None.
+        The largest number of cells of a view, if there is a workload. None takes 4096, or the
+        number of cells of the largest view of the workload if that is more.
     effort
-        How long is searched, counted in work: 1 is about half a second.
+        The amount of search; 1 is about half a second.
     """
 
     max_cells: int | None = None
     effort: int = 1
 
     def plan(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> tuple[list[View], list[float]]:
         """See `Selection`."""
         power = _power(budget)
@@ -72,11 +81,16 @@ class BestViews:
 
 @dataclass(frozen=True, kw_only=True)
 class PairCover:
-    """Views that cover all pairs of attributes, or all pairs within a view of the workload, in
-    equal shares: as published."""
+    """Views with equal shares that cover all pairs of attributes, as published.
+
+    With a workload they cover all pairs within one of its views.
+    """
 
     def plan(
-        self, domain: Domain, workload: Workload | None, budget: Budget
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
     ) -> tuple[list[View], list[float]]:
         """See `Selection`."""
         sets = None if workload is None else _pairs(domain, workload)
@@ -90,8 +104,7 @@ class PairCover:
 
 
 def _power(budget: Budget) -> int:
-    """A cell's noise variance falls with the square of a share of epsilon, but in proportion to a
-    share of rho."""
+    """The power in variance ~ 1 / share ** power: 2 for shares of epsilon, 1 for shares of rho."""
     return 2 if isinstance(budget, PureDP) else 1
 
 
@@ -102,13 +115,16 @@ def _for_pairs(domain: Domain, power: int) -> ViewPlan:
 
 
 def _pairs(domain: Domain, workload: Workload) -> list[tuple[int, ...]]:
-    parts = (
-        itertools.combinations(sorted(domain.axes(view)), min(2, len(view))) for view in workload
-    )
-    return sorted({pair for some in parts for pair in some})
+    pairs: set[tuple[int, ...]] = set()
+    for view in workload:
+        axes = sorted(domain.axes(view))
+        pairs.update(itertools.combinations(axes, min(2, len(axes))))
+    return sorted(pairs)
 
 
-def _names(domain: Domain, views: Sequence[Sequence[object]]) -> list[View]:
-    return [
-        tuple(domain.attributes[axis] for axis in view if isinstance(axis, int)) for view in views
-    ]
+def _names(
+    domain: Domain,
+    views: Sequence[Sequence[object]],
+) -> list[View]:
+    names = domain.attributes
+    return [tuple(names[axis] for axis in view if isinstance(axis, int)) for view in views]

@@ -16,6 +16,7 @@ from margin.mechanisms import (
     PriView,
     ThresholdSample,
 )
+from margin.mechanisms.strategies import OptimisedMarginals
 
 RELEASE = ["release", "trips.csv", "--domain", "domain.json", "--epsilon", "5", "-o", "out.margin"]
 
@@ -40,6 +41,10 @@ def trips(tmp_path, monkeypatch):
         ),
         ("CountSketch(width=64)", CountSketch(width=64)),
         ("PriView(views=[['a', 'b']])", PriView(views=[["a", "b"]])),
+        (
+            "MatrixMechanism(strategy=OptimisedMarginals(largest=True))",
+            margin.MatrixMechanism(strategy=OptimisedMarginals(largest=True)),
+        ),
     ],
 )
 def test_what_is_written_is_what_python_makes(text, mechanism):
@@ -80,6 +85,7 @@ def test_a_release(trips, capsys):
         ("margin.HighPass(theta=5)", "must be a name, or a mechanism as in Python"),
         ("[HighPass(theta=5)]", "must be a name, or a mechanism as in Python"),
         ("print(1)", "unknown mechanism 'print'"),
+        ("EigenDesign()", "write MatrixMechanism(strategy=EigenDesign())"),
         ("Dyadic(__import__('os'))", "unknown mechanism '__import__'"),
         ("HighPass(height=5)", "its parameters are theta, target, two_sided"),
         ("HighPass(theta=0)", "theta (0) must be a whole number >= 1"),

@@ -1,4 +1,4 @@
-"""`Auto` and `Adaptive`: what is measured is chosen by what it is expected to give."""
+"""`Auto` and `Adaptive`: the measurement is chosen by its expected error."""
 
 import itertools
 import math
@@ -45,18 +45,30 @@ def test_the_noise_part_is_that_of_the_mechanism(budget, k):
     """For very many rows nothing is gained from counts being non-negative, and the closed forms
     must agree."""
     work = Workload.all_kway(DOMAIN, k)
-    found = Candidates(DOMAIN, work, budget).priced(Strength.of("medium"), 1e9)
+    found = Candidates(
+        DOMAIN,
+        work,
+        budget,
+    ).priced(Strength.of("medium"), 1e9)
     assert {type(candidate.mechanism) for candidate in found} == {PriView, Residual}
     covered = 0
     for candidate in found:
         assert candidate.error == candidate.noise + candidate.missed
         if candidate.missed == 0:
             covered += 1
-            expected = candidate.mechanism.expected_error(DOMAIN, work, budget)
+            expected = candidate.mechanism.expected_error(
+                DOMAIN,
+                work,
+                budget,
+            )
             assert candidate.noise == pytest.approx(expected, rel=1e-3)
         else:
             with pytest.raises(DomainError):
-                candidate.mechanism.expected_error(DOMAIN, work, budget)
+                candidate.mechanism.expected_error(
+                    DOMAIN,
+                    work,
+                    budget,
+                )
     assert covered
     assert [candidate.error for candidate in found] == sorted(
         candidate.error for candidate in found
@@ -70,7 +82,11 @@ def test_a_sample_stands_for_a_large_workload():
     assert len(work) > 1000
     for candidate in Candidates(domain, work, ZCDP(1)).priced(Strength.of("medium"), 1e9):
         if candidate.missed == 0:
-            expected = candidate.mechanism.expected_error(domain, work, ZCDP(1))
+            expected = candidate.mechanism.expected_error(
+                domain,
+                work,
+                ZCDP(1),
+            )
             assert candidate.noise == pytest.approx(expected, rel=0.1)
 
 
@@ -78,7 +94,12 @@ def test_more_structure_misses_more_and_more_rows_make_it_matter():
     work = Workload.all_kway(DOMAIN, 3)
 
     def prices(structure, rows):
-        found = Auto(structure=structure).prices(DOMAIN, work, ZCDP(1), rows=rows)
+        found = Auto(structure=structure).prices(
+            DOMAIN,
+            work,
+            ZCDP(1),
+            rows=rows,
+        )
         return {candidate.note: candidate for candidate in found}
 
     weak, strong = prices("weak", 1000), prices("strong", 1000)
@@ -93,7 +114,12 @@ def test_more_structure_misses_more_and_more_rows_make_it_matter():
 
 
 def test_small_domains_with_little_noise_are_measured_in_full():
-    made = margin.simulate(coins(5000, 4), domain=binary(4), budget=PureDP(10), seed=0).synopsis
+    made = margin.simulate(
+        coins(5000, 4),
+        domain=binary(4),
+        budget=PureDP(10),
+        seed=0,
+    ).synopsis
     assert [set(view) for view in made.names] == [set(made.domain)]
 
 
@@ -117,11 +143,23 @@ def test_it_is_the_default():
     ids=str,
 )
 @pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=str)
-def test_answers_are_by_all_attributes_or_with_some_around_them(mechanism, sizes, context):
+def test_answers_are_by_all_attributes_or_with_some_around_them(
+    mechanism,
+    sizes,
+    context,
+):
     domain = Domain({f"a{axis}": size for axis, size in enumerate(sizes)})
-    table = np.random.default_rng(0).integers(0, 2, (1000, len(sizes)))
+    table = np.random.default_rng(0).integers(
+        0,
+        2,
+        (1000, len(sizes)),
+    )
     made = margin.simulate(
-        table, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0
+        table,
+        domain=domain,
+        budget=PureDP(1),
+        mechanism=mechanism,
+        seed=0,
     ).synopsis
     assert made.reconstruction == Newton(context=context)
 
@@ -129,7 +167,14 @@ def test_answers_are_by_all_attributes_or_with_some_around_them(mechanism, sizes
 def test_the_workload_decides():
     domain = binary(20)
     chosen = {
-        k: Auto().prices(domain, Workload.all_kway(domain, k), ZCDP(10), rows=1e6)[0].mechanism
+        k: Auto()
+        .prices(
+            domain,
+            Workload.all_kway(domain, k),
+            ZCDP(10),
+            rows=1e6,
+        )[0]
+        .mechanism
         for k in (1, 2, 3)
     }
     assert [chosen[k].order for k in (1, 2, 3) if isinstance(chosen[k], Residual)] == [1, 2, 3]
@@ -147,7 +192,11 @@ def test_a_declared_number_of_rows_is_not_paid_for():
                 return synopsis
 
         margin.simulate(
-            coins(300, 3), domain=binary(3, rows=rows), budget=PureDP(1), mechanism=Spy(), seed=0
+            coins(300, 3),
+            domain=binary(3, rows=rows),
+            budget=PureDP(1),
+            mechanism=Spy(),
+            seed=0,
         )
         spent[rows] = [event.units for event in private]
     assert sum(spent[None]) == sum(spent[300]) == PureDP(1).units
@@ -157,9 +206,20 @@ def test_a_declared_number_of_rows_is_not_paid_for():
 
 @pytest.mark.parametrize(
     ("count", "most"),
-    [(30, 400), pytest.param(230, _candidates._MOST_SETS, marks=pytest.mark.slow)],
+    [
+        (30, 400),
+        pytest.param(
+            230,
+            _candidates._MOST_SETS,
+            marks=pytest.mark.slow,
+        ),
+    ],
 )
-def test_many_attributes_get_a_cover_of_pairs(count, most, monkeypatch):
+def test_many_attributes_get_a_cover_of_pairs(
+    count,
+    most,
+    monkeypatch,
+):
     """Where they have more pairs than are compared."""
     assert math.comb(count, 2) > most
     monkeypatch.setattr(_candidates, "_MOST_SETS", most)
@@ -175,10 +235,19 @@ def test_few_views_of_many_attributes_are_compared_by_themselves(mechanism):
     codes = coins(500, 260)
     assert len(Auto().prices(domain, asked, ZCDP(1), rows=1000)) > 3
     made = margin.simulate(
-        codes, domain=domain, budget=ZCDP(1000), mechanism=mechanism, workload=asked, seed=0
+        codes,
+        domain=domain,
+        budget=ZCDP(1000),
+        mechanism=mechanism,
+        workload=asked,
+        seed=0,
     )
     for view in asked:
-        np.testing.assert_allclose(made.marginal(view).counts, made.truth(view).counts, atol=5)
+        np.testing.assert_allclose(
+            made.marginal(view).counts,
+            made.truth(view).counts,
+            atol=5,
+        )
 
 
 def probes(codes, sizes, views, deviation, seed=0):
@@ -187,9 +256,17 @@ def probes(codes, sizes, views, deviation, seed=0):
     for view in views:
         shape = [sizes[axis] for axis in view]
         counts = np.bincount(
-            np.ravel_multi_index(codes[:, view].T, shape), minlength=int(np.prod(shape))
+            np.ravel_multi_index(codes[:, view].T, shape),
+            minlength=int(np.prod(shape)),
         )
-        values.append(counts.reshape(shape) + rng.normal(0, deviation, shape))
+        values.append(
+            counts.reshape(shape)
+            + rng.normal(
+                0,
+                deviation,
+                shape,
+            )
+        )
     return Tables(
         sizes=tuple(sizes),
         views=tuple(views),
@@ -222,7 +299,16 @@ def test_what_is_there_is_learnt():
 def test_what_noise_hides_is_not_learnt():
     before = Strength.of("weak")
     for seed in range(4):
-        after = learned(probes(coins(1000, 8), [2] * 8, VIEWS, 1e5, seed), before)
+        after = learned(
+            probes(
+                coins(1000, 8),
+                [2] * 8,
+                VIEWS,
+                1e5,
+                seed,
+            ),
+            before,
+        )
         for name in ("singles", "pairs", "triples"):
             assert getattr(after, name) == pytest.approx(getattr(before, name), rel=0.05)
 
@@ -234,7 +320,14 @@ def test_noise_in_small_parts_is_not_taken_for_structure():
     codes = (np.random.default_rng(0).random((100_000, 12)) < 0.03).astype(np.int64)
     for seed in range(4):
         after = learned(
-            probes(codes, [2] * 12, [tuple(range(6)), tuple(range(6, 12))], 600.0, seed), before
+            probes(
+                codes,
+                [2] * 12,
+                [tuple(range(6)), tuple(range(6, 12))],
+                600.0,
+                seed,
+            ),
+            before,
         )
         assert after.singles < before.singles
         assert after.pairs < 1.5 * before.pairs
@@ -257,7 +350,11 @@ class Watched:
 def test_all_of_the_budget_is_spent_and_no_more(budget, rounds):
     spy = Watched(rounds=rounds)
     made = margin.simulate(
-        coins(2000, 6), domain=binary(6), budget=budget, mechanism=spy, seed=1
+        coins(2000, 6),
+        domain=binary(6),
+        budget=budget,
+        mechanism=spy,
+        seed=1,
     ).synopsis
     assert sum(event.units for event in spy.events) == budget.units
     chosen = [event for event in spy.events if event.method == "select"]
@@ -277,7 +374,13 @@ def test_rounds_go_where_the_gap_is():
 
     def error(rounds):
         mechanism = Adaptive(rounds=rounds, structure="weak")
-        made = margin.simulate(codes, domain=domain, budget=budget, mechanism=mechanism, seed=0)
+        made = margin.simulate(
+            codes,
+            domain=domain,
+            budget=budget,
+            mechanism=mechanism,
+            seed=0,
+        )
         return np.abs(made.marginal(knot).counts - made.truth(knot).counts).sum() / len(codes)
 
     assert error(4) < 0.2 < 0.5 < error(0)
@@ -293,7 +396,17 @@ def follow(seed=0, rows=30_000):
     """Twelve columns: the second follows the first, the last but one the fourth; else they are
     independent."""
     rng = np.random.default_rng(seed)
-    codes = np.stack([rng.integers(0, size, rows) for size in SCATTERED.sizes], axis=1)
+    codes = np.stack(
+        [
+            rng.integers(
+                0,
+                size,
+                rows,
+            )
+            for size in SCATTERED.sizes
+        ],
+        axis=1,
+    )
     codes[:, 1] = codes[:, 0] % 7
     codes[:, 10] = codes[:, 3]
     return codes
@@ -301,13 +414,23 @@ def follow(seed=0, rows=30_000):
 
 def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
     budget, codes, spy = PureDP(0.1), follow(), Watched()
-    made = margin.simulate(codes, domain=SCATTERED, budget=budget, mechanism=spy, seed=0)
+    made = margin.simulate(
+        codes,
+        domain=SCATTERED,
+        budget=budget,
+        mechanism=spy,
+        seed=0,
+    )
     assert {("a00", "a01"), ("a03", "a10")} <= set(made.synopsis.names)
     assert {name for view in made.synopsis.names for name in view} == set(SCATTERED)
     assert sum(event.method == "select" for event in spy.events) <= len(SCATTERED)
     assert sum(event.units for event in spy.events) == budget.units
     without = margin.simulate(
-        codes, domain=SCATTERED, budget=budget, mechanism=Adaptive(rounds=0), seed=0
+        codes,
+        domain=SCATTERED,
+        budget=budget,
+        mechanism=Adaptive(rounds=0),
+        seed=0,
     )
 
     def error(release):
@@ -327,7 +450,13 @@ def test_pairs_are_chosen_where_a_cover_would_drown_in_noise():
 )
 def test_pairs_are_not_chosen_elsewhere(budget, parameters):
     spy = Watched(**parameters)
-    margin.simulate(follow(), domain=SCATTERED, budget=budget, mechanism=spy, seed=0)
+    margin.simulate(
+        follow(),
+        domain=SCATTERED,
+        budget=budget,
+        mechanism=spy,
+        seed=0,
+    )
     assert not [event for event in spy.events if event.method == "select"]
     assert sum(event.units for event in spy.events) == budget.units
 
@@ -337,11 +466,24 @@ def test_pairs_are_not_chosen_elsewhere(budget, parameters):
     [({"count_share": 0.5}, None), ({"max_cells": 1}, None), ({}, [[name] for name in SCATTERED])],
     ids=["much for the count", "no pair is small enough", "no pair is asked for"],
 )
-def test_pairs_are_chosen_if_there_are_any_with_what_is_left(parameters, workload, monkeypatch):
-    monkeypatch.setattr(adaptive_module, "_is_scattered", lambda *some: True)
+def test_pairs_are_chosen_if_there_are_any_with_what_is_left(
+    parameters,
+    workload,
+    monkeypatch,
+):
+    monkeypatch.setattr(
+        adaptive_module,
+        "_is_scattered",
+        lambda *some: True,
+    )
     budget, spy = PureDP(0.1), Watched(**parameters)
     margin.simulate(
-        follow(), domain=SCATTERED, budget=budget, mechanism=spy, workload=workload, seed=0
+        follow(),
+        domain=SCATTERED,
+        budget=budget,
+        mechanism=spy,
+        workload=workload,
+        seed=0,
     )
     assert sum(event.units for event in spy.events) == budget.units
     assert any(event.method == "select" for event in spy.events) == ("count_share" in parameters)
@@ -364,8 +506,24 @@ def test_pairs_are_chosen_if_there_are_any_with_what_is_left(parameters, workloa
         (lambda: Adaptive(learn_share=0.5, rounds_share=0.495), "leave some"),
         (lambda: Adaptive(count_share=0), "count_share"),
         (lambda: Adaptive(max_cells=0), "max_cells"),
-        (lambda: Auto().prices(DOMAIN, None, PureDP(1), rows=0), "rows"),
-        (lambda: Auto().prices(DOMAIN, None, PureDP(1), rows=float("nan")), "rows"),
+        (
+            lambda: Auto().prices(
+                DOMAIN,
+                None,
+                PureDP(1),
+                rows=0,
+            ),
+            "rows",
+        ),
+        (
+            lambda: Auto().prices(
+                DOMAIN,
+                None,
+                PureDP(1),
+                rows=float("nan"),
+            ),
+            "rows",
+        ),
     ],
 )
 def test_bad_parameters_are_refused(make, says):
@@ -374,7 +532,7 @@ def test_bad_parameters_are_refused(make, says):
 
 
 def test_rounds_of_very_many_rows_compare_few_views():
-    """Public answers may add up to 2**39 at most; nobody must learn that after the budget is spent."""
+    """Public answers may add up to 2**39 at most; nothing may be refused after the charge."""
     domain = binary(6)
     names = list(domain)
     for rows, most in ((1e6, 35), (2.0**36, 4), (2.0**39, 0)):
@@ -397,17 +555,29 @@ def test_rounds_with_noise_beyond_all_counts_are_made():
         codes = np.random.default_rng(seed).integers(0, 8, (100, 5))
         for mechanism in (Adaptive(rounds=2), Adaptive(rounds=2, nonnegativity=None)):
             made = margin.simulate(
-                codes, domain=domain, budget=PureDP("1e-10"), mechanism=mechanism, seed=seed
+                codes,
+                domain=domain,
+                budget=PureDP("1e-10"),
+                mechanism=mechanism,
+                seed=seed,
             )
             assert np.isfinite(made.marginal(["a", "b"]).counts).all()
 
 
-@pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=["Auto", "Adaptive"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [Auto(), Adaptive()],
+    ids=["Auto", "Adaptive"],
+)
 def test_what_cannot_be_counted_is_refused_before_anything_is_spent(mechanism):
     domain = Domain({"a": 10**6, "b": 10**6})
     with pytest.raises(DomainError, match=r"at most 134217728 can be counted$"):
         margin.simulate(
-            {"a": [1], "b": [2]}, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0
+            {"a": [1], "b": [2]},
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=mechanism,
+            seed=0,
         )
 
 
@@ -418,12 +588,20 @@ def test_learning_is_paid_for_only_where_it_may_pay():
     for domain, rows in ((binary(4), 5000), (binary(20), 500)):
         codes = coins(rows, len(domain))
         plain, learning = (
-            margin.simulate(codes, domain=domain, budget=PureDP(1), mechanism=mechanism, seed=0)
+            margin.simulate(
+                codes,
+                domain=domain,
+                budget=PureDP(1),
+                mechanism=mechanism,
+                seed=0,
+            )
             for mechanism in (Auto(), Adaptive(rounds=0))
         )
         for view in itertools.combinations(domain, 2):
             np.testing.assert_allclose(
-                learning.marginal(view).counts, plain.marginal(view).counts, atol=1
+                learning.marginal(view).counts,
+                plain.marginal(view).counts,
+                atol=1,
             )
 
     spent = []
@@ -435,6 +613,10 @@ def test_learning_is_paid_for_only_where_it_may_pay():
             return synopsis
 
     margin.simulate(
-        coins(100_000, 24), domain=binary(24), budget=ZCDP("0.01"), mechanism=Spy(), seed=0
+        coins(100_000, 24),
+        domain=binary(24),
+        budget=ZCDP("0.01"),
+        mechanism=Spy(),
+        seed=0,
     )
     assert spent[1:5] == pytest.approx([0.03 / 4] * 4, rel=1e-6)

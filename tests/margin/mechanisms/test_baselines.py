@@ -17,22 +17,24 @@ from margin import (
     Direct,
     Domain,
     DomainError,
-    EigenDesign,
     Flat,
     Fourier,
     FourierLP,
     Hierarchical,
     Learning,
-    LowRank,
     MatrixMechanism,
-    OptimisedMarginals,
     PriView,
     PureDP,
-    Semidefinite,
     Uniform,
     Wavelet,
-    WeightedMarginals,
     Workload,
+)
+from margin.mechanisms.strategies import (
+    EigenDesign,
+    LowRank,
+    OptimisedMarginals,
+    Semidefinite,
+    WeightedMarginals,
 )
 from margin.mechanisms.strategies.optimised_marginals import _cell_variances
 from margin.privacy.budget import Neighbours
@@ -61,7 +63,14 @@ BUDGETS = [PureDP(1), ZCDP("0.5")]
 
 
 def name_of(mechanism):
-    return type(getattr(mechanism, "strategy", None) or mechanism).__name__
+    return type(
+        getattr(
+            mechanism,
+            "strategy",
+            None,
+        )
+        or mechanism
+    ).__name__
 
 
 def binary(attributes):
@@ -72,7 +81,20 @@ def binary(attributes):
 def codes():
     rng = np.random.default_rng(3)
     kind = rng.integers(0, 4, 400)
-    return np.column_stack([(kind + rng.integers(0, 2, 400)) % size for size in DOMAIN.sizes])
+    return np.column_stack(
+        [
+            (
+                kind
+                + rng.integers(
+                    0,
+                    2,
+                    400,
+                )
+            )
+            % size
+            for size in DOMAIN.sizes
+        ]
+    )
 
 
 class Once:
@@ -82,7 +104,11 @@ class Once:
         self.strategy, self.prepared = strategy, None
 
     def prepare(self, domain, workload, budget):
-        self.prepared = self.prepared or self.strategy.prepare(domain, workload, budget)
+        self.prepared = self.prepared or self.strategy.prepare(
+            domain,
+            workload,
+            budget,
+        )
         return self.prepared
 
 
@@ -91,28 +117,60 @@ def squared_errors(mechanism, codes, domain, views, budget, runs):
         mechanism = dataclasses.replace(mechanism, strategy=Once(mechanism.strategy))
     errors = []
     truths = margin.simulate(
-        codes, domain=domain, budget=budget, mechanism=Uniform(), seed=0
+        codes,
+        domain=domain,
+        budget=budget,
+        mechanism=Uniform(),
+        seed=0,
     ).truths(views)
     for seed in range(runs):
         made = margin.simulate(
-            codes, domain=domain, budget=budget, mechanism=mechanism, workload=views, seed=seed
+            codes,
+            domain=domain,
+            budget=budget,
+            mechanism=mechanism,
+            workload=views,
+            seed=seed,
         )
         answers = made.marginals(views)
         errors.append(
-            sum(((a.counts - t.counts) ** 2).sum() for a, t in zip(answers, truths, strict=True))
+            sum(
+                ((a.counts - t.counts) ** 2).sum()
+                for a, t in zip(
+                    answers,
+                    truths,
+                    strict=True,
+                )
+            )
         )
     return np.array(errors)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize("mechanism", RAW, ids=name_of)
-def test_measured_errors_are_the_closed_forms(mechanism, budget, codes):
+def test_measured_errors_are_the_closed_forms(
+    mechanism,
+    budget,
+    codes,
+):
     """Thirty runs; six standard errors of their mean are allowed."""
     expected = mechanism.expected_error(DOMAIN, VIEWS, budget)
-    errors = squared_errors(mechanism, codes, DOMAIN, VIEWS, budget, 30)
+    errors = squared_errors(
+        mechanism,
+        codes,
+        DOMAIN,
+        VIEWS,
+        budget,
+        30,
+    )
     assert abs(errors.mean() - expected) < 6 * errors.std() / math.sqrt(30)
     made = margin.simulate(
-        codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=VIEWS, seed=0
+        codes,
+        domain=DOMAIN,
+        budget=budget,
+        mechanism=mechanism,
+        workload=VIEWS,
+        seed=0,
     )
     assert sum(a.variance.sum() for a in made.marginals(VIEWS)) == pytest.approx(expected, rel=1e-9)
 
@@ -120,9 +178,13 @@ def test_measured_errors_are_the_closed_forms(mechanism, budget, codes):
 @pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @pytest.mark.parametrize(
-    "strategy", [None, OptimisedMarginals(), OptimisedMarginals(largest=True), WeightedMarginals()]
+    "strategy",
+    [None, OptimisedMarginals(), OptimisedMarginals(largest=True), WeightedMarginals()],
 )
-def test_measured_errors_over_200_runs_are_within_5_percent(strategy, budget):
+def test_measured_errors_over_200_runs_are_within_5_percent(
+    strategy,
+    budget,
+):
     """Of marginals of eight attributes, whose 256 cells or coefficients leave the mean an error of
     one percent."""
     domain = binary(9)
@@ -135,9 +197,21 @@ def test_measured_errors_over_200_runs_are_within_5_percent(strategy, budget):
         Fourier(nonnegativity=None),
         DataCubes(),
     ]:
-        errors = squared_errors(mechanism, codes, domain, views, budget, 200)
+        errors = squared_errors(
+            mechanism,
+            codes,
+            domain,
+            views,
+            budget,
+            200,
+        )
         assert errors.mean() == pytest.approx(
-            mechanism.expected_error(domain, views, budget), rel=0.05
+            mechanism.expected_error(
+                domain,
+                views,
+                budget,
+            ),
+            rel=0.05,
         )
 
 
@@ -146,15 +220,28 @@ def test_weights_count(budget):
     """Twice the weight of all is twice the error; the best shares follow the weights."""
     once = Workload.of(DOMAIN, VIEWS)
     twice = Workload.of(DOMAIN, VIEWS, weights=[2.0] * 4)
-    uneven = Workload.of(DOMAIN, VIEWS, weights=[1.0, 1.0, 1.0, 50.0])
+    uneven = Workload.of(
+        DOMAIN,
+        VIEWS,
+        weights=[1.0, 1.0, 1.0, 50.0],
+    )
     for mechanism in RAW:
         error = mechanism.expected_error(DOMAIN, once, budget)
         iterative = name_of(mechanism) == "LowRank"  # whose steps depend a little on the scale
         assert mechanism.expected_error(DOMAIN, twice, budget) == pytest.approx(
-            2 * error, rel=1e-3 if iterative else 1e-6
+            2 * error,
+            rel=1e-3 if iterative else 1e-6,
         )
     best = OptimisedMarginals().prepare(DOMAIN, uneven, budget)
-    blind = best.with_shares(OptimisedMarginals().prepare(DOMAIN, once, budget).shares)
+    blind = best.with_shares(
+        OptimisedMarginals()
+        .prepare(
+            DOMAIN,
+            once,
+            budget,
+        )
+        .shares
+    )
     assert best.expected_error(budget) < 0.99 * blind.expected_error(budget)
 
 
@@ -169,8 +256,16 @@ def test_where_direct_passes_flat(k, least):
     def errors(d):
         domain, shrink = binary(d), math.comb(d, k)
         view = [domain.attributes[:k]]
-        flat = Flat(max_cells=2**d).expected_error(domain, view, budget)
-        direct = Direct().expected_error(domain, view, PureDP(budget.epsilon / shrink))
+        flat = Flat(max_cells=2**d).expected_error(
+            domain,
+            view,
+            budget,
+        )
+        direct = Direct().expected_error(
+            domain,
+            view,
+            PureDP(budget.epsilon / shrink),
+        )
         return flat, direct
 
     flat, direct = errors(least)
@@ -188,7 +283,8 @@ def test_the_numbers_of_the_paper_at_16_attributes():
     assert Flat().expected_error(domain, pairs, budget) / unit == pytest.approx(65_536, rel=1e-6)
     assert Direct().expected_error(domain, pairs, budget) / unit == pytest.approx(57_600, rel=1e-6)
     assert Fourier().expected_error(domain, pairs, budget) / unit == pytest.approx(
-        (1 + 16 + 120) ** 2, rel=1e-6
+        (1 + 16 + 120) ** 2,
+        rel=1e-6,
     )
 
 
@@ -200,12 +296,27 @@ SMALL = [
 ]
 
 
-@pytest.mark.parametrize(("domain", "views"), SMALL, ids=["pairs", "mixed", "two", "binary"])
-def test_optimised_marginals_are_the_optimum_of_the_semidefinite_programme(domain, views):
+@pytest.mark.parametrize(
+    ("domain", "views"),
+    SMALL,
+    ids=["pairs", "mixed", "two", "binary"],
+)
+def test_optimised_marginals_are_the_optimum_of_the_semidefinite_programme(
+    domain,
+    views,
+):
     """To 1e-4; and nothing else unbiased has less error with Gaussian noise."""
     budget = ZCDP("0.5")
-    ours = MatrixMechanism(strategy=OptimisedMarginals()).expected_error(domain, views, budget)
-    optimum = MatrixMechanism(strategy=Semidefinite()).expected_error(domain, views, budget)
+    ours = MatrixMechanism(strategy=OptimisedMarginals()).expected_error(
+        domain,
+        views,
+        budget,
+    )
+    optimum = MatrixMechanism(strategy=Semidefinite()).expected_error(
+        domain,
+        views,
+        budget,
+    )
     assert ours == pytest.approx(optimum, rel=1e-4)
     others = [Flat(), Direct(), Fourier(), DataCubes(), Hierarchical(), Wavelet()]
     others += [MatrixMechanism(strategy=strategy) for strategy in STRATEGIES]
@@ -216,8 +327,16 @@ def test_optimised_marginals_are_the_optimum_of_the_semidefinite_programme(domai
 @pytest.mark.parametrize("power", [1.0, 0.5])
 def test_the_largest_variance_is_as_small_as_convex_programming_makes_it(power):
     budget = ZCDP(1) if power == 1 else PureDP(1)
-    workload = Workload.of(DOMAIN, VIEWS, weights=[1.0, 2.0, 0.5, 1.0])
-    prepared = OptimisedMarginals(largest=True).prepare(DOMAIN, workload, budget)
+    workload = Workload.of(
+        DOMAIN,
+        VIEWS,
+        weights=[1.0, 2.0, 0.5, 1.0],
+    )
+    prepared = OptimisedMarginals(largest=True).prepare(
+        DOMAIN,
+        workload,
+        budget,
+    )
     variances = _cell_variances(prepared).toarray()
     steep = [s.l2_squared if power == 1 else s.l1**2 for s in prepared.strategies]
     shares = np.array(prepared.shares) / sum(prepared.shares)
@@ -235,7 +354,7 @@ def test_many_attributes_can_be_planned():
     ours = MatrixMechanism().expected_error(domain, pairs, ZCDP(1))
     assert ours < Direct().expected_error(domain, pairs, ZCDP(1))
     assert ours < MatrixMechanism(strategy=OptimisedMarginals(largest=True)).expected_error(
-        domain, pairs, ZCDP(1)
+        domain, pairs, ZCDP(1),
     ) * (1 + 1e-6)  # fmt: skip
 
 
@@ -243,7 +362,11 @@ def test_low_rank_finds_the_identity_where_it_is_best():
     """Under pure differential privacy the full table answers its own marginals best."""
     domain, views = Domain({"x": 5, "y": 6}), [("x",), ("y",), ("x", "y")]
     flat = Flat().expected_error(domain, views, PureDP(1))
-    found = MatrixMechanism(strategy=LowRank()).expected_error(domain, views, PureDP(1))
+    found = MatrixMechanism(strategy=LowRank()).expected_error(
+        domain,
+        views,
+        PureDP(1),
+    )
     assert flat * 0.5 < found < flat * 1.2
 
 
@@ -259,13 +382,22 @@ def test_data_cubes_choose_few_cuboids():
         assert any(set(pair) <= set(view) for view in chosen)
 
 
-@pytest.mark.parametrize("consistency", [AbsoluteConsistency(), MaximumConsistency()], ids=repr)
+@pytest.mark.parametrize(
+    "consistency",
+    [AbsoluteConsistency(), MaximumConsistency()],
+    ids=repr,
+)
 def test_linear_programmes_make_cuboids_consistent(consistency, codes):
     views = [("a", "b"), ("b", "c"), ("c", "d")]
     mechanism = DataCubes(consistency=consistency)
     budget = ZCDP("0.01")
     made = margin.simulate(
-        codes, domain=DOMAIN, budget=budget, mechanism=mechanism, workload=views, seed=1
+        codes,
+        domain=DOMAIN,
+        budget=budget,
+        mechanism=mechanism,
+        workload=views,
+        seed=1,
     ).synopsis
     first, *rest = made.views
     for view in rest:
@@ -277,7 +409,12 @@ def test_linear_programmes_make_cuboids_consistent(consistency, codes):
 def test_fourier_lp_is_non_negative_and_near(codes):
     budget = PureDP(5)
     made = margin.simulate(
-        codes, domain=DOMAIN, budget=budget, mechanism=FourierLP(), workload=VIEWS, seed=1
+        codes,
+        domain=DOMAIN,
+        budget=budget,
+        mechanism=FourierLP(),
+        workload=VIEWS,
+        seed=1,
     )
     assert made.synopsis.table.min() >= 0
     for view in VIEWS:
@@ -290,15 +427,28 @@ def test_learning_has_an_error_that_no_budget_removes(codes):
     errors = {}
     for gamma in (0.4, 0.2, 1e-6):
         mechanism = Learning(gamma=gamma, nonnegativity=None)
-        (errors[gamma],) = squared_errors(mechanism, codes, DOMAIN, views, PureDP(10**6), 1)
+        (errors[gamma],) = squared_errors(
+            mechanism,
+            codes,
+            DOMAIN,
+            views,
+            PureDP(10**6),
+            1,
+        )
     assert errors[0.4] > 0 and errors[0.2] > 0 and errors[1e-6] == 0
 
 
 def test_learning_keeps_within_gamma(codes):
     for gamma in (0.4, 0.25, 0.125):
         mechanism = Learning(gamma=gamma, nonnegativity=None)
-        made = margin.simulate(codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=mechanism, seed=0,
-                               workload=[("d", "a", "b")])  # fmt: skip
+        made = margin.simulate(
+            codes,
+            domain=DOMAIN,
+            budget=PureDP(10**6),
+            mechanism=mechanism,
+            seed=0,
+            workload=[("d", "a", "b")],
+        )
         error = made.marginal(["d", "a", "b"]).counts - made.truth(["d", "a", "b"]).counts
         assert np.abs(error).max() <= gamma * 400 + 1e-6
 
@@ -309,7 +459,14 @@ def test_mwem_learns_what_is_worst(codes):
     generous = PureDP(100)
     pairs = Workload.all_kway(DOMAIN, 2)
     errors = {
-        mechanism: squared_errors(mechanism, codes, DOMAIN, pairs, generous, 1)[0]
+        mechanism: squared_errors(
+            mechanism,
+            codes,
+            DOMAIN,
+            pairs,
+            generous,
+            1,
+        )[0]
         for mechanism in (Uniform(), MWEM(rounds=8), MWEM(rounds=8, reconstruction=Newton()))
     }
     uniform, table, views = errors.values()
@@ -328,17 +485,31 @@ def test_mwem_rounds_follow_the_comparison():
             return synopsis
 
     margin.simulate(
-        np.zeros((5, 9), int), domain=domain, budget=PureDP(1), mechanism=Watched(replays=1), seed=0
+        np.zeros((5, 9), int),
+        domain=domain,
+        budget=PureDP(1),
+        mechanism=Watched(replays=1),
+        seed=0,
     )
     assert len(seen) == 31 and {event.units for event in seen} == {10**12 // 31}
 
 
 def test_uniform_is_even(codes):
-    made = margin.simulate(codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=Uniform(), seed=0)
+    made = margin.simulate(
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(10**6),
+        mechanism=Uniform(),
+        seed=0,
+    )
     assert (made.marginal(["d", "a"]).counts == 50).all()
     huge = binary(200)
     made = margin.simulate(
-        np.zeros((3, 200), int), domain=huge, budget=PureDP(10**6), mechanism=Uniform(), seed=0
+        np.zeros((3, 200), int),
+        domain=huge,
+        budget=PureDP(10**6),
+        mechanism=Uniform(),
+        seed=0,
     )
     assert made.marginal(["x7", "x3"]).counts.tolist() == [[0.75, 0.75], [0.75, 0.75]]
     with pytest.raises(DomainError, match="cells"):
@@ -346,13 +517,25 @@ def test_uniform_is_even(codes):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Direct(), Fourier(), MatrixMechanism(), Learning()], ids=name_of
+    "mechanism",
+    [Direct(), Fourier(), MatrixMechanism(), Learning()],
+    ids=name_of,
 )
-def test_negative_counts_are_spread_and_the_total_kept(mechanism, codes):
+def test_negative_counts_are_spread_and_the_total_kept(
+    mechanism,
+    codes,
+):
     raw = type(mechanism)(nonnegativity=None)
     budget = PureDP("0.2")
     ours, plain = (
-        margin.simulate(codes, domain=DOMAIN, budget=budget, mechanism=m, workload=VIEWS, seed=2)
+        margin.simulate(
+            codes,
+            domain=DOMAIN,
+            budget=budget,
+            mechanism=m,
+            workload=VIEWS,
+            seed=2,
+        )
         for m in (mechanism, raw)
     )
     negative = 0
@@ -364,7 +547,11 @@ def test_negative_counts_are_spread_and_the_total_kept(mechanism, codes):
     assert negative
 
 
-@pytest.mark.parametrize("nonnegativity", [Simplex(), JointProjection()], ids=name_of)
+@pytest.mark.parametrize(
+    "nonnegativity",
+    [Simplex(), JointProjection()],
+    ids=name_of,
+)
 def test_flat_can_be_made_non_negative(nonnegativity, codes):
     made = margin.simulate(
         codes,
@@ -388,7 +575,11 @@ def test_the_error_of_ranges(codes):
             errors, variances = [], []
             for seed in range(30):
                 made = margin.simulate(
-                    rows, domain=domain, budget=budget, mechanism=mechanism, seed=seed
+                    rows,
+                    domain=domain,
+                    budget=budget,
+                    mechanism=mechanism,
+                    seed=seed,
                 ).synopsis
                 found = [made.count({"age": one}) for one in ranges]
                 errors.append(
@@ -428,7 +619,11 @@ SYNOPSES = [
 @pytest.mark.parametrize("mechanism", SYNOPSES, ids=name_of)
 def test_a_synopsis_survives_a_file(mechanism, codes, tmp_path):
     made = margin.release(
-        codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=VIEWS
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(1),
+        mechanism=mechanism,
+        workload=VIEWS,
     )
     made.save(tmp_path / "file.margin")
     again = margin.load(tmp_path / "file.margin")
@@ -442,18 +637,28 @@ def test_a_synopsis_survives_a_file(mechanism, codes, tmp_path):
 
 def test_a_synopsis_of_marginals_says_what_it_holds(codes):
     made = margin.release(
-        codes, domain=DOMAIN, budget=PureDP(1), mechanism=Direct(), workload=VIEWS
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(1),
+        mechanism=Direct(),
+        workload=VIEWS,
     )
     assert (made.marginal(["b", "a"]).counts == made.marginal(["a", "b"]).counts.T).all()
     assert np.isnan(made.marginal(["b"]).variance).all()
     with pytest.raises(
-        DomainError, match=r"\(a, b\), \(d, b, c\), \(c, a\), \(d\): ask for one of them"
+        DomainError,
+        match=r"\(a, b\), \(d, b, c\), \(c, a\), \(d\): ask for one of them",
     ):
         made.marginal(["a", "d"])
 
 
 def test_a_range_is_checked(codes):
-    made = margin.release(codes, domain=DOMAIN, budget=PureDP(1), mechanism=Flat())
+    made = margin.release(
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(1),
+        mechanism=Flat(),
+    )
     assert made.count({}).variance == pytest.approx(48 * made.variance)
     for wrong in ({"d": (0, 4)}, {"d": (3, 1)}, {"d": (-1, 2)}, {"nobody": (0, 1)}):
         with pytest.raises(DomainError):
@@ -474,34 +679,38 @@ class Refusing:
 @pytest.mark.parametrize(
     ("mechanism", "domain", "says"),
     [
-        (Flat(), WIDE, r"Flat would need about 10\*\*19 cells .* use PriView"),
-        (MWEM(), WIDE, r"MWEM would need about 10\*\*19 cells .* use PriView"),
-        (FourierLP(), WIDE, r"FourierLP would need .* use Fourier"),
-        (DataCubes(), WIDE, r"DataCubes would need .* lattice; .* use PriView"),
+        (Flat(), WIDE, r"Flat needs about 10\*\*19 cells .* use PriView"),
+        (MWEM(), WIDE, r"MWEM needs about 10\*\*19 cells .* use PriView"),
+        (FourierLP(), WIDE, r"FourierLP needs .* use Fourier"),
+        (DataCubes(), WIDE, r"DataCubes needs .* lattice here, .* use PriView"),
         (
             DataCubes(consistency=MaximumConsistency()),
             binary(15),
-            r"MaximumConsistency would need 32,768 cells",
+            r"MaximumConsistency needs 32,768 cells",
         ),
-        (DataCubes(), binary(25), r"DataCubes would need .* lattice"),
-        (Hierarchical(), WIDE, r"Hierarchical would need .* bins"),
-        (Wavelet(), WIDE, r"Wavelet would need .* bins"),
-        (Wavelet(), ORDERED, r"Wavelet would need 8,192 values .* wider bins"),
+        (DataCubes(), binary(25), r"DataCubes needs .* lattice"),
+        (Hierarchical(), WIDE, r"Hierarchical needs .* bins"),
+        (Wavelet(), WIDE, r"Wavelet needs .* bins"),
+        (Wavelet(), ORDERED, r"Wavelet needs 8,192 values .* wider bins"),
         (
             MatrixMechanism(strategy=EigenDesign()),
             WIDE,
-            r"EigenDesign would need .* OptimisedMarginals",
+            r"EigenDesign needs .* OptimisedMarginals",
         ),
-        (MatrixMechanism(strategy=LowRank()), WIDE, r"LowRank would need .* OptimisedMarginals"),
+        (MatrixMechanism(strategy=LowRank()), WIDE, r"LowRank needs .* OptimisedMarginals"),
         (
             MatrixMechanism(strategy=Semidefinite()),
             binary(7),
-            r"Semidefinite would need 128 .* OptimisedMarginals",
+            r"Semidefinite needs 128 .* OptimisedMarginals",
         ),
     ],
     ids=lambda value: name_of(value) if not isinstance(value, Domain | str) else "",
 )
-def test_a_domain_beyond_reach_is_refused_before_any_charge(mechanism, domain, says):
+def test_a_domain_beyond_reach_is_refused_before_any_charge(
+    mechanism,
+    domain,
+    says,
+):
     with pytest.raises(DomainError, match=says):
         margin.release(
             np.zeros((2, len(domain)), int),
@@ -513,13 +722,20 @@ def test_a_domain_beyond_reach_is_refused_before_any_charge(mechanism, domain, s
 
 
 @pytest.mark.parametrize(
-    "mechanism", [Direct(), Fourier(), MatrixMechanism(), Learning()], ids=name_of
+    "mechanism",
+    [Direct(), Fourier(), MatrixMechanism(), Learning()],
+    ids=name_of,
 )
 def test_what_needs_no_full_table_takes_many_attributes(mechanism):
     views = [("x1", "x63"), ("x5", "x6", "x7")]
     rows = np.zeros((10, 64), int)
     made = margin.simulate(
-        rows, domain=WIDE, budget=PureDP(10**4), mechanism=mechanism, workload=views, seed=0
+        rows,
+        domain=WIDE,
+        budget=PureDP(10**4),
+        mechanism=mechanism,
+        workload=views,
+        seed=0,
     )
     assert made.marginal(["x63", "x1"]).total == pytest.approx(10, abs=8)
 
@@ -553,12 +769,20 @@ def test_a_single_attribute_and_attributes_of_one_value():
         MatrixMechanism(strategy=LowRank()),
     ]:
         made = margin.simulate(
-            rows, domain=domain, budget=PureDP(10**6), mechanism=mechanism, seed=0
+            rows,
+            domain=domain,
+            budget=PureDP(10**6),
+            mechanism=mechanism,
+            seed=0,
         )
         assert made.marginal(["b", "a"]).counts.shape == (3, 1)
         alone = Domain({"b": 3})
         made = margin.simulate(
-            rows[:, 1:], domain=alone, budget=ZCDP(1), mechanism=mechanism, seed=0
+            rows[:, 1:],
+            domain=alone,
+            budget=ZCDP(1),
+            mechanism=mechanism,
+            seed=0,
         )
         assert made.marginal(["b"]).counts.shape == (3,)
 
@@ -568,12 +792,24 @@ def test_replaced_rows_are_paid_for(codes):
     add, replace = ZCDP("0.5"), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW)
     pair = [["a", "c"]]
     for mechanism, factor in ((Flat(), 2), (Direct(), 2)):
-        ratio = mechanism.expected_error(DOMAIN, pair, replace) / mechanism.expected_error(
-            DOMAIN, pair, add
+        ratio = mechanism.expected_error(
+            DOMAIN,
+            pair,
+            replace,
+        ) / mechanism.expected_error(
+            DOMAIN,
+            pair,
+            add,
         )
         assert ratio == pytest.approx(factor, rel=1e-6)
-    ratio = Fourier().expected_error(DOMAIN, pair, replace) / Fourier().expected_error(
-        DOMAIN, pair, add
+    ratio = Fourier().expected_error(
+        DOMAIN,
+        pair,
+        replace,
+    ) / Fourier().expected_error(
+        DOMAIN,
+        pair,
+        add,
     )
     assert 2 < ratio <= 4
 
@@ -582,7 +818,12 @@ def test_priview_is_in_the_same_line(codes):
     """All of them can be compared in one loop."""
     for mechanism in (PriView(), *SYNOPSES):
         made = margin.simulate(
-            codes, domain=DOMAIN, budget=PureDP(1), mechanism=mechanism, workload=VIEWS, seed=0
+            codes,
+            domain=DOMAIN,
+            budget=PureDP(1),
+            mechanism=mechanism,
+            workload=VIEWS,
+            seed=0,
         )
         assert made.marginal(["a", "b"]).counts.shape == (2, 3)
 
@@ -594,9 +835,7 @@ def test_priview_is_in_the_same_line(codes):
 )
 def test_a_marginal_of_too_many_attributes_is_refused_before_any_charge(mechanism):
     view = [WIDE.attributes[:40]]
-    with pytest.raises(
-        DomainError, match=f"{name_of(mechanism)} would need .* components of marginals"
-    ):
+    with pytest.raises(DomainError, match=f"{name_of(mechanism)} needs .* components of marginals"):
         margin.release(
             np.zeros((2, 64), int),
             domain=WIDE,
@@ -626,5 +865,10 @@ def test_weighted_marginals_drop_what_is_of_no_use(k):
         variance = sum(marginal.variance.sum() for marginal in made.marginals(workload))
         assert variance == pytest.approx(mechanism.expected_error(domain, workload, budget))
         assert variance <= 1.001 * min(
-            m.expected_error(domain, workload, budget) for m in (Direct(), DataCubes())
+            m.expected_error(
+                domain,
+                workload,
+                budget,
+            )
+            for m in (Direct(), DataCubes())
         )

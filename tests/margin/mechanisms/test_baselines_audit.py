@@ -8,19 +8,21 @@ from margin import (
     DataCubes,
     Direct,
     Domain,
-    EigenDesign,
     Flat,
     Fourier,
     FourierLP,
     Hierarchical,
     Learning,
-    LowRank,
     MatrixMechanism,
-    OptimisedMarginals,
     PureDP,
-    Semidefinite,
     Uniform,
     Wavelet,
+)
+from margin.mechanisms.strategies import (
+    EigenDesign,
+    LowRank,
+    OptimisedMarginals,
+    Semidefinite,
     WeightedMarginals,
 )
 from margin.privacy.budget import Neighbours
@@ -52,11 +54,25 @@ SLOW = [
     MatrixMechanism(strategy=LowRank()),
     MatrixMechanism(strategy=Semidefinite()),
 ]
-BUDGETS = [PureDP(1), ZCDP("0.2", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2)]
+BUDGETS = [
+    PureDP(1),
+    ZCDP(
+        "0.2",
+        neighbours=Neighbours.REPLACE_ROW,
+        rows_per_person=2,
+    ),
+]
 
 
 def name_of(mechanism):
-    return type(getattr(mechanism, "strategy", None) or mechanism).__name__
+    return type(
+        getattr(
+            mechanism,
+            "strategy",
+            None,
+        )
+        or mechanism
+    ).__name__
 
 
 @pytest.mark.parametrize("mechanism", QUICK, ids=name_of)
@@ -66,7 +82,12 @@ def test_under_five_budgets(mechanism):
 
 @pytest.mark.parametrize("mechanism", SLOW, ids=name_of)
 def test_under_two_budgets(mechanism):
-    check_mechanism(mechanism, domain=SMALL, budgets=BUDGETS, pairs=4)
+    check_mechanism(
+        mechanism,
+        domain=SMALL,
+        budgets=BUDGETS,
+        pairs=4,
+    )
 
 
 @pytest.mark.slow

@@ -51,25 +51,56 @@ def matrix(sets=SETS, items=8):
 
 def baskets(sets):
     return Baskets(
-        np.array([len(s) for s in sets], np.int64), np.array([i for s in sets for i in s], np.int64)
+        np.array([len(s) for s in sets], np.int64),
+        np.array([i for s in sets for i in s], np.int64),
     )
 
 
 def gate(data, domain=ITEMS, budget=EXACT):
-    return Private(open_source(data), domain=domain, budget=budget, entropy=SeededEntropy(1))
+    return Private(
+        open_source(data),
+        domain=domain,
+        budget=budget,
+        entropy=SeededEntropy(1),
+    )
 
 
-some_sets = st.lists(st.lists(st.integers(0, 6), max_size=7, unique=True), max_size=9)
+some_sets = st.lists(
+    st.lists(
+        st.integers(0, 6),
+        max_size=7,
+        unique=True,
+    ),
+    max_size=9,
+)
 
 
 @settings(max_examples=100)
 @given(
-    some_sets, st.lists(st.integers(1, 9), min_size=1, max_size=4, unique=True), st.integers(1, 60)
+    some_sets,
+    st.lists(
+        st.integers(1, 9),
+        min_size=1,
+        max_size=4,
+        unique=True,
+    ),
+    st.integers(1, 60),
 )
-def test_the_gaps_of_a_grid_are_those_of_the_definition(sets, grid, grain):
+def test_the_gaps_of_a_grid_are_those_of_the_definition(
+    sets,
+    grid,
+    grain,
+):
     grid = np.array(sorted(grid))
     longest, scales = int(grid[-1]) + 1, (np.array([10, 13, 30]), 10)
-    gaps = scaled_gaps(baskets(sets), 7, grid, scales, longest, grain)
+    gaps = scaled_gaps(
+        baskets(sets),
+        7,
+        grid,
+        scales,
+        longest,
+        grain,
+    )
 
     def counts(most):
         total = [0] * 7
@@ -86,12 +117,30 @@ def test_the_gaps_of_a_grid_are_those_of_the_definition(sets, grid, grain):
 
 @settings(max_examples=100)
 @given(
-    some_sets, st.lists(st.integers(0, 6), min_size=1, max_size=7, unique=True), st.integers(1, 40)
+    some_sets,
+    st.lists(
+        st.integers(0, 6),
+        min_size=1,
+        max_size=7,
+        unique=True,
+    ),
+    st.integers(1, 40),
 )
-def test_a_row_moves_no_score_further_than_is_declared(sets, row, grain):
+def test_a_row_moves_no_score_further_than_is_declared(
+    sets,
+    row,
+    grain,
+):
     grid, longest, numerators, denominator = np.array([1, 3, 5]), 5, np.array([10, 15, 40]), 10
     before, after = (
-        scaled_gaps(baskets(rows), 7, grid, (numerators, denominator), longest, grain)
+        scaled_gaps(
+            baskets(rows),
+            7,
+            grid,
+            (numerators, denominator),
+            longest,
+            grain,
+        )
         for rows in (sets, [*sets, row])
     )
     bound = max((40 - denominator) * grain * 5, denominator * grain * longest)
@@ -100,7 +149,11 @@ def test_a_row_moves_no_score_further_than_is_declared(sets, row, grain):
 
 @settings(max_examples=60)
 @given(some_sets, st.integers(1, 7), st.randoms())
-def test_cut_rows_keep_a_few_items_whatever_the_order(sets, most, random):
+def test_cut_rows_keep_a_few_items_whatever_the_order(
+    sets,
+    most,
+    random,
+):
     counts = few_counts(baskets(sets), 7, most)
     assert counts.sum() == sum(min(len(held), most) for held in sets)
     assert (counts <= truncated(baskets(sets), 7, 7, 1)).all()
@@ -113,7 +166,8 @@ def test_walsh_functions(size):
     order = sequency_order(size)
     assert sorted(order.tolist()) == list(range(size))
     signs = np.stack([transform(np.eye(size, dtype=np.int64)[place]) for place in range(size)])[
-        :, order
+        :,
+        order,
     ]
     changes = (np.diff(signs, axis=0) != 0).sum(axis=0)
     assert changes.tolist() == list(range(size))
@@ -153,10 +207,15 @@ def test_items_have_names(tmp_path):
     (tmp_path / "t.csv").write_text("user,item\n1,milk\n1,bread\n2,milk\n")
     domain = Domain({"thing": ["bread", "milk", "wine"]})
     synopsis = margin.simulate(
-        Pairs(tmp_path / "t.csv"), domain=domain, budget=EXACT, mechanism=DPSense(), seed=1
+        Pairs(tmp_path / "t.csv"),
+        domain=domain,
+        budget=EXACT,
+        mechanism=DPSense(),
+        seed=1,
     ).synopsis
     assert synopsis.top(2) == ["milk", "bread"] and synopsis.counts.tolist() == pytest.approx(
-        [1, 2, 0], abs=1e-5
+        [1, 2, 0],
+        abs=1e-5,
     )
     assert synopsis.marginal(["thing"]).counts.tolist() == synopsis.counts.tolist()
 
@@ -164,7 +223,14 @@ def test_items_have_names(tmp_path):
 def test_sets_are_in_no_table():
     for method in (
         lambda: gate(matrix()).measure([["item"]]),
-        lambda: gate(matrix()).sparse_cells(["item"], keep=margin.private.Keep(3, 3, False)),
+        lambda: gate(matrix()).sparse_cells(
+            ["item"],
+            keep=margin.private.Keep(
+                3,
+                3,
+                False,
+            ),
+        ),
     ):
         with pytest.raises(DataError, match="sets of items"):
             method()
@@ -190,14 +256,23 @@ def test_bad_sets_are_refused_and_cost_nothing(data, domain, match):
             raise AssertionError("charged")
 
     with pytest.raises(DataError, match=match):
-        margin.release(data, domain=domain, budget=PureDP(1), mechanism=DPSense(), ledger=Book())
+        margin.release(
+            data,
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=DPSense(),
+            ledger=Book(),
+        )
 
 
 def test_an_unknown_item_in_a_file_is_not_quoted(tmp_path):
     (tmp_path / "sets.dat").write_text("1 2\nsecret 3\n")
     with pytest.raises(DataError) as refused:
         margin.release(
-            Transactions(tmp_path / "sets.dat"), domain=ITEMS, budget=PureDP(1), mechanism=DPSense()
+            Transactions(tmp_path / "sets.dat"),
+            domain=ITEMS,
+            budget=PureDP(1),
+            mechanism=DPSense(),
         )
     assert "secret" not in str(refused.value)
 
@@ -230,7 +305,12 @@ def test_the_contract_of_mechanisms(mechanism, tmp_path):
         (np.zeros((0, 6), int), SIX),
         (matrix(), ITEMS),
     ):
-        synopsis = margin.release(data, domain=domain, budget=PureDP(1), mechanism=mechanism)
+        synopsis = margin.release(
+            data,
+            domain=domain,
+            budget=PureDP(1),
+            mechanism=mechanism,
+        )
         assert (
             synopsis.counts.shape == synopsis.variance.shape and np.isfinite(synopsis.counts).all()
         )
@@ -247,7 +327,11 @@ def test_the_contract_of_mechanisms(mechanism, tmp_path):
 )
 def test_without_noise_all_counts_are_exact(mechanism):
     synopsis = margin.simulate(
-        matrix(), domain=ITEMS, budget=EXACT, mechanism=mechanism, seed=1
+        matrix(),
+        domain=ITEMS,
+        budget=EXACT,
+        mechanism=mechanism,
+        seed=1,
     ).synopsis
     assert synopsis.counts == pytest.approx(np.asarray(matrix().sum(axis=0)).ravel(), abs=1e-3)
 
@@ -260,13 +344,21 @@ def test_theta_follows_the_budget():
     data = scipy.sparse.csr_matrix(held.astype(np.int8))
     thetas = [
         margin.simulate(
-            data, domain={"item": 60}, budget=PureDP(epsilon), mechanism=DPSense(), seed=1
+            data,
+            domain={"item": 60},
+            budget=PureDP(epsilon),
+            mechanism=DPSense(),
+            seed=1,
         ).synopsis.parameters["theta"]
         for epsilon in ("0.01", "0.1", 5)
     ]
     assert thetas[0] < thetas[1] < thetas[2] and thetas[2] >= 25
     scaled = margin.simulate(
-        data, domain={"item": 60}, budget=PureDP("0.2"), mechanism=DPSenseS(), seed=1
+        data,
+        domain={"item": 60},
+        budget=PureDP("0.2"),
+        mechanism=DPSenseS(),
+        seed=1,
     ).synopsis
     assert scaled.parameters["alpha"] >= 1
 
@@ -279,8 +371,19 @@ def test_the_noise_is_that_of_theta():
 
 def test_the_spread_of_theta_does_not_grow_with_the_number_of_items():
     door = gate(matrix(), budget=PureDP(1))
-    door.select_most(None, [2, 5, 9], penalties=[0, 0, 0], spend="1/2")
-    door.select_scaled(None, [2, 5], scales=["1", "3/2"], penalties=[[0, 0], [0, 0]], grain=16)
+    door.select_most(
+        None,
+        [2, 5, 9],
+        penalties=[0, 0, 0],
+        spend="1/2",
+    )
+    door.select_scaled(
+        None,
+        [2, 5],
+        scales=["1", "3/2"],
+        penalties=[[0, 0], [0, 0]],
+        grain=16,
+    )
     assert [event.spread for event in door.events] == [7, 2 * 2 * 16 * 5]
 
 
@@ -316,7 +419,11 @@ def test_bad_parameters_are_refused(make):
 
 def test_bad_questions_are_refused():
     synopsis = margin.simulate(
-        matrix(), domain=ITEMS, budget=EXACT, mechanism=DPSense(), seed=1
+        matrix(),
+        domain=ITEMS,
+        budget=EXACT,
+        mechanism=DPSense(),
+        seed=1,
     ).synopsis
     for ask in (
         lambda: synopsis.top(0),
@@ -333,7 +440,8 @@ def test_noise_of_walsh_coefficients_covers_rows_that_are_replaced():
     (event,) = door.events
     assert event.l2_squared == min(2 * 8 * 16 * 2, 2 * (2 * 4 * 2) ** 2)
     assert event.l1 == min(
-        math.isqrt(2 * event.l2_squared - 1) + 1, 2 * 2 * 8
+        math.isqrt(2 * event.l2_squared - 1) + 1,
+        2 * 2 * 8,
     ) and event.sampler.sigma2 == F(event.l2_squared, 2)
 
 
@@ -345,6 +453,10 @@ def test_the_truth_of_sets_is_how_many_rows_hold_each_item(tmp_path):
         (margin.data.Transactions(path), [1, 0, 0, 2, 0, 0, 0, 1]),
     ):
         made = margin.simulate(
-            data, domain={"item": 8}, budget=PureDP(1), mechanism=margin.PlainItems(), seed=1
+            data,
+            domain={"item": 8},
+            budget=PureDP(1),
+            mechanism=margin.PlainItems(),
+            seed=1,
         )
         assert made.truth("item").counts.tolist() == list(expected)

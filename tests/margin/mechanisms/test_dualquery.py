@@ -82,7 +82,12 @@ class Book:
 
 def private(budget, codes=CODES, domain=BINARY, **more):
     more.setdefault("entropy", CountingEntropy(1))
-    return Private(open_source(codes), domain=domain, budget=budget, **more)
+    return Private(
+        open_source(codes),
+        domain=domain,
+        budget=budget,
+        **more,
+    )
 
 
 def small(**more):
@@ -107,12 +112,20 @@ KINDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize(
+    "mechanism",
+    KINDS.values(),
+    ids=KINDS.keys(),
+)
 def test_it_keeps_to_its_budget(mechanism):
     check_mechanism(mechanism, pairs=6)
 
 
-@pytest.mark.parametrize("budget", [ApproxDP(1, "1e-3", **REPLACE), ApproxDP(1, "1e-3")], ids=repr)
+@pytest.mark.parametrize(
+    "budget",
+    [ApproxDP(1, "1e-3", **REPLACE), ApproxDP(1, "1e-3")],
+    ids=repr,
+)
 def test_the_audit_follows_certified_rounds(budget):
     assert audit(DualQuery(response=Greedy(), records=2), domain=DOMAIN, budget=budget, pairs=6).ok
 
@@ -134,18 +147,38 @@ def test_the_black_box_finds_nothing():
 
 @pytest.mark.parametrize(
     "budget",
-    [PureDP(1, **REPLACE), ZCDP("0.05", **REPLACE), ApproxDP(1, "1e-6", **REPLACE)],
+    [
+        PureDP(1, **REPLACE),
+        ZCDP("0.05", **REPLACE),
+        ApproxDP(
+            1,
+            "1e-6",
+            **REPLACE,
+        ),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize(
     "queries",
-    [Conjunctions.random(BINARY, 3, 300, 1), Parities.random(BINARY, 3, 56, 1)],
+    [
+        Conjunctions.random(
+            BINARY,
+            3,
+            300,
+            1,
+        ),
+        Parities.random(BINARY, 3, 56, 1),
+    ],
     ids=["and", "parity"],
 )
 def test_answers_are_near_the_truth(budget, queries):
     """20,000 rows; records made without looking have a mean error of 0.1 here."""
     synopsis = simulate(
-        CODES, domain=BINARY, budget=budget, mechanism=DualQuery(queries=queries), seed=1
+        CODES,
+        domain=BINARY,
+        budget=budget,
+        mechanism=DualQuery(queries=queries),
+        seed=1,
     ).synopsis
     truth = queries.counts(BitTable.of_codes(BINARY, CODES)) / len(CODES)
     answers = synopsis.answer(queries)
@@ -156,9 +189,25 @@ def test_answers_are_near_the_truth(budget, queries):
 def test_categories_are_answered_with_valid_records():
     rng = np.random.default_rng(1)
     first = rng.choice(4, 5000, p=[0.6, 0.2, 0.15, 0.05])
-    codes = np.stack([rng.integers(0, 2, 5000), first % 3, rng.integers(0, 2, 5000), first], axis=1)
+    codes = np.stack(
+        [
+            rng.integers(
+                0,
+                2,
+                5000,
+            ),
+            first % 3,
+            rng.integers(0, 2, 5000),
+            first,
+        ],
+        axis=1,
+    )
     synopsis = simulate(
-        codes, domain=DOMAIN, budget=PureDP(5, **REPLACE), mechanism=DualQuery(), seed=1
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(5, **REPLACE),
+        mechanism=DualQuery(),
+        seed=1,
     ).synopsis
     records = synopsis.records(synopsis.table.rows)
     assert (records >= 0).all() and (records < np.array(DOMAIN.sizes)).all()
@@ -166,7 +215,11 @@ def test_categories_are_answered_with_valid_records():
     assert marginal.counts.shape == (4, 3) and marginal.total == pytest.approx(5000)
     assert np.isnan(marginal.variance).all()
     expected = np.zeros((4, 3))
-    np.add.at(expected, (records[:, 3], records[:, 1]), 5000 / len(records))
+    np.add.at(
+        expected,
+        (records[:, 3], records[:, 1]),
+        5000 / len(records),
+    )
     assert marginal.counts == pytest.approx(expected)
     assert (
         np.abs(marginal.counts[:, 0] - np.bincount(codes[codes[:, 1] == 0, 3], minlength=4)).max()
@@ -177,7 +230,12 @@ def test_categories_are_answered_with_valid_records():
 def test_workloads_of_views_are_answered_cell_by_cell():
     run = {"domain": DOMAIN, "budget": PureDP(1, **REPLACE), "seed": 1}
     codes = np.zeros((50, 4), int)
-    synopsis = simulate(codes, workload=[["a", "b"], ["d"]], mechanism=DualQuery(), **run).synopsis
+    synopsis = simulate(
+        codes,
+        workload=[["a", "b"], ["d"]],
+        mechanism=DualQuery(),
+        **run,
+    ).synopsis
     assert isinstance(synopsis, RecordSynopsis) and synopsis.total == 50
 
 
@@ -200,7 +258,9 @@ class Lies:
             found
             if instance.terms == 1
             else type(
-                "Lie", (), {"record": np.full(len(instance.sizes), 7), "status": Status.OPTIMAL}
+                "Lie",
+                (),
+                {"record": np.full(len(instance.sizes), 7), "status": Status.OPTIMAL},
             )()
         )
 
@@ -213,7 +273,11 @@ class Empty:
         return (
             found
             if instance.terms == 1
-            else type("Late", (), {"record": None, "status": Status.TIME_LIMIT})()
+            else type(
+                "Late",
+                (),
+                {"record": None, "status": Status.TIME_LIMIT},
+            )()
         )
 
 
@@ -226,7 +290,8 @@ def test_what_is_spent_does_not_hang_on_the_solver(budget):
     for response in SOLVERS:
         gate = private(budget)
         synopsis = small(
-            response=response, size=None if budget.neighbours is Neighbours.REPLACE_ROW else 20_000
+            response=response,
+            size=None if budget.neighbours is Neighbours.REPLACE_ROW else 20_000,
         ).run(gate, None)
         assert synopsis.table.rows >= 4
         spent.append(
@@ -235,16 +300,27 @@ def test_what_is_spent_does_not_hang_on_the_solver(budget):
     assert all(one == spent[0] for one in spent)
 
 
-@pytest.mark.parametrize("response", SOLVERS, ids=lambda solver: type(solver).__name__)
+@pytest.mark.parametrize(
+    "response",
+    SOLVERS,
+    ids=lambda solver: type(solver).__name__,
+)
 def test_failing_solvers_pass_the_audit(response):
     assert audit(
-        DualQuery(response=response, records=2), domain=DOMAIN, budget=PureDP(2, **REPLACE), pairs=4
+        DualQuery(response=response, records=2),
+        domain=DOMAIN,
+        budget=PureDP(2, **REPLACE),
+        pairs=4,
     ).ok
 
 
 class Missing:
     def solve(self, instance, *, seed=0):
-        return type("None", (), {"record": None, "status": Status.MISSING})()
+        return type(
+            "None",
+            (),
+            {"record": None, "status": Status.MISSING},
+        )()
 
 
 class Broken:
@@ -275,14 +351,25 @@ def test_a_solver_that_cannot_work_is_found_out_before_anything_is_spent(respons
             "cost more than the budget has left",
         ),
         (
-            lambda: small(queries=Conjunctions.random(DOMAIN, 2, 5, 1)),
+            lambda: small(
+                queries=Conjunctions.random(
+                    DOMAIN,
+                    2,
+                    5,
+                    1,
+                )
+            ),
             DomainError,
             "another domain",
         ),
         (lambda: small(samples=[3, 4], rounds=3), BudgetError, "samples"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_any_charge(mechanism, error, message):
+def test_what_cannot_be_done_is_refused_before_any_charge(
+    mechanism,
+    error,
+    message,
+):
     gate, book = private(PureDP("0.001", **REPLACE), ledger=(ledger := Book())), ledger
     with pytest.raises(error, match=message):
         mechanism().run(gate, None)
@@ -389,7 +476,14 @@ def test_only_one_play_is_certified_and_all_else_is_counted():
     assert rounds.units(budget) > budget.units * F(95, 100) and rounds.epsilon(budget) <= F(95, 100)
     queries = Conjunctions.random(BINARY, 3, 60, 1)
     gate = private(budget)
-    one, other = (gate.sample_queries(queries, rounds, spend=spend) for spend in ("0.95", "0.95"))
+    one, other = (
+        gate.sample_queries(
+            queries,
+            rounds,
+            spend=spend,
+        )
+        for spend in ("0.95", "0.95")
+    )
     one.draw(np.zeros(60, int))
     spent = gate._account.spent
     with pytest.raises(BudgetError, match="certified already"):
@@ -408,7 +502,12 @@ def test_a_release_says_what_it_guarantees(tmp_path):
         (ApproxDP(1, "1e-3", **REPLACE), CertifiedDP),
         (PureDP(1, **REPLACE), PureDP),
     ):
-        synopsis = release(CODES, domain=BINARY, budget=budget, mechanism=mechanism)
+        synopsis = release(
+            CODES,
+            domain=BINARY,
+            budget=budget,
+            mechanism=mechanism,
+        )
         assert type(synopsis.spent) is kind
         synopsis.save(tmp_path / "out.margin")
         loaded = load(tmp_path / "out.margin")
@@ -421,7 +520,12 @@ def test_a_release_says_what_it_guarantees(tmp_path):
 def test_where_rows_are_added_their_number_is_measured_or_declared():
     for budget in (PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-3")):
         gate = private(budget)
-        synopsis = small(samples=3000, step=2, rounds=None, records=1).run(gate, None)
+        synopsis = small(
+            samples=3000,
+            step=2,
+            rounds=None,
+            records=1,
+        ).run(gate, None)
         assert gate.events[0].method == "count_rows" and abs(synopsis.total - 20_000) < 2500
         assert synopsis.total == gate.events[1].rounds.size
         gate = private(budget)
@@ -441,8 +545,21 @@ def test_the_negation_trap():
             return super()._answer(events, true, draw)
 
     for rows in (CODES[:4], CODES[:5]):
-        gate = Seen(open_source(rows), domain=BINARY, budget=PureDP(9), entropy=SeededEntropy(1))
-        draws = gate.sample_queries(queries, Rounds(step=1, samples=(1, 1), size=100, records=2))
+        gate = Seen(
+            open_source(rows),
+            domain=BINARY,
+            budget=PureDP(9),
+            entropy=SeededEntropy(1),
+        )
+        draws = gate.sample_queries(
+            queries,
+            Rounds(
+                step=1,
+                samples=(1, 1),
+                size=100,
+                records=2,
+            ),
+        )
         draws.draw([0])
         draws.draw([1])
     ones = int(CODES[:4, 0].sum())
@@ -478,7 +595,17 @@ def test_paper_mode_uses_the_published_accounting():
     gate = private(budget)
     synopsis = DualQuery.paper(queries=queries, samples=200).run(gate, None)
     rounds = synopsis.table.rows
-    cost = [privacy(20_000, 2, t, 200, 1e-3, "per_round") for t in (rounds, rounds + 1)]
+    cost = [
+        privacy(
+            20_000,
+            2,
+            t,
+            200,
+            1e-3,
+            "per_round",
+        )
+        for t in (rounds, rounds + 1)
+    ]
     assert cost[0] <= 1 < cost[1]
 
 
@@ -509,7 +636,13 @@ def test_an_estimate_of_the_error_is_paid_for():
     assert synopsis.largest_error == pytest.approx(error.max(), abs=0.02)
     assert "estimate" in "".join(synopsis.summary().values())
     assert (
-        simulate(CODES, domain=BINARY, budget=budget, mechanism=small(), seed=1).synopsis.mean_error
+        simulate(
+            CODES,
+            domain=BINARY,
+            budget=budget,
+            mechanism=small(),
+            seed=1,
+        ).synopsis.mean_error
         is None
     )
 
@@ -517,7 +650,11 @@ def test_an_estimate_of_the_error_is_paid_for():
 @pytest.mark.parametrize("n", [0, -1, 1.5, True, 2**40])
 def test_a_bad_number_of_records_is_refused(n):
     synopsis = simulate(
-        CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1
+        CODES,
+        domain=BINARY,
+        budget=PureDP(1, **REPLACE),
+        mechanism=small(),
+        seed=1,
     ).synopsis
     with pytest.raises(DomainError, match="record"):
         synopsis.records(n)
@@ -525,20 +662,40 @@ def test_a_bad_number_of_records_is_refused(n):
 
 def test_what_a_synopsis_cannot_answer_is_told():
     records = simulate(
-        CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1
+        CODES,
+        domain=BINARY,
+        budget=PureDP(1, **REPLACE),
+        mechanism=small(),
+        seed=1,
     ).synopsis
     with pytest.raises(DomainError, match="domain"):
         records.answer(Conjunctions.random(DOMAIN, 2, 3, 1))
+    wide = Domain({f"x{i}": 2 for i in range(30)})
+    made = simulate(
+        np.zeros((3, 30), int),
+        domain=wide,
+        budget=PureDP(1, **REPLACE),
+        mechanism=DualQuery(
+            queries=Conjunctions.random(
+                wide,
+                2,
+                9,
+                1,
+            )
+        ),
+        seed=1,
+    )
     with pytest.raises(DomainError, match="cells"):
-        simulate(
-            np.zeros((3, 30), int), domain=(wide := Domain({f"x{i}": 2 for i in range(30)})), seed=1,
-            budget=PureDP(1, **REPLACE), mechanism=DualQuery(queries=Conjunctions.random(wide, 2, 9, 1)),
-        ).synopsis.marginal(wide.attributes)  # fmt: skip
+        made.synopsis.marginal(wide.attributes)
 
 
 def test_records_come_about_equally_often():
     synopsis = simulate(
-        CODES, domain=BINARY, budget=PureDP(1, **REPLACE), mechanism=small(), seed=1
+        CODES,
+        domain=BINARY,
+        budget=PureDP(1, **REPLACE),
+        mechanism=small(),
+        seed=1,
     ).synopsis
     rows = synopsis.table.rows
     assert (synopsis.records(3 * rows) == np.repeat(synopsis.records(rows), 3, axis=0)).all()
@@ -547,10 +704,22 @@ def test_records_come_about_equally_often():
 
 @pytest.mark.parametrize("rate", ["1/3", "1e-9", 7])
 def test_choices_among_many_are_made_by_the_same_classes(rate):
-    """The compiled pass over candidates gives the integers of numpy's, and both orders are stable."""
-    scores = np.random.default_rng(1).integers(-(10**9), 10**9, 40_000)
+    """The compiled pass over candidates gives the integers of numpy; both orders are stable."""
+    scores = np.random.default_rng(1).integers(
+        -(10**9),
+        10**9,
+        40_000,
+    )
     makers = (selection._classes, selection._classes_at_once)
-    one, other = (make(scores, int(scores.max()), F(rate), 46) for make in makers)
+    one, other = (
+        make(
+            scores,
+            int(scores.max()),
+            F(rate),
+            46,
+        )
+        for make in makers
+    )
     assert (one[0] == other[0]).all() and (one[1] == other[1]).all()
     ordered = selection._ordered(one[0], np.cumsum(one[1]) - one[1])
     assert (ordered == np.argsort(one[0], kind="stable")).all()
@@ -569,20 +738,49 @@ def test_no_refusal_tells_how_many_rows_there_are(rows):
         entropy=SeededEntropy(1),
     )
     mean, largest = gate.query_errors(
-        queries, np.zeros(len(queries), int), records=(1 << 59) // len(queries), size=1
+        queries,
+        np.zeros(len(queries), int),
+        records=(1 << 59) // len(queries),
+        size=1,
     )
     assert np.isfinite([mean, largest]).all()
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(1, 2**58))
-def test_counts_that_are_cut_off_move_no_further_than_a_row_does(count, others, multiplier):
+@given(
+    st.integers(0, 10**6),
+    st.integers(0, 10**6),
+    st.integers(1, 2**58),
+)
+def test_counts_that_are_cut_off_move_no_further_than_a_row_does(
+    count,
+    others,
+    multiplier,
+):
     """Neither a score nor its negation's goes down, nor up by more than the multiplier, and none is
     above 2**61."""
     rows, answered = count + others, np.array([min(3, multiplier)])
-    before = scores_of(np.array([count]), rows, answered, multiplier, 1)
+    before = scores_of(
+        np.array([count]),
+        rows,
+        answered,
+        multiplier,
+        1,
+    )
     for after in (
-        scores_of(np.array([count + 1]), rows + 1, answered, multiplier, 1),
-        scores_of(np.array([count]), rows + 1, answered, multiplier, 1),
+        scores_of(
+            np.array([count + 1]),
+            rows + 1,
+            answered,
+            multiplier,
+            1,
+        ),
+        scores_of(
+            np.array([count]),
+            rows + 1,
+            answered,
+            multiplier,
+            1,
+        ),
     ):
         assert (after - before >= 0).all() and (after - before <= multiplier).all()
     assert np.abs(before).max() <= 2**61

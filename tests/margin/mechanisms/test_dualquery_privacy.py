@@ -20,7 +20,8 @@ KDD = {"n": 494_021, "step": 1.2, "rounds": 170, "samples": 1750, "delta": 1e-3}
 
 
 @pytest.mark.parametrize(
-    ("accounting", "expected"), [("closed", 1.859), ("per_round", 1.029), ("zcdp", 0.320)]
+    ("accounting", "expected"),
+    [("closed", 1.859), ("per_round", 1.029), ("zcdp", 0.320)],
 )
 def test_the_published_figures(accounting, expected):
     assert privacy(**KDD, accounting=accounting) == pytest.approx(expected, abs=5e-4)
@@ -81,7 +82,11 @@ def hockey_stick(p, q, draws, epsilon):
 @pytest.mark.parametrize("draws", [1, 2, 30, 400])
 @pytest.mark.parametrize("reach", [0.001, 0.05, 0.5])
 @pytest.mark.parametrize("delta", ["1/100", "1e-5"])
-def test_no_pair_of_bounded_range_exceeds_one_round(draws, reach, delta):
+def test_no_pair_of_bounded_range_exceeds_one_round(
+    draws,
+    reach,
+    delta,
+):
     """Every u of a fine grid, both directions: the true delta at the certified epsilon is at most
     delta."""
     epsilon = float(certified_epsilon(((F(reach), draws),), F(delta)))
@@ -90,7 +95,15 @@ def test_no_pair_of_bounded_range_exceeds_one_round(draws, reach, delta):
         -np.expm1(u - reach) / -math.expm1(-reach),
         -np.expm1(u - reach) / -math.expm1(-reach) * np.exp(-u),
     )
-    worst = max(hockey_stick(p, q, draws, epsilon).max(), hockey_stick(q, p, draws, epsilon).max())
+    worst = max(
+        hockey_stick(
+            p,
+            q,
+            draws,
+            epsilon,
+        ).max(),
+        hockey_stick(q, p, draws, epsilon).max(),
+    )
     assert worst <= float(F(delta)) * (1 + 1e-9)
     if epsilon > 0:
         below = hockey_stick(p, q, draws, epsilon * 0.9).max()
@@ -98,8 +111,18 @@ def test_no_pair_of_bounded_range_exceeds_one_round(draws, reach, delta):
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10**6), st.integers(2, 6), st.integers(1, 4), st.floats(0.1, 3))
-def test_softmax_pairs_and_their_products_are_covered(seed, candidates, draws, reach):
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 6),
+    st.integers(1, 4),
+    st.floats(0.1, 3),
+)
+def test_softmax_pairs_and_their_products_are_covered(
+    seed,
+    candidates,
+    draws,
+    reach,
+):
     """Two rounds of softmax choices from real scores: the outcomes of both, enumerated."""
     rng = np.random.default_rng(seed)
     p, q = np.ones(1), np.ones(1)
@@ -142,8 +165,18 @@ def test_another_library_agrees(rounds):
 
 
 @settings(max_examples=25)
-@given(st.integers(1, 40), st.integers(1, 3000), st.floats(1e-6, 0.05), st.integers(1, 9))
-def test_certificates_lie_between_the_gaussian_limit_and_zcdp(rounds, draws, reach, power):
+@given(
+    st.integers(1, 40),
+    st.integers(1, 3000),
+    st.floats(1e-6, 0.05),
+    st.integers(1, 9),
+)
+def test_certificates_lie_between_the_gaussian_limit_and_zcdp(
+    rounds,
+    draws,
+    reach,
+    power,
+):
     delta = F(1, 10**power)
     ranges = tuple((F(reach) * t, draws) for t in range(rounds + 1))
     rho = sum(r**2 * s for r, s in ranges) / 8
@@ -190,20 +223,33 @@ def test_bad_arguments_are_refused(bad):
 
 
 def test_what_rounds_cost_is_exact():
-    rounds = Rounds(step=F(1, 2), samples=(5, 6, 7), size=100, records=3)
+    rounds = Rounds(
+        step=F(1, 2),
+        samples=(5, 6, 7),
+        size=100,
+        records=3,
+    )
     assert rounds.ranges(2) == ((0, 5), (F(1, 100), 6), (F(2, 100), 7))
     replace = Neighbours.REPLACE_ROW
     assert rounds.cost(PureDP(1, neighbours=replace)) == F(6, 100) + F(14, 100)
     assert rounds.cost(ZCDP(1, neighbours=replace)) == (6 * F(1, 100) ** 2 + 7 * F(2, 100) ** 2) / 8
     assert rounds.cost(PureDP(1)) == F(20, 200) and rounds.cost(PureDP(1, rows_per_person=4)) == F(
-        80, 200
+        80,
+        200,
     )
     assert rounds.rate == F(1, 600) and rounds.multiplier(2) == 6
     assert rounds.epsilon(ApproxDP(1, "1e-6")) == certified_epsilon(rounds.ranges(1), F(1, 10**6))
 
 
 def test_what_was_certified_adds_up_as_epsilon_and_delta_only():
-    whole = certified(ApproxDP(1, "1e-6", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2))
+    whole = certified(
+        ApproxDP(
+            1,
+            "1e-6",
+            neighbours=Neighbours.REPLACE_ROW,
+            rows_per_person=2,
+        )
+    )
     assert isinstance(whole, CertifiedDP) and budget_from_json(whole.to_json()) == whole
     assert whole != ApproxDP(1, "1e-6", neighbours=Neighbours.REPLACE_ROW, rows_per_person=2)
     assert "certified" in whole.describe() and "rho" not in whole.describe()

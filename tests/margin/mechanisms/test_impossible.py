@@ -27,13 +27,11 @@ from margin import (
     Learning,
     MatrixMechanism,
     Neighbours,
-    OptimisedMarginals,
     PrioritySample,
     PriView,
     Residual,
     Uniform,
     Wavelet,
-    WeightedMarginals,
     from_measurements,
     load,
     release,
@@ -41,6 +39,7 @@ from margin import (
 )
 from margin.cli.main import main
 from margin.errors import DomainError
+from margin.mechanisms.strategies import OptimisedMarginals, WeightedMarginals
 from margin.queries import Conjunctions
 from margin.solvers import (
     Anneal,
@@ -77,9 +76,19 @@ EVERY = [view for size in (1, 2, 3, 4, 5) for view in itertools.combinations(DOM
 
 @pytest.fixture(scope="module")
 def table():
-    """Rows of which one in ten breaks a rule."""
+    """Rows, one in ten breaking a rule."""
     rng = np.random.default_rng(4)
-    codes = np.stack([rng.integers(0, size, 20 * ROWS) for size in DOMAIN.sizes], axis=1)
+    codes = np.stack(
+        [
+            rng.integers(
+                0,
+                size,
+                20 * ROWS,
+            )
+            for size in DOMAIN.sizes
+        ],
+        axis=1,
+    )
     broken = DOMAIN.zeros.broken(codes)
     return np.concatenate([codes[~broken][: ROWS * 9 // 10], codes[broken][: ROWS // 10]])
 
@@ -133,11 +142,20 @@ def asked_of(synopsis, workload):
             continue
 
 
-@pytest.mark.parametrize("mechanism", [*VIEW_MECHANISMS, *OTHERS], ids=short)
+@pytest.mark.parametrize(
+    "mechanism",
+    [*VIEW_MECHANISMS, *OTHERS],
+    ids=short,
+)
 def test_no_answer_has_what_is_impossible(mechanism, table):
     asked = [["age", "marital"], ["marital", "children", "work"], ["age", "work", "region"]]
     synopsis = simulate(
-        table, domain=DOMAIN, budget=BUDGET, mechanism=mechanism, workload=asked, seed=1
+        table,
+        domain=DOMAIN,
+        budget=BUDGET,
+        mechanism=mechanism,
+        workload=asked,
+        seed=1,
     ).synopsis
     answered = list(asked_of(synopsis, EVERY))
     assert answered
@@ -149,12 +167,21 @@ def test_no_answer_has_what_is_impossible(mechanism, table):
         )
 
 
-@pytest.mark.parametrize("mechanism", [*VIEW_MECHANISMS, Uniform(), Flat(), Direct()], ids=short)
+@pytest.mark.parametrize(
+    "mechanism",
+    [*VIEW_MECHANISMS, Uniform(), Flat(), Direct()],
+    ids=short,
+)
 def test_answers_add_up_to_a_public_number_of_rows(mechanism, table):
     domain = Domain(DOMAIN, rows=ROWS)
     asked = [["age", "marital"], ["marital", "children", "work"], ["age", "work", "region"]]
     synopsis = simulate(
-        table, domain=domain, budget=BUDGET, mechanism=mechanism, workload=asked, seed=2
+        table,
+        domain=domain,
+        budget=BUDGET,
+        mechanism=mechanism,
+        workload=asked,
+        seed=2,
     ).synopsis
     for marginal in asked_of(synopsis, EVERY):
         assert marginal.total == pytest.approx(ROWS)
@@ -162,10 +189,18 @@ def test_answers_add_up_to_a_public_number_of_rows(mechanism, table):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [VIEW_MECHANISMS[0], VIEW_MECHANISMS[2], VIEW_MECHANISMS[8]], ids=short
+    "mechanism",
+    [VIEW_MECHANISMS[0], VIEW_MECHANISMS[2], VIEW_MECHANISMS[8]],
+    ids=short,
 )
 def test_covered_answers_agree_with_each_other(mechanism, table):
-    synopsis = simulate(table, domain=DOMAIN, budget=BUDGET, mechanism=mechanism, seed=3).synopsis
+    synopsis = simulate(
+        table,
+        domain=DOMAIN,
+        budget=BUDGET,
+        mechanism=mechanism,
+        seed=3,
+    ).synopsis
     answers = [synopsis.marginal(view) for view in EVERY if synopsis.coverage_error(view) == 0]
     singles = {}
     for marginal in answers:
@@ -180,7 +215,18 @@ def test_records_keep_every_rule(seed, n):
     """Also the rule on three attributes that are in no view together."""
     rng = np.random.default_rng(seed)
     views = [["age", "region"], ["marital", "age"], ["work", "children"]]
-    noisy = [(view, rng.normal(20, 30, DOMAIN.shape(view)), 30.0) for view in views]
+    noisy = [
+        (
+            view,
+            rng.normal(
+                20,
+                30,
+                DOMAIN.shape(view),
+            ),
+            30.0,
+        )
+        for view in views
+    ]
     synopsis = from_measurements(noisy, domain=Domain(DOMAIN, rows=500))
     codes = synopsis.records(n)
     assert codes.shape == (n, len(DOMAIN)) and not DOMAIN.zeros.broken(codes).any()
@@ -194,13 +240,28 @@ class Stubborn:
 
 
 @pytest.mark.parametrize(
-    "response", [Anneal(sweeps=10), ByComponents(), Stubborn()], ids=lambda r: type(r).__name__
+    "response",
+    [Anneal(sweeps=10), ByComponents(), Stubborn()],
+    ids=lambda r: type(r).__name__,
 )
-def test_records_of_dual_query_keep_every_rule(response, table, caplog):
-    mechanism = DualQuery(rounds=10, samples=60, records=3, response=response)
+def test_records_of_dual_query_keep_every_rule(
+    response,
+    table,
+    caplog,
+):
+    mechanism = DualQuery(
+        rounds=10,
+        samples=60,
+        records=3,
+        response=response,
+    )
     domain = Domain(DOMAIN, rows=ROWS)
     synopsis = simulate(
-        table, domain=domain, budget=ZCDP(0.5), mechanism=mechanism, seed=0
+        table,
+        domain=domain,
+        budget=ZCDP(0.5),
+        mechanism=mechanism,
+        seed=0,
     ).synopsis
     assert synopsis.total == ROWS
     assert not DOMAIN.zeros.broken(synopsis.records(synopsis.table.rows)).any()
@@ -208,16 +269,25 @@ def test_records_of_dual_query_keep_every_rule(response, table, caplog):
 
 
 def test_rules_make_answers_better(table):
-    """The same noise: where the data keeps the rules, knowing them helps, within views and beyond."""
+    """With the same noise: if the data keeps the rules, knowing them helps, in views and beyond."""
     kept = table[~DOMAIN.zeros.broken(table)]
     plain = Domain(dict(DOMAIN))
     errors = []
     for domain in (plain, DOMAIN):
         total = 0.0
         for seed in range(8):
-            simulation = simulate(kept, domain=domain, budget=BUDGET, seed=seed)
+            simulation = simulate(
+                kept,
+                domain=domain,
+                budget=BUDGET,
+                seed=seed,
+            )
             views = [view for view in EVERY if len(view) == 3]
-            pairs = zip(simulation.marginals(views), simulation.truths(views), strict=True)
+            pairs = zip(
+                simulation.marginals(views),
+                simulation.truths(views),
+                strict=True,
+            )
             total += sum(((mine.counts - truth.counts) ** 2).sum() for mine, truth in pairs)
         errors.append(total)
     assert errors[1] < 0.9 * errors[0]
@@ -234,13 +304,19 @@ def test_a_row_that_breaks_a_rule_is_counted_and_no_matter_of_refusal(table):
 def test_declared_rows_that_are_wrong_are_no_matter_of_refusal(table):
     for neighbours in Neighbours:
         budget = ZCDP(1, neighbours=neighbours)
-        synopsis = release(table, domain=Domain(DOMAIN, rows=5 * ROWS), budget=budget)
+        synopsis = release(
+            table,
+            domain=Domain(DOMAIN, rows=5 * ROWS),
+            budget=budget,
+        )
         assert synopsis.marginal(["age"]).total == pytest.approx(5 * ROWS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "mechanism", [PriView(views=[["a", "b"], ["b", "c", "d"]]), Direct()], ids=short
+    "mechanism",
+    [PriView(views=[["a", "b"], ["b", "c", "d"]]), Direct()],
+    ids=short,
 )
 def test_rules_and_rows_let_nothing_out(mechanism):
     """The audit replays neighbours of which one has a row that breaks a rule, and of numbers other
@@ -250,13 +326,21 @@ def test_rules_and_rows_let_nothing_out(mechanism):
         impossible=[{"a": 0, "b": [0, 1]}, {"c": 1, "d": 3}],
         rows=50,
     )
-    check_mechanism(mechanism, domain=domain, workload=[["a", "b"], ["b", "c", "d"]], pairs=8)
+    check_mechanism(
+        mechanism,
+        domain=domain,
+        workload=[["a", "b"], ["b", "c", "d"]],
+        pairs=8,
+    )
 
 
 def test_info_tells_them(tmp_path, table, capsys):
-    release(table, domain=Domain(DOMAIN, rows=ROWS), budget=BUDGET, mechanism=Flat()).save(
-        tmp_path / "out.margin"
-    )
+    release(
+        table,
+        domain=Domain(DOMAIN, rows=ROWS),
+        budget=BUDGET,
+        mechanism=Flat(),
+    ).save(tmp_path / "out.margin")
     assert main(["info", str(tmp_path / "out.margin")]) == 0
     told = capsys.readouterr().out
     assert (
@@ -267,7 +351,12 @@ def test_info_tells_them(tmp_path, table, capsys):
 def test_files_keep_them(tmp_path, table):
     domain = Domain(DOMAIN, rows=ROWS)
     for mechanism in (PriView(), Residual(order=2), Flat(), Uniform()):
-        synopsis = release(table, domain=domain, budget=BUDGET, mechanism=mechanism)
+        synopsis = release(
+            table,
+            domain=domain,
+            budget=BUDGET,
+            mechanism=mechanism,
+        )
         synopsis.save(tmp_path / "out.margin")
         again = load(tmp_path / "out.margin")
         assert again.domain == domain and again.domain.zeros == domain.zeros
@@ -284,26 +373,49 @@ def test_queries_are_of_one_domain_with_its_rules(table):
             table,
             domain=DOMAIN,
             budget=ZCDP(1),
-            mechanism=DualQuery(queries=Conjunctions.random(plain, 2, 10, 0)),
+            mechanism=DualQuery(
+                queries=Conjunctions.random(
+                    plain,
+                    2,
+                    10,
+                    0,
+                )
+            ),
         )
 
 
 def test_known_totals_leave_no_variance_in_the_total(table):
     plain = release(table, domain=DOMAIN, budget=BUDGET)
-    known = release(table, domain=Domain(DOMAIN, rows=ROWS), budget=BUDGET)
+    known = release(
+        table,
+        domain=Domain(DOMAIN, rows=ROWS),
+        budget=BUDGET,
+    )
     assert isinstance(known, ViewSynopsis) and known.tables.variance(
         ()
     ) == 0 < plain.tables.variance(())
     assert (known.marginal(["age"]).variance < plain.marginal(["age"]).variance).all()
 
 
-@pytest.mark.parametrize("mechanism", [Direct(nonnegativity=None), Flat()], ids=short)
-def test_estimates_with_negative_counts_are_moved_evenly(mechanism, table):
+@pytest.mark.parametrize(
+    "mechanism",
+    [Direct(nonnegativity=None), Flat()],
+    ids=short,
+)
+def test_estimates_with_negative_counts_are_moved_evenly(
+    mechanism,
+    table,
+):
     """To the nearest that keep the rules and the number of rows."""
     asked, view = [["age", "marital"]], ["age", "marital"]
     plain, ruled = (
         simulate(
-            table, domain=domain, budget=BUDGET, mechanism=mechanism, workload=asked, seed=0
+            table,
+            domain=domain,
+            budget=BUDGET,
+            mechanism=mechanism,
+            workload=asked,
+            seed=0,
         ).synopsis
         for domain in (Domain(dict(DOMAIN)), Domain(DOMAIN, rows=ROWS))
     )

@@ -45,7 +45,10 @@ def test_the_contract_of_mechanisms(mechanism, tmp_path):
     check_mechanism(mechanism, domain=SIX, budgets=budgets, pairs=12)
     for held in (table(60, 6), np.zeros((0, 6), bool)):
         synopsis = margin.release(
-            held.astype(int), domain=SIX, budget=PureDP(1), mechanism=mechanism
+            held.astype(int),
+            domain=SIX,
+            budget=PureDP(1),
+            mechanism=mechanism,
         )
         synopsis.save(tmp_path / "out.margin")
         again = margin.load(tmp_path / "out.margin")
@@ -62,11 +65,16 @@ def test_basis_finds_the_most_frequent_sets(k, items):
     data = scipy.sparse.csr_matrix(held.astype(np.int8))
     mechanism = PrivBasis(k=k, items=items)
     synopsis = margin.simulate(
-        data, domain={"item": 16}, budget=EXACT, mechanism=mechanism, seed=1
+        data,
+        domain={"item": 16},
+        budget=EXACT,
+        mechanism=mechanism,
+        seed=1,
     ).synopsis
     assert len(synopsis.itemsets) == k and len(set(synopsis.itemsets)) == k
     assert synopsis.counts == pytest.approx(
-        [support(held, found) for found in synopsis.itemsets], abs=1
+        [support(held, found) for found in synopsis.itemsets],
+        abs=1,
     )
     every = [c for size in (1, 2, 3) for c in itertools.combinations(range(16), size)]
     best = sorted((support(held, c) for c in every), reverse=True)[:k]
@@ -78,7 +86,11 @@ def test_basis_beats_chance_under_noise():
     held = table()
     data = scipy.sparse.csr_matrix(held.astype(np.int8))
     synopsis = margin.simulate(
-        data, domain={"item": 16}, budget=PureDP(1), mechanism=PrivBasis(k=10), seed=1
+        data,
+        domain={"item": 16},
+        budget=PureDP(1),
+        mechanism=PrivBasis(k=10),
+        seed=1,
     ).synopsis
     every = [c for size in (1, 2, 3) for c in itertools.combinations(range(16), size)]
     best = set(sorted(every, key=lambda c: -support(held, c))[:10])
@@ -108,10 +120,14 @@ def test_division_finds_the_very_sets():
 def test_a_row_counts_for_the_first_pattern_that_it_fits():
     held = table(200, 6)
     gate = Private(
-        open_source(held.astype(int)), domain=SIX, budget=EXACT, entropy=SeededEntropy(1)
+        open_source(held.astype(int)),
+        domain=SIX,
+        budget=EXACT,
+        entropy=SeededEntropy(1),
     )
     counts, _ = gate.pattern_counts(
-        patterns=[(((0, 1),), ()), (((1, 2),), ((3,),)), ((), ((0,),))], spend="1/2"
+        patterns=[(((0, 1),), ()), (((1, 2),), ((3,),)), ((), ((0,),))],
+        spend="1/2",
     )
     first = held[:, [0, 1]].any(axis=1)
     second = ~first & held[:, [1, 2]].any(axis=1) & ~held[:, 3]
@@ -131,12 +147,30 @@ def test_a_row_counts_for_the_first_pattern_that_it_fits():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [CountSketch(width=7), CountSketch(width=3, rows=2, median=False)], ids=repr
+    "mechanism",
+    [
+        CountSketch(width=7),
+        CountSketch(
+            width=3,
+            rows=2,
+            median=False,
+        ),
+    ],
+    ids=repr,
 )
 def test_the_contract_of_sketches(mechanism, tmp_path):
-    check_mechanism(mechanism, budgets=(PureDP(1), ZCDP("0.5", rows_per_person=2)), pairs=12)
+    check_mechanism(
+        mechanism,
+        budgets=(PureDP(1), ZCDP("0.5", rows_per_person=2)),
+        pairs=12,
+    )
     data = np.zeros((30, 2), int)
-    synopsis = margin.release(data, domain={"x": 4, "y": 5}, budget=PureDP(1), mechanism=mechanism)
+    synopsis = margin.release(
+        data,
+        domain={"x": 4, "y": 5},
+        budget=PureDP(1),
+        mechanism=mechanism,
+    )
     synopsis.save(tmp_path / "out.margin")
     again = margin.load(tmp_path / "out.margin")
     assert (again.sums == synopsis.sums).all() and again.point({"x": 0, "y": 0}) == synopsis.point(
@@ -157,7 +191,11 @@ def test_a_sketch_estimates_large_cells_of_a_huge_table(median):
     codes[:500] = [5, 6, 7]
     mechanism = CountSketch(width=4096, rows=5, median=median)
     synopsis = margin.simulate(
-        codes, domain=domain, budget=PureDP(5), mechanism=mechanism, seed=1
+        codes,
+        domain=domain,
+        budget=PureDP(5),
+        mechanism=mechanism,
+        seed=1,
     ).synopsis
     assert synopsis.point({"x": 5, "y": 6, "z": 7}) == pytest.approx(500, abs=30)
     assert abs(synopsis.counts(rng.integers(0, 10**9, (500, 3)))).mean() < 10
@@ -177,11 +215,15 @@ def test_signs_and_buckets_are_fair_and_pairwise_independent():
 
 
 @pytest.mark.parametrize(
-    ("more", "error"), [({"rows": 10**5, "width": 10**5}, DomainError), ({"key": -1}, DomainError)]
+    ("more", "error"),
+    [({"rows": 10**5, "width": 10**5}, DomainError), ({"key": -1}, DomainError)],
 )
 def test_bad_sketches_are_refused(more, error):
     gate = Private(
-        open_source(np.zeros((1, 6), int)), domain=SIX, budget=EXACT, entropy=SeededEntropy(1)
+        open_source(np.zeros((1, 6), int)),
+        domain=SIX,
+        budget=EXACT,
+        entropy=SeededEntropy(1),
     )
     with pytest.raises(error):
         gate.sketch_counts(["a"], **{"rows": 2, "width": 3, "key": 0, **more})

@@ -15,7 +15,13 @@ from margin.solvers import JointProjection, Newton, ResidualConsistency, Tables
 @pytest.mark.parametrize(("views", "error"), [(20, 0.00047), (106, 0.0011), (620, 0.0026)])
 def test_noise_error_of_kosarak(views, error):
     """Section 4.5, the table after equation (5), to the digits it gives."""
-    found = noise_error(attributes=32, block=8, views=views, rows=912_627, epsilon=1)
+    found = noise_error(
+        attributes=32,
+        block=8,
+        views=views,
+        rows=912_627,
+        epsilon=1,
+    )
     assert float(f"{found:.2g}") == error
 
 
@@ -40,7 +46,13 @@ def test_how_the_error_depends_on_the_block(block, pairs, triples):
     """
     shares = [1e6 / (size * (size - 1)) for size in (8, block)]
     eight, this = (
-        noise_error(attributes=32, block=size, views=views, rows=1, epsilon=1)
+        noise_error(
+            attributes=32,
+            block=size,
+            views=views,
+            rows=1,
+            epsilon=1,
+        )
         for size, views in zip((8, block), shares, strict=True)
     )
     assert this / eight == pytest.approx(pairs / 0.286, rel=0.005)
@@ -70,7 +82,8 @@ def test_expected_squared_error_of_a_pair(views, cells):
 
 
 @pytest.mark.parametrize(
-    ("attributes", "block", "strength", "views"), [(32, 8, 2, 20), (9, 6, 2, 3), (64, 8, 2, 72)]
+    ("attributes", "block", "strength", "views"),
+    [(32, 8, 2, 20), (9, 6, 2, 3), (64, 8, 2, 72)],
 )
 def test_the_designs_of_the_paper(attributes, block, strength, views):
     assert covering_design(attributes, block, strength).size == views
@@ -79,7 +92,12 @@ def test_the_designs_of_the_paper(attributes, block, strength, views):
 def test_the_default_views_of_32_binary_attributes_are_the_papers():
     domain = margin.Domain({f"x{place}": 2 for place in range(32)})
     codes = np.zeros((3, 32), dtype=int)
-    synopsis = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PriView())
+    synopsis = margin.release(
+        codes,
+        domain=domain,
+        budget=PureDP(1),
+        mechanism=PriView(),
+    )
     assert len(synopsis.names) == 20
     assert {len(view) for view in synopsis.names} == {8}
 
@@ -93,15 +111,33 @@ def test_defaults():
     )
 
 
-@pytest.mark.parametrize("budget", [PureDP("0.05"), ZCDP("0.0005")], ids=repr)
+@pytest.mark.parametrize(
+    "budget",
+    [PureDP("0.05"), ZCDP("0.0005")],
+    ids=repr,
+)
 def test_default_is_not_worse_than_the_paper_on_correlated_tables(budget):
     """Mean error over 4-way queries on the same views; measured 5 to 30 % better, and allowed to be
     3 % worse."""
     rng = np.random.default_rng(11)
     taste = rng.integers(0, 5, 30_000)
-    codes = (rng.random((30_000, 12)) < rng.beta(0.5, 2.0, (5, 12))[taste]).astype(np.int64)
+    codes = (
+        rng.random((30_000, 12))
+        < rng.beta(
+            0.5,
+            2.0,
+            (5, 12),
+        )[taste]
+    ).astype(np.int64)
     domain = margin.Domain({f"x{place}": 2 for place in range(12)})
-    views = [[f"x{axis}" for axis in block] for block in covering_design(12, 6, 2).blocks]
+    views = [
+        [f"x{axis}" for axis in block]
+        for block in covering_design(
+            12,
+            6,
+            2,
+        ).blocks
+    ]
     asked = list(itertools.combinations(domain.attributes, 4))[::25]
     errors = {}
     for name, mechanism in {
@@ -110,7 +146,11 @@ def test_default_is_not_worse_than_the_paper_on_correlated_tables(budget):
     }.items():
         for seed in range(3):
             simulation = margin.simulate(
-                codes, domain=domain, budget=budget, mechanism=mechanism, seed=seed
+                codes,
+                domain=domain,
+                budget=budget,
+                mechanism=mechanism,
+                seed=seed,
             )
             truths = simulation.truths(asked)
             for answer, truth in zip(simulation.marginals(asked), truths, strict=True):

@@ -62,10 +62,22 @@ SCALES = [F(1, 3), F(2), F(25)]
 
 @pytest.mark.parametrize("keep", KEEPS, ids=repr)
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_the_law_of_what_enters_is_that_of_noise_then_rule(keep, scale):
+def test_the_law_of_what_enters_is_that_of_noise_then_rule(
+    keep,
+    scale,
+):
     law, a = Entering(scale, keep), math.exp(-1 / scale)
     v = np.arange(1, 60 * math.ceil(scale) + 300)
-    weight = np.where(v >= keep.theta, np.minimum(1, v / keep.tau), 0) * a**v * (1 - a) / (1 + a)
+    weight = (
+        np.where(
+            v >= keep.theta,
+            np.minimum(1, v / keep.tau),
+            0,
+        )
+        * a**v
+        * (1 - a)
+        / (1 + a)
+    )
     assert float(law) == pytest.approx((1 + keep.two_sided) * weight.sum(), rel=1e-9)
     low, high = law(100)
     assert (
@@ -84,17 +96,39 @@ def test_the_law_of_what_enters_is_that_of_noise_then_rule(keep, scale):
 @pytest.mark.parametrize("theta", [1, 3, 6])
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 def test_the_law_of_what_is_added_when_tau_is_halved(theta, scale):
-    keep, before = Keep(theta, max(theta, 4), True), Keep(theta, 8, True)
+    keep, before = (
+        Keep(
+            theta,
+            max(theta, 4),
+            True,
+        ),
+        Keep(theta, 8, True),
+    )
     law, a = More(scale, keep, before), math.exp(-1 / scale)
     v = np.arange(theta, 60 * math.ceil(scale) + 300)
     weight = (np.minimum(1, v / keep.tau) - np.minimum(1, v / before.tau)) * a**v
     p, q = float(Entering(scale, keep)), float(Entering(scale, before))
     assert law(80)[0] / 2**80 == pytest.approx((p - q) / (1 - q), rel=1e-9)
-    compare(np.abs(law.with_priorities(40_000, SeededEntropy(4))[0]), v, weight / weight.sum())
+    compare(
+        np.abs(law.with_priorities(40_000, SeededEntropy(4))[0]),
+        v,
+        weight / weight.sum(),
+    )
 
 
 @pytest.mark.parametrize(
-    "keep", [Keep(1, 1, True), Keep(2, 4, True), Keep(1, 9, False), Keep(3, 40, True)], ids=repr
+    "keep",
+    [
+        Keep(
+            1,
+            1,
+            True,
+        ),
+        Keep(2, 4, True),
+        Keep(1, 9, False),
+        Keep(3, 40, True),
+    ],
+    ids=repr,
 )
 @pytest.mark.parametrize("clamp", [7, 12])
 def test_what_enters_is_clamped_noise(keep, clamp, monkeypatch):
@@ -105,11 +139,23 @@ def test_what_enters_is_clamped_noise(keep, clamp, monkeypatch):
     law, a = Entering(scale, keep), math.exp(-1 / 6)
     v = np.arange(1, clamp + 1)
     noise = a**v * np.where(v == clamp, 1, 1 - a) / (1 + a)
-    weight = np.where(v >= keep.theta, np.minimum(1, v / keep.tau), 0) * noise
-    assert float(F(law(100)[0], 1 << 100)) == pytest.approx(
-        (1 + keep.two_sided) * weight.sum(), rel=1e-12
+    weight = (
+        np.where(
+            v >= keep.theta,
+            np.minimum(1, v / keep.tau),
+            0,
+        )
+        * noise
     )
-    compare(np.abs(law.sample(60_000, SeededEntropy(5))), v, weight / weight.sum())
+    assert float(F(law(100)[0], 1 << 100)) == pytest.approx(
+        (1 + keep.two_sided) * weight.sum(),
+        rel=1e-12,
+    )
+    compare(
+        np.abs(law.sample(60_000, SeededEntropy(5))),
+        v,
+        weight / weight.sum(),
+    )
 
 
 def compare(drawn, values, probabilities):
@@ -137,12 +183,21 @@ def bounds(table):
 
 
 @pytest.mark.parametrize(
-    ("trials", "scale", "theta"), [(1, 2, 1), (40, 9, 1), (300, 2, 3), (10**9, 1, 12)]
+    ("trials", "scale", "theta"),
+    [(1, 2, 1), (40, 9, 1), (300, 2, 3), (10**9, 1, 12)],
 )
-def test_binomial_bounds_hold_the_exact_probabilities(trials, scale, theta):
+def test_binomial_bounds_hold_the_exact_probabilities(
+    trials,
+    scale,
+    theta,
+):
     law = Entering(F(scale), Keep(theta, theta, True))
     first, low, high = bounds(cumulative(trials, law, 64))
-    exact = stats.binom.cdf(np.arange(first, first + len(low)), trials, float(law))
+    exact = stats.binom.cdf(
+        np.arange(first, first + len(low)),
+        trials,
+        float(law),
+    )
     assert np.allclose(np.array(low) / 2.0**64, exact, atol=1e-10)
     assert all(0 <= b - a <= 4 for a, b in zip(low, high, strict=True))
     finer = bounds(cumulative(trials, law, 192))
@@ -156,7 +211,16 @@ def test_binomial_bounds_hold_the_exact_probabilities(trials, scale, theta):
 def test_binomial_draws(trials, theta):
     law = Entering(F(1), Keep(theta, theta, True))
     entropy = SeededEntropy(trials % 97)
-    drawn = np.array([binomial(trials, law, entropy) for _ in range(4000)])
+    drawn = np.array(
+        [
+            binomial(
+                trials,
+                law,
+                entropy,
+            )
+            for _ in range(4000)
+        ]
+    )
     mean = trials * float(law)
     deviation = math.sqrt(mean * (1 - float(law)))
     assert abs(drawn.mean() - mean) <= 6 * deviation / math.sqrt(drawn.size)
@@ -195,7 +259,8 @@ def test_uniform_integers(bound):
         bins = min(bound, 16)
         if bound > 1:
             observed = np.bincount(
-                np.minimum(drawn // max(1, bound // bins), bins), minlength=bins + 1
+                np.minimum(drawn // max(1, bound // bins), bins),
+                minlength=bins + 1,
             )
             width = max(1, bound // bins)
             expected = np.array(
@@ -205,7 +270,8 @@ def test_uniform_integers(bound):
             used = expected > 1e-9
             assert (
                 stats.chisquare(
-                    observed[used], drawn.size * expected[used] / expected[used].sum()
+                    observed[used],
+                    drawn.size * expected[used] / expected[used].sum(),
                 ).pvalue
                 > ALARM
             )
@@ -218,7 +284,15 @@ def test_uniform_integers(bound):
 @given(st.integers(1, 40), st.data())
 def test_sums_over_nodes_are_sums_over_codes(size, data):
     codes = np.array(sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1))))
-    counts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=size, max_size=size)))
+    counts = np.array(
+        data.draw(
+            st.lists(
+                st.integers(0, 9),
+                min_size=size,
+                max_size=size,
+            )
+        )
+    )
     pick = Pick.of(codes)
     assert pick.size == codes.size
     for axis in (Leaves(size), Tree(size), Halves(size)):
@@ -240,7 +314,14 @@ def test_nested_nodes_have_all_their_ancestors(first, second, data):
     axes = (Tree(first), Tree(second))
     every = np.argwhere(np.ones([axis.nodes for axis in axes], bool))
     kept = np.array(
-        data.draw(st.lists(st.booleans(), min_size=len(every), max_size=len(every))), bool
+        data.draw(
+            st.lists(
+                st.booleans(),
+                min_size=len(every),
+                max_size=len(every),
+            )
+        ),
+        bool,
     )
     codes = every[kept]
     present = {tuple(code) for code in codes.tolist()}
@@ -259,12 +340,28 @@ def test_nested_nodes_have_all_their_ancestors(first, second, data):
 
 
 @settings(max_examples=50)
-@given(st.lists(st.integers(1, 2**31 - 1), min_size=1, max_size=9), st.integers(0, 10**6))
+@given(
+    st.lists(
+        st.integers(1, 2**31 - 1),
+        min_size=1,
+        max_size=9,
+    ),
+    st.integers(0, 10**6),
+)
 def test_cells_are_packed_and_ordered(sizes, seed):
     grid = Grid([Leaves(size) for size in sizes])
     rng = np.random.default_rng(seed)
     codes = np.stack(
-        [rng.integers(0, min(size, 3), 50) * ((size - 1) // 2) for size in sizes], axis=1
+        [
+            rng.integers(
+                0,
+                min(size, 3),
+                50,
+            )
+            * ((size - 1) // 2)
+            for size in sizes
+        ],
+        axis=1,
     ) % np.array(sizes)
     words = grid.pack(list(codes.T))
     assert (grid.unpack(words) == codes).all()
@@ -276,7 +373,11 @@ def test_cells_are_packed_and_ordered(sizes, seed):
     assert (grid.unpack(cells) == distinct).all() and (sums == times).all()
 
 
-@pytest.mark.parametrize("held_as", [lambda cells: cells, Scattered], ids=["memory", "scattered"])
+@pytest.mark.parametrize(
+    "held_as",
+    [lambda cells: cells, Scattered],
+    ids=["memory", "scattered"],
+)
 @pytest.mark.parametrize("number", [0, 1, 5, 8])
 def test_empty_cells_are_a_uniform_choice(number, held_as):
     grid, taken = Grid([Leaves(5), Leaves(2)]), held_as(held([[2], [7]]))
@@ -302,26 +403,48 @@ def test_empty_cells_are_a_uniform_choice(number, held_as):
 )
 def test_cells_among_others_are_found(width, many, others, top, seed):
     rng = np.random.default_rng(seed)
-    one, two = (in_order(rng.integers(0, top, (rows, width))) for rows in (many, others))
+    one, two = (
+        in_order(
+            rng.integers(
+                0,
+                top,
+                (rows, width),
+            )
+        )
+        for rows in (many, others)
+    )
     known = set(map(tuple, two.tolist()))
     assert among(one, two).tolist() == [tuple(row) in known for row in one.tolist()]
 
 
-@pytest.mark.parametrize("held_as", [lambda cells: cells, Scattered], ids=["memory", "scattered"])
+@pytest.mark.parametrize(
+    "held_as",
+    [lambda cells: cells, Scattered],
+    ids=["memory", "scattered"],
+)
 def test_empty_cells_of_several_words_are_distinct_and_free(held_as):
     """The first word has three values only, so that the second tells cells apart."""
     grid, entropy = Grid([Leaves(3), Leaves(1 << 61)]), SeededEntropy(3)
     assert len(grid.groups) == 2
     taken = held([[0, place] for place in range(6)])
     before = np.array([[2, 5]])
-    chosen = empty_cells(grid, held_as(taken), 500, entropy, before=before)
+    chosen = empty_cells(
+        grid,
+        held_as(taken),
+        500,
+        entropy,
+        before=before,
+    )
     assert len(np.unique(chosen, axis=0)) == 500 and (in_order(chosen) == chosen).all()
     assert not among(chosen, taken.words).any() and not among(chosen, before).any()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("few", [1, 5])
-def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(few, monkeypatch):
+def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(
+    few,
+    monkeypatch,
+):
     """Nearly all of a small table is taken, and little is tried at a time."""
     monkeypatch.setattr(sparse_noise, "_AT_ONCE", few)
     grid, entropy, runs = Grid([Leaves(40)]), SeededEntropy(2), 2000
@@ -329,7 +452,11 @@ def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(few
     hits = np.zeros(40)
     for _ in range(runs):
         chosen = empty_cells(
-            grid, Scattered(held(np.array(taken)[:, None])), 2, entropy, before=before
+            grid,
+            Scattered(held(np.array(taken)[:, None])),
+            2,
+            entropy,
+            before=before,
         )
         hits[chosen[:, 0]] += 1
     assert hits.sum() == 2 * runs and set(np.flatnonzero(hits)) == {16, 24, 32}
@@ -339,17 +466,38 @@ def test_cells_are_chosen_among_few_that_are_free_and_were_not_chosen_before(few
 def test_the_engine_and_memory_count_alike_in_any_order(monkeypatch):
     rng = np.random.default_rng(1)
     codes = np.stack(
-        [rng.integers(0, size, 5000) ** 2 // size for size in (40, 10**9, 10**9, 7, 2**31 - 1)],
+        [
+            rng.integers(
+                0,
+                size,
+                5000,
+            )
+            ** 2
+            // size
+            for size in (40, 10**9, 10**9, 7, 2**31 - 1)
+        ],
         axis=1,
     )
-    domain = Domain(dict(zip("abcde", (40, 10**9, 10**9, 7, 2**31 - 1), strict=True)))
+    domain = Domain(
+        dict(
+            zip(
+                "abcde",
+                (40, 10**9, 10**9, 7, 2**31 - 1),
+                strict=True,
+            )
+        )
+    )
     codes = np.concatenate([codes, codes[:2000]])
     grid = Grid([Leaves(size) for size in domain.sizes])
     assert len(grid.groups) == 3
 
     def counted(rows):
         source = open_source(rows)
-        return cell_counts.nonzero_cells(iter(source.batches(domain)), domain.attributes, grid)
+        return cell_counts.nonzero_cells(
+            iter(source.batches(domain)),
+            domain.attributes,
+            grid,
+        )
 
     here = counted(codes)
     monkeypatch.setattr(cell_counts, "_IN_MEMORY", 100)
@@ -382,24 +530,61 @@ MECHANISMS = [
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_the_contract_of_mechanisms(mechanism):
-    check_mechanism(mechanism, budgets=(PureDP(1), ZCDP("0.5", rows_per_person=2)), pairs=9)
+    check_mechanism(
+        mechanism,
+        budgets=(PureDP(1), ZCDP("0.5", rows_per_person=2)),
+        pairs=9,
+    )
 
 
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(2)
-    return np.stack([rng.integers(0, 12, 900) ** 2 // 12, rng.integers(0, 9, 900)], axis=1)
+    return np.stack(
+        [
+            rng.integers(0, 12, 900) ** 2 // 12,
+            rng.integers(
+                0,
+                9,
+                900,
+            ),
+        ],
+        axis=1,
+    )
 
 
 DOMAIN = Domain({"x": 12, "y": ["a", "b", "c", "d", "e", "f", "g", "h", "i"]})
 
 
-def simulated(mechanism, rows, budget=PureDP(1), seed=1, domain=DOMAIN):
-    return margin.simulate(rows, domain=domain, budget=budget, mechanism=mechanism, seed=seed)
+def simulated(
+    mechanism,
+    rows,
+    budget=PureDP(1),
+    seed=1,
+    domain=DOMAIN,
+):
+    return margin.simulate(
+        rows,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism,
+        seed=seed,
+    )
 
 
 @pytest.mark.parametrize(
-    "mechanism", [m for m in MECHANISMS if getattr(m, "attributes", None) is None], ids=repr
+    "mechanism",
+    [
+        m
+        for m in MECHANISMS
+        if getattr(
+            m,
+            "attributes",
+            None,
+        )
+        is None
+    ],
+    ids=repr,
 )
 def test_no_output_depends_on_the_order_of_rows(mechanism, rows):
     first, second = (simulated(mechanism, table).synopsis for table in (rows, rows[::-1]))
@@ -439,7 +624,7 @@ def test_without_noise_every_answer_is_exact(mechanism, rows):
         answer = synopsis.sum(lambda cells: (cells["x"] + cells["y"]) % 3 == 0)
         assert answer == truth[np.add.outer(np.arange(12), np.arange(9)) % 3 == 0].sum()
     else:
-        with pytest.raises(DomainError, match="not functions"):
+        with pytest.raises(DomainError, match="Haar coefficients cannot answer a function"):
             synopsis.sum(lambda cells: cells["x"] > 1)
 
 
@@ -500,14 +685,26 @@ def test_the_target_sets_the_size():
         HighPass(target=1000, two_sided=True),
         FilterPriority(size=1000),
     ):
-        kept = len(simulated(mechanism, empty, domain=domain).synopsis.values)
+        kept = len(
+            simulated(
+                mechanism,
+                empty,
+                domain=domain,
+            ).synopsis.values
+        )
         assert 250 < kept <= 1000 + 6 * math.sqrt(1000)
     for mechanism in (
         ThresholdSample(target=1000, rows=1),
         ThresholdSample(target=1000),
         PrioritySample(size=1000),
     ):
-        kept = len(simulated(mechanism, empty, domain=domain).synopsis.values)
+        kept = len(
+            simulated(
+                mechanism,
+                empty,
+                domain=domain,
+            ).synopsis.values
+        )
         assert abs(kept - 1000) < 6 * math.sqrt(1000)
 
 
@@ -515,7 +712,10 @@ def test_the_target_sets_the_size():
 def test_summaries_are_saved_and_loaded(mechanism, tmp_path):
     domain = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
     synopsis = margin.release(
-        np.zeros((30, 4), int), domain=domain, budget=PureDP(1), mechanism=mechanism
+        np.zeros((30, 4), int),
+        domain=domain,
+        budget=PureDP(1),
+        mechanism=mechanism,
     )
     synopsis.save(tmp_path / "out.margin")
     again = margin.load(tmp_path / "out.margin")
@@ -555,10 +755,10 @@ def test_bad_parameters_are_refused_where_they_are_given(make):
 @pytest.mark.parametrize(
     ("mechanism", "domain", "match"),
     [
-        (HighPass(target=10**9), {"x": 10}, "cells that there are"),
-        (PrioritySample(size=11), {"x": 10}, "cells that there are"),
-        (FilterPriority(size=11), {"x": 10}, "cells that there are"),
-        (ThresholdSample(target=11), {"x": 10}, "cells that there are"),
+        (HighPass(target=10**9), {"x": 10}, "must be at most 10, the number of cells"),
+        (PrioritySample(size=11), {"x": 10}, "must be at most 10, the number of cells"),
+        (FilterPriority(size=11), {"x": 10}, "must be at most 10, the number of cells"),
+        (ThresholdSample(target=11), {"x": 10}, "must be at most 10, the number of cells"),
         (HighPass(theta=1), {f"x{place}": 10**9 for place in range(3)}, "raise theta"),
         (PrioritySample(size=10), {f"x{place}": 10**9 for place in range(9)}, "raise theta"),
         (
@@ -574,7 +774,11 @@ def test_bad_parameters_are_refused_where_they_are_given(make):
         (Dyadic(HighPass(theta=9), attributes=["y"]), {"x": 10}, "unknown attribute"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_any_charge(mechanism, domain, match):
+def test_what_does_not_fit_is_refused_before_any_charge(
+    mechanism,
+    domain,
+    match,
+):
     class Book:
         def charge(self, budget):
             raise AssertionError("charged")
@@ -590,11 +794,17 @@ def test_what_does_not_fit_is_refused_before_any_charge(mechanism, domain, match
 
 
 @pytest.mark.parametrize(
-    "data", [np.array([[10]]), np.array([[-1]]), np.array([[0.5]]), {"x": [0.5]}, {"x": [-3]}]
+    "data",
+    [np.array([[10]]), np.array([[-1]]), np.array([[0.5]]), {"x": [0.5]}, {"x": [-3]}],
 )
 def test_cells_outside_the_domain_are_refused(data):
     with pytest.raises(DataError):
-        margin.release(data, domain={"x": 10}, budget=PureDP(1), mechanism=HighPass(theta=3))
+        margin.release(
+            data,
+            domain={"x": 10},
+            budget=PureDP(1),
+            mechanism=HighPass(theta=3),
+        )
 
 
 @pytest.mark.parametrize(
@@ -608,7 +818,11 @@ def test_an_empty_table_and_tiny_domains_work(mechanism, sizes):
     if math.prod(sizes) < 4 and not isinstance(mechanism, HighPass):
         return
     for count in (0, 1):
-        synopsis = simulated(mechanism, np.zeros((count, len(sizes)), int), domain=domain).synopsis
+        synopsis = simulated(
+            mechanism,
+            np.zeros((count, len(sizes)), int),
+            domain=domain,
+        ).synopsis
         assert math.isfinite(synopsis.range(x0=(0, sizes[0])))
 
 
@@ -630,9 +844,12 @@ def test_bad_questions_are_refused(rows):
         with pytest.raises(DomainError):
             ask()
     wide = simulated(
-        HighPass(target=10), np.zeros((0, 2), int), domain=Domain({"x": 10**6, "y": 10**6})
+        HighPass(target=10),
+        np.zeros((0, 2), int),
+        domain=Domain({"x": 10**6, "y": 10**6}),
     ).synopsis
-    with pytest.raises(DomainError, match="ranges or sums"):
+    refused = r"has more than 16,777,216 cells: use range\(\) or sum\(\)"
+    with pytest.raises(DomainError, match=refused):
         wide.marginal(["x", "y"])
 
 
@@ -655,15 +872,26 @@ def test_memory_and_kept_cells_do_not_grow_with_the_domain():
         codes = np.random.default_rng(1).integers(0, size, (1000, 5))
         domain = Domain({f"x{place}": size for place in range(5)})
         for mechanism in (PrioritySample(size=800), FilterPriority(size=800), HighPass(target=800)):
-            synopsis = simulated(mechanism, codes, domain=domain).synopsis
+            synopsis = simulated(
+                mechanism,
+                codes,
+                domain=domain,
+            ).synopsis
             assert 200 < len(synopsis.values) < 1700 and synopsis.codes.max() < size
 
 
 def test_the_check_makes_nodes_agree_and_lowers_errors():
-    """Clustered counts: the same budget and target, with the check and without, on the same ranges."""
+    """Clustered counts: the same budget, target and ranges, with the check and without."""
     rng = np.random.default_rng(1)
     counts = np.zeros(4096, np.int64)
-    counts[rng.integers(0, 4096, 3)[:, None] + rng.integers(-20, 20, (3, 60))] = 100
+    counts[
+        rng.integers(0, 4096, 3)[:, None]
+        + rng.integers(
+            -20,
+            20,
+            (3, 60),
+        )
+    ] = 100
     rows, totals = (
         np.repeat(np.arange(4096), counts)[:, None],
         np.concatenate([[0], np.cumsum(counts)]),
@@ -672,11 +900,24 @@ def test_the_check_makes_nodes_agree_and_lowers_errors():
     for check in (False, True):
         mechanism = Dyadic(HighPass(target=100), check=check)
         found = [
-            simulated(mechanism, rows, PureDP("0.3"), seed, Domain({"x": 4096}))
+            simulated(
+                mechanism,
+                rows,
+                PureDP("0.3"),
+                seed,
+                Domain({"x": 4096}),
+            )
             for seed in range(4)
         ]
         some = [simulation.synopsis for simulation in found]
-        ranges = [sorted(pair) for pair in rng.integers(0, 4097, (100, 2)).tolist()]
+        ranges = [
+            sorted(pair)
+            for pair in rng.integers(
+                0,
+                4097,
+                (100, 2),
+            ).tolist()
+        ]
         errors[check] = np.mean(
             [
                 abs(one.range(x=(low, high)) - (totals[high] - totals[low]))
@@ -718,12 +959,29 @@ def test_agreeing_counts_are_saved(tmp_path, rows):
 
 
 @pytest.mark.parametrize(
-    "keep", [Keep(2, 3, True), Largest(9), Largest(9, 2), Largest(9, 2, nested=True)], ids=repr
+    "keep",
+    [
+        Keep(
+            2,
+            3,
+            True,
+        ),
+        Largest(9),
+        Largest(9, 2),
+        Largest(9, 2, nested=True),
+    ],
+    ids=repr,
 )
 def test_a_table_without_rows_has_noise_all_the_same(keep):
     draw = kept_cells if isinstance(keep, Keep) else largest_cells
     for nobody in (held(np.empty((0, 1))), Scattered(held(np.empty((0, 1))))):
-        kept = draw(Grid([Leaves(500)]), DiscreteLaplace(F(2)), nobody, keep, SeededEntropy(1))
+        kept = draw(
+            Grid([Leaves(500)]),
+            DiscreteLaplace(F(2)),
+            nobody,
+            keep,
+            SeededEntropy(1),
+        )
         assert len(kept.words) >= 9 and (kept.counts < 0).any() and (kept.counts > 0).any()
 
 
@@ -754,5 +1012,10 @@ def test_cells_that_are_lost_after_the_charge_are_told():
         with pytest.raises(
             DataError, match="the cluster is gone; the budget has already been charged"
         ):
-            margin.release(Cluster(), domain={"x": 100}, budget=PureDP(1), mechanism=mechanism)
+            margin.release(
+                Cluster(),
+                domain={"x": 100},
+                budget=PureDP(1),
+                mechanism=mechanism,
+            )
         assert Broken.closed

@@ -82,7 +82,7 @@ def binomial_law(trials, p):
 
 @dataclass(frozen=True)
 class World:
-    """Noisy counts are clamped to +-clamp; priorities are rounded down to `points`, powers of two."""
+    """Noisy counts are clamped to +-clamp; priorities are rounded down to `points`."""
 
     clamp: int
     points: tuple[int, ...]
@@ -95,7 +95,7 @@ class World:
         return priority_law(self.points, max(size, least))
 
     def cell_law(self, count, theta):
-        """Pairs of a noisy count and its priority; priority zero for what is below theta."""
+        """Pairs of a noisy count and its priority; the priority is zero below theta."""
         law = {}
         for v, p in self.noisy_law(count).items():
             for t, q in self.priority_law(abs(v)).items() if abs(v) >= theta else ((0, F(1)),):
@@ -112,10 +112,16 @@ class World:
         return tuple((place, cells[place][0]) for place in passing if cells[place][1] >= cut), cut
 
     def defined(self, counts, rule, inner=lambda passing: passing):
-        """The law of what is published, cell by cell."""
+        """The law of the published cells, one by one."""
         law = Counter()
         for cells, probability in products([self.cell_law(count, rule.theta) for count in counts]):
-            law[self.published(cells, rule.size, inner)] += probability
+            law[
+                self.published(
+                    cells,
+                    rule.size,
+                    inner,
+                )
+            ] += probability
         return law
 
     def entering(self, keep):
@@ -178,7 +184,8 @@ class Noise:
 
     def sample(self, count, entropy):
         return np.array(
-            [self.ways.choose(noise_law(2 * self.world.clamp)) for _ in range(count)], np.int64
+            [self.ways.choose(noise_law(2 * self.world.clamp)) for _ in range(count)],
+            np.int64,
         )
 
 
@@ -205,7 +212,8 @@ def primitives(monkeypatch, world):
 
     def uniform(bound, count, entropy):
         return np.array(
-            [ways.choose({u: F(1, bound) for u in range(bound)}) for _ in range(count)], np.int64
+            [ways.choose({u: F(1, bound) for u in range(bound)}) for _ in range(count)],
+            np.int64,
         )
 
     def first(count, propose):
@@ -241,7 +249,15 @@ def conditional(law):
     return {value: p / total for value, p in law.items()}
 
 
-def enumerated(monkeypatch, world, counts, rule, *, held_as=lambda cells: cells, axes=None):
+def enumerated(
+    monkeypatch,
+    world,
+    counts,
+    rule,
+    *,
+    held_as=lambda cells: cells,
+    axes=None,
+):
     """The law of what the library publishes of a table."""
     ways = primitives(monkeypatch, world)
     grid = Grid(axes or (Leaves(len(counts)),))
@@ -251,9 +267,13 @@ def enumerated(monkeypatch, world, counts, rule, *, held_as=lambda cells: cells,
 
     def run():
         kept = draw(grid, Noise(ways, world), true, rule, None)
-        return tuple(zip(kept.words[:, 0].tolist(), kept.counts.tolist(), strict=True)), int(
-            kept.cut
-        )
+        return tuple(
+            zip(
+                kept.words[:, 0].tolist(),
+                kept.counts.tolist(),
+                strict=True,
+            )
+        ), int(kept.cut)
 
     return ways.law_of(run)
 
@@ -277,7 +297,13 @@ def close(none, one):
     ],
     ids=repr,
 )
-def test_what_is_published_has_the_law_of_its_definition(world, tables, rule, starts, monkeypatch):
+def test_what_is_published_has_the_law_of_its_definition(
+    world,
+    tables,
+    rule,
+    starts,
+    monkeypatch,
+):
     """For each level at which the sample may start, and all halvings after it: equal fractions.
 
     And privacy itself: a row more or less changes no probability of any output by more than a
@@ -286,19 +312,45 @@ def test_what_is_published_has_the_law_of_its_definition(world, tables, rule, st
     laws = [world.defined(counts, rule) for counts in tables]
     for start in starts:
         monkeypatch.setattr(
-            sparse_noise, "_start", lambda *_, level=start: Keep(rule.theta, level, True)
+            sparse_noise,
+            "_start",
+            lambda *_, level=start: Keep(
+                rule.theta,
+                level,
+                True,
+            ),
         )
-        found = [enumerated(monkeypatch, world, counts, rule) for counts in tables]
+        found = [
+            enumerated(
+                monkeypatch,
+                world,
+                counts,
+                rule,
+            )
+            for counts in tables
+        ]
         assert sum(found[0].values()) == sum(found[1].values()) == 1
         assert found == laws
         assert close(*found)
 
 
-RULES = [Keep(1, 1, True), Keep(2, 2, False), Keep(1, 4, True), Keep(1, 3, False)]
+RULES = [
+    Keep(
+        1,
+        1,
+        True,
+    ),
+    Keep(2, 2, False),
+    Keep(1, 4, True),
+    Keep(1, 3, False),
+]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_filters_and_threshold_samples_have_the_law_of_their_definition(rule, monkeypatch):
+def test_filters_and_threshold_samples_have_the_law_of_their_definition(
+    rule,
+    monkeypatch,
+):
     found = []
     for counts in ((0, 0), (1, 0)):
         expected = Counter()
@@ -320,7 +372,10 @@ def test_filters_and_threshold_samples_have_the_law_of_their_definition(rule, mo
 
 
 @pytest.mark.parametrize("counts", [(1, 1, 0), (1, 1, 1)], ids=str)
-def test_cells_that_come_block_by_block_have_the_law_of_their_definition(counts, monkeypatch):
+def test_cells_that_come_block_by_block_have_the_law_of_their_definition(
+    counts,
+    monkeypatch,
+):
     """There is room for one: what the second and the third bring in drops what cannot be kept."""
     monkeypatch.setattr(sparse_noise, "_AT_ONCE", -1)
     rule = Largest(1)
@@ -332,9 +387,14 @@ def test_cells_that_come_block_by_block_have_the_law_of_their_definition(counts,
                 for place in range(self.number)
             )
 
-    monkeypatch.setattr(sparse_noise, "_start", lambda *_: Keep(1, 2, True))
+    monkeypatch.setattr(
+        sparse_noise,
+        "_start",
+        lambda *_: Keep(1, 2, True),
+    )
     assert enumerated(monkeypatch, SMALL, counts, rule, held_as=OneByOne) == SMALL.defined(
-        counts, rule
+        counts,
+        rule,
     )
 
 
@@ -354,7 +414,9 @@ def test_nested_filters_and_samples_have_the_law_of_their_definition(monkeypatch
     rule = Largest(1, 1, nested=True)
     for counts in ((0, 0, 0), (1, 0, 1)):
         assert enumerated(monkeypatch, SMALL, counts, rule, axes=axes) == SMALL.defined(
-            counts, rule, inner
+            counts,
+            rule,
+            inner,
         )
 
 
@@ -369,7 +431,16 @@ def test_sums_are_unbiased_exactly():
         for cell, v in enumerate(values):
             total, beyond = F(0), F(0)
             for drawn, probability in products([WIDE.priority_law(value) for value in values]):
-                kept, cut = WIDE.published(list(zip(values, drawn, strict=True)), size)
+                kept, cut = WIDE.published(
+                    list(
+                        zip(
+                            values,
+                            drawn,
+                            strict=True,
+                        )
+                    ),
+                    size,
+                )
                 total += probability * sum(
                     max(value, cut) for place, value in kept if place == cell
                 )
@@ -407,7 +478,7 @@ class Words:
 
 
 def checked(size, least, word, rest=()):
-    """The code of one priority, which must be that of every U with the digits that were drawn."""
+    """The code of one priority; every U with the digits that were drawn must have the same code."""
     entropy = Words(word, rest)
     code = int(priorities(np.array([size]), entropy, least=least)[0])
     known = 0
@@ -425,25 +496,51 @@ def checked(size, least, word, rest=()):
 
 
 SIZES = st.one_of(
-    st.integers(1, 40), st.integers(1, 2**61), st.sampled_from([2**20, 2**20 + 1, 2**53 + 1, 2**61])
+    st.integers(1, 40),
+    st.integers(1, 2**61),
+    st.sampled_from([2**20, 2**20 + 1, 2**53 + 1, 2**61]),
 )
 LEVELS = st.one_of(
     st.just(1),
     st.integers(1, 31),
-    st.builds(lambda a, b: a << b, st.integers(16, 31), st.integers(0, 119)),
+    st.builds(
+        lambda a, b: a << b,
+        st.integers(16, 31),
+        st.integers(0, 119),
+    ),
 )
 
 
-@given(SIZES, LEVELS, st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1), max_size=3))
-def test_a_priority_is_the_point_below_the_quotient(size, least, word, rest):
+@given(
+    SIZES,
+    LEVELS,
+    st.integers(0, 2**64 - 1),
+    st.lists(st.integers(0, 2**64 - 1), max_size=3),
+)
+def test_a_priority_is_the_point_below_the_quotient(
+    size,
+    least,
+    word,
+    rest,
+):
     checked(size, least, word, rest)
 
 
 @given(
-    SIZES, LEVELS, st.integers(0, 60), st.integers(2**19, 2**20 - 1), st.integers(-3, 3), st.data()
+    SIZES,
+    LEVELS,
+    st.integers(0, 60),
+    st.integers(2**19, 2**20 - 1),
+    st.integers(-3, 3),
+    st.data(),
 )
 def test_a_quotient_next_to_a_point_of_the_grid_is_settled_by_whole_numbers(
-    size, least, octaves, place, apart, data
+    size,
+    least,
+    octaves,
+    place,
+    apart,
+    data,
 ):
     """U just below, at and just above where the priority is a point; also when more words are
     needed."""
@@ -462,7 +559,7 @@ def test_a_quotient_next_to_a_point_of_the_grid_is_settled_by_whole_numbers(
 
 @pytest.mark.parametrize("words", [0, 1, 3, 15, 16])
 def test_the_least_ranks_end_at_the_last_point(words):
-    """So many words of zeros: the priority is known as soon as it is above the last point."""
+    """Words of zeros: the priority is known as soon as it is above the last point."""
     assert checked(3, 1, 0, [0] * words + [77]) == min(words + 3, 16)
 
 
@@ -475,7 +572,12 @@ def test_codes_number_the_points_in_order():
     ]
     codes = [code_of(point) for point in points]
     assert all(
-        floor_to_grid(F(p)) == F(grid_point(code)) for p, code in zip(points, codes, strict=True)
+        floor_to_grid(F(p)) == F(grid_point(code))
+        for p, code in zip(
+            points,
+            codes,
+            strict=True,
+        )
     )
     assert codes == sorted(codes) and grid_point(code_of(1) + 1) == 1 + 2.0**-19
     assert grid_point(code_of(1 << 1000) + 1) == 2.0**1000 * (1 + 2.0**-19)
@@ -486,7 +588,11 @@ def test_priorities_given_a_level_are_those_of_all_that_reach_it():
     entropy, level, size, number = SeededEntropy(3), 24, 5, 400_000
     every = priorities(np.full(number, size), entropy)
     reaching = every[every >= code_of(level)]
-    given_it = priorities(np.full(reaching.size, size), entropy, least=level)
+    given_it = priorities(
+        np.full(reaching.size, size),
+        entropy,
+        least=level,
+    )
     assert abs(reaching.size / number - size / level) < 6 * (size / level / number) ** 0.5
     for octave in range(1, 8):
         ours, theirs = (
@@ -501,7 +607,7 @@ def test_priorities_given_a_level_are_those_of_all_that_reach_it():
 
 
 def test_what_a_halved_level_adds_lies_between_the_levels():
-    """From `More`: the priorities are those of the lower level, and below the higher one."""
+    """From `More`: priorities that reach the lower level, and are below the higher one."""
     law = More(F(3), Keep(1, 8, True), Keep(1, 16, True))
     values, codes = law.with_priorities(5000, SeededEntropy(1))
     assert values.size == codes.size == 5000
@@ -511,18 +617,25 @@ def test_what_a_halved_level_adds_lies_between_the_levels():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [PrioritySample(size=20), FilterPriority(size=20, theta=2)], ids=repr
+    "mechanism",
+    [PrioritySample(size=20), FilterPriority(size=20, theta=2)],
+    ids=repr,
 )
 def test_the_published_cut_is_a_point_of_the_grid(mechanism):
     domain = Domain({"a": 5000})
     for rows in (0, 1, 300):
         data = np.arange(rows)[:, None] * 7
-        tau = margin.release(data, domain=domain, budget=PureDP("1/2"), mechanism=mechanism).tau
+        tau = margin.release(
+            data,
+            domain=domain,
+            budget=PureDP("1/2"),
+            mechanism=mechanism,
+        ).tau
         assert tau > 0 and F(tau) == floor_to_grid(F(tau))
 
 
 def test_the_rule_is_told_public_things_only():
-    """A function that chooses the rule gets the number of cells and the noise, whatever the rows."""
+    """A function that chooses the rule gets the number of cells and the noise, not the rows."""
     told = []
 
     def rule(cells, noise):

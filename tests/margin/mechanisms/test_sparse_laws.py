@@ -41,7 +41,14 @@ CASES = {
     "filter, then priority": (LINE, Largest(12, 3)),
     "tree, filter": ((Tree(29),), Keep(3, 3, True)),
     "tree, priority": ((Tree(29),), Largest(15)),
-    "two trees, nested filter and priority": ((Tree(6), Tree(5)), Largest(20, 3, nested=True)),
+    "two trees, nested filter and priority": (
+        (Tree(6), Tree(5)),
+        Largest(
+            20,
+            3,
+            nested=True,
+        ),
+    ),
     "halves, filter": ((Halves(29),), Keep(2, 2, True)),
     "halves, priority": ((Halves(29), Leaves(2)), Largest(15)),
 }
@@ -68,13 +75,34 @@ def nodes_of(axes, counts):
         for level in axis.levels:
             for place in range(level.width):
                 inside = codes >> level.shift == place
-                sign = np.where((codes >> (level.shift - 1)) & 1, -1, 1) if level.signed else 1
+                sign = (
+                    np.where(
+                        (codes >> (level.shift - 1)) & 1,
+                        -1,
+                        1,
+                    )
+                    if level.signed
+                    else 1
+                )
                 rows.append(inside * sign)
-        values = np.moveaxis(np.tensordot(np.array(rows), values, axes=(1, along)), 0, along)
+        values = np.moveaxis(
+            np.tensordot(np.array(rows), values, axes=(1, along)),
+            0,
+            along,
+        )
     return values.ravel()
 
 
-def shortcut(axes, keep, noise, runs, seed, *, counts=None, held_as=lambda cells: cells):
+def shortcut(
+    axes,
+    keep,
+    noise,
+    runs,
+    seed,
+    *,
+    counts=None,
+    held_as=lambda cells: cells,
+):
     grid, entropy = Grid(axes), SeededEntropy(seed)
     counts = table(axes) if counts is None else counts
     places = np.argwhere(counts)
@@ -98,7 +126,9 @@ def laborious(axes, keep, noise, runs, seed, *, counts=None):
     if isinstance(keep, Keep):
         passes = (size if keep.two_sided else noisy) >= keep.theta
         return np.where(
-            passes & (size > r * keep.tau if keep.tau > keep.theta else passes), noisy, 0
+            passes & (size > r * keep.tau if keep.tau > keep.theta else passes),
+            noisy,
+            0,
         ), np.zeros(runs)
     passes = size >= keep.theta
     if keep.nested:
@@ -165,28 +195,63 @@ def test_shortcut_and_laborious_have_one_law(name):
     empty = nodes_of(axes, table(axes)) == 0
     assert 20 < empty.size < 500 and empty.any()
     compared(
-        shortcut(axes, keep, noise, RUNS, seed), laborious(axes, keep, noise, RUNS, seed + 1), empty
+        shortcut(
+            axes,
+            keep,
+            noise,
+            RUNS,
+            seed,
+        ),
+        laborious(axes, keep, noise, RUNS, seed + 1),
+        empty,
     )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "keep", [Keep(2, 5, True), Largest(12), Largest(12, 3), Largest(40)], ids=repr
+    "keep",
+    [
+        Keep(
+            2,
+            5,
+            True,
+        ),
+        Largest(12),
+        Largest(12, 3),
+        Largest(40),
+    ],
+    ids=repr,
 )
-def test_cells_that_come_block_by_block_have_the_same_law(keep, monkeypatch):
+def test_cells_that_come_block_by_block_have_the_same_law(
+    keep,
+    monkeypatch,
+):
     """Two or three at a time, in any order, with room for few: of most of them only the leading
     ones are held."""
     monkeypatch.setattr(sparse_noise, "_AT_ONCE", 2)
     counts = np.zeros(60, np.int64)
     counts[10:] = np.arange(50) % 7
     noise, seed = DiscreteLaplace(F(3, 2)), 11
-    mine = shortcut(LINE, keep, noise, RUNS, seed, counts=counts, held_as=Scattered)
-    compared(mine, laborious(LINE, keep, noise, RUNS, seed + 1, counts=counts), counts == 0)
+    mine = shortcut(
+        LINE,
+        keep,
+        noise,
+        RUNS,
+        seed,
+        counts=counts,
+        held_as=Scattered,
+    )
+    compared(
+        mine,
+        laborious(LINE, keep, noise, RUNS, seed + 1, counts=counts),
+        counts == 0,
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name for name, (_, keep) in CASES.items() if isinstance(keep, Keep)]
+    "name",
+    [name for name, (_, keep) in CASES.items() if isinstance(keep, Keep)],
 )
 def test_a_hundred_thousand_repetitions_in_one_domain(name):
     """Cells are kept independently: one summary of a domain with the table 10^5 times in it is as
@@ -199,7 +264,8 @@ def test_a_hundred_thousand_repetitions_in_one_domain(name):
     grid = Grid((Leaves(runs), *axes))
     places = np.argwhere(counts)
     codes = np.concatenate(
-        [np.repeat(np.arange(runs), len(places))[:, None], np.tile(places, (runs, 1))], axis=1
+        [np.repeat(np.arange(runs), len(places))[:, None], np.tile(places, (runs, 1))],
+        axis=1,
     )
     true = Counted(*grid.spread(codes, np.tile(counts[tuple(places.T)], runs)))
     kept = kept_cells(grid, noise, true, keep, SeededEntropy(seed))
@@ -216,24 +282,56 @@ def test_a_hundred_thousand_repetitions_in_one_domain(name):
         )
     kept_often, entered = (dense != 0).mean(axis=0), np.zeros(values.size)
     for part in range(parts):
-        entered += (laborious(axes, keep, noise, runs // parts, seed + 100 + part)[0] != 0).mean(
-            axis=0
-        ) / parts
+        entered += (
+            laborious(
+                axes,
+                keep,
+                noise,
+                runs // parts,
+                seed + 100 + part,
+            )[0]
+            != 0
+        ).mean(axis=0) / parts
     error = np.sqrt((kept_often * (1 - kept_often) + entered * (1 - entered)) / runs)
     assert (np.abs(kept_often - entered) <= FAR * error + 1e-9).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "wrong"), [("one-sided filter", F(7, 4)), ("priority sample", F(9, 5))]
+    ("name", "wrong"),
+    [("one-sided filter", F(7, 4)), ("priority sample", F(9, 5))],
 )
 def test_the_comparison_has_power(name, wrong):
     """Noise of another scale is seen in a tenth of the repetitions."""
     axes, keep = CASES[name]
     runs = 1500
-    mine = (shortcut(axes, keep, DiscreteLaplace(wrong), runs, 1)[0] != 0).sum(axis=1).astype(float)
+    mine = (
+        (
+            shortcut(
+                axes,
+                keep,
+                DiscreteLaplace(wrong),
+                runs,
+                1,
+            )[0]
+            != 0
+        )
+        .sum(axis=1)
+        .astype(float)
+    )
     other = (
-        (laborious(axes, keep, DiscreteLaplace(F(3, 2)), runs, 2)[0] != 0).sum(axis=1).astype(float)
+        (
+            laborious(
+                axes,
+                keep,
+                DiscreteLaplace(F(3, 2)),
+                runs,
+                2,
+            )[0]
+            != 0
+        )
+        .sum(axis=1)
+        .astype(float)
     )
     if name == "priority sample":
         mine, other = (

@@ -19,33 +19,60 @@ VIEWS = [["a", "b", "c"], ["c", "d"], ["d", "e"], ["b", "e"]]
 def codes():
     rng = np.random.default_rng(3)
     kind = rng.integers(0, 4, 40_000)
-    return np.column_stack([(kind + rng.integers(0, 3, 40_000)) % size for size in DOMAIN.sizes])
+    return np.column_stack(
+        [
+            (
+                kind
+                + rng.integers(
+                    0,
+                    3,
+                    40_000,
+                )
+            )
+            % size
+            for size in DOMAIN.sizes
+        ]
+    )
 
 
 def simulated(codes, seed=0, **options):
     mechanism = PriView(views=VIEWS, **options)
     return margin.simulate(
-        codes, domain=DOMAIN, budget=PureDP("0.5"), mechanism=mechanism, seed=seed
+        codes,
+        domain=DOMAIN,
+        budget=PureDP("0.5"),
+        mechanism=mechanism,
+        seed=seed,
     )
 
 
 def test_interval_is_the_normal_quantile_around_the_count():
     marginal = Marginal(
-        Domain({"x": 3}), np.array([100.0, 5.0, 50.0]), np.array([16.0, 100.0, np.nan])
+        Domain({"x": 3}),
+        np.array([100.0, 5.0, 50.0]),
+        np.array([16.0, 100.0, np.nan]),
     )
     low, high = marginal.interval(0.9)
     half = NormalDist().inv_cdf(0.95)
     assert low[:2] == pytest.approx([100 - 4 * half, 0.0])
     assert high[:2] == pytest.approx([100 + 4 * half, 5 + 10 * half])
     assert np.isnan(low[2]) and np.isnan(high[2])
-    exact = Marginal(Domain({"x": 1}), np.array([7.0]), np.array([0.0]))
+    exact = Marginal(
+        Domain({"x": 1}),
+        np.array([7.0]),
+        np.array([0.0]),
+    )
     assert exact.interval() == (pytest.approx([7.0]), pytest.approx([7.0]))
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95, float("nan")])
 def test_a_level_is_a_probability(level):
     with pytest.raises(DomainError, match="level"):
-        Marginal(Domain({"x": 1}), np.ones(1), np.ones(1)).interval(level)
+        Marginal(
+            Domain({"x": 1}),
+            np.ones(1),
+            np.ones(1),
+        ).interval(level)
 
 
 def test_many_marginals_are_those_asked_one_by_one(codes):
@@ -87,7 +114,11 @@ def test_bars_of_a_release_hold_the_reconstruction_without_noise(codes):
     where views cover."""
     asked = [["a", "b"], ["d", "e"], ["a", "d"], ["a", "b", "e"], ["c", "d", "e"]]
     exact = margin.simulate(
-        codes, domain=DOMAIN, budget=PureDP(10**6), mechanism=PriView(views=VIEWS), seed=0
+        codes,
+        domain=DOMAIN,
+        budget=PureDP(10**6),
+        mechanism=PriView(views=VIEWS),
+        seed=0,
     )
     truths = exact.marginals(asked)
     held = []

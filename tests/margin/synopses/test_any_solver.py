@@ -47,13 +47,15 @@ GARBAGE = {
 @pytest.mark.parametrize("answer", GARBAGE.values(), ids=GARBAGE)
 def test_garbage_is_an_error(answer):
     with pytest.raises(
-        SolverError, match="the marginal on a, c could not be reconstructed: no answer was found"
+        SolverError,
+        match="the marginal on a, c could not be reconstructed: no answer was found",
     ):
         asked(Own(answer))
 
 
 @pytest.mark.parametrize(
-    "status", [Status.TIME_LIMIT, Status.MISSING, Status.INFEASIBLE, Status.ITERATION_LIMIT]
+    "status",
+    [Status.TIME_LIMIT, Status.MISSING, Status.INFEASIBLE, Status.ITERATION_LIMIT],
 )
 def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
     with pytest.raises(SolverError, match=status.value.split(";")[0]):
@@ -62,7 +64,10 @@ def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
 
 @pytest.mark.parametrize("answer", [lambda problem: 1 / 0, lambda problem: problem.nothing])
 def test_a_solver_that_breaks_down_is_an_error_of_its_name(answer):
-    with pytest.raises(SolverError, match=r"Own broke down .*; try another solver"):
+    with pytest.raises(
+        SolverError,
+        match=r"solver Own raised .*; choose another with reconstruction=",
+    ):
         asked(Own(answer))
 
 
@@ -77,5 +82,5 @@ def test_a_good_answer_is_handed_on_in_the_order_that_was_asked_for():
 def test_what_is_beyond_memory_is_refused_with_its_size_before_it_is_made():
     chain = [([f"x{i}", f"x{i + 1}"], [[1.0, 2.0], [3.0, 4.0]], 1.0) for i in range(49)]
     synopsis = from_measurements(chain, domain={f"x{i}": 2 for i in range(50)})
-    with pytest.raises(DomainError, match=str(2**50)):
+    with pytest.raises(DomainError, match=f"{2**50:,}"):
         synopsis.marginal(list(synopsis.domain))
