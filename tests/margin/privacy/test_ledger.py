@@ -576,7 +576,7 @@ def test_a_release_that_states_something_else_than_its_charge_is_found(ledger):
         Statement(budget=said.budget),
     ):
         (problem,) = ledger.check({"x": token}, statements={"x": other})
-        assert "states something else than its charge, entry 2" in problem
+        assert "its statement differs from its charge, entry 2" in problem
 
 
 # Names
