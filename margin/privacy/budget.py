@@ -88,11 +88,11 @@ class PureDP(Budget):
         return positive_integer("charge", charge) * UNIT
 
     def range_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.range_epsilon`: bounded range epsilon implies epsilon-differential privacy."""
+        """See `Budget.range_epsilon`: bounded range epsilon implies epsilon-DP."""
         return positive_integer("charge", charge) * UNIT
 
     def cost_of(self, other: Budget) -> int:
-        """See `Budget.cost_of`: only pure differential privacy implies pure differential privacy."""
+        """See `Budget.cost_of`: no other kind of privacy implies pure differential privacy."""
         self._check_unit(other)
         if not isinstance(other, PureDP):
             raise BudgetError(

@@ -18,8 +18,8 @@ several lists, we take the largest curve at each point.
 
 *Two bounds* are computed.
 
-- On a grid (`composed_epsilon`): exact up to rounding, which enlarges epsilon by about 0.02 percent.
-  The loss of a shift v is (2 v X + v**2) / (2 sigma2) for Gaussian noise X, and
+- On a grid (`composed_epsilon`): exact up to rounding, which enlarges epsilon by about
+  0.02 percent. The loss of a shift v is (2 v X + v**2) / (2 sigma2) for Gaussian noise X, and
   (|X + v| - |X|) / scale for Laplace noise X.
 - By smoothing (`smooth_rho`): for all shifts, discrete Gaussian noise of parameter sigma2 is as
   private as continuous Gaussian noise of variance sigma2 - 2. This bound is fast for any number of

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .._numbers import UNIT, shown, text
-from ..errors import BudgetError, DomainError, FileError
+from ..errors import BudgetError, DomainError
 from .budget import Budget
 from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Statement, for_unit

@@ -103,7 +103,7 @@ class Budget(ABC):
 
     @property
     def number_of_rows_is_public(self) -> bool:
-        """True if neighbouring tables have the same number of rows: one row is replaced by one row."""
+        """True if neighbouring tables have the same number of rows, as one row replaces one row."""
         return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
 
     def sensitivity(self, *, l1: int = 1, l2_squared: int = 1) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Rounds of query draws: their numbers, their bounded ranges and their cost, fixed before any draw."""
+"""Rounds of query draws: sizes, bounded ranges and cost, all fixed before the first draw."""
 
 import math
 from dataclasses import dataclass

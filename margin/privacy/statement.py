@@ -64,8 +64,8 @@ class Statement:
     >>> said = Statement(budget=PureDP(1, rows_per_person=3), unit="person_id")
     >>> said.to_json()["bound"], said.to_json()["rows"]
     ('enforced', 3)
-    >>> print(Statement(budget=PureDP(1)).describe())
-    Protects one row: the results would be almost equally likely if any one row was added or left out. ...
+    >>> print(Statement(budget=PureDP(1)).whom.split(":")[0])
+    Protects one row
     """
 
     budget: Budget
