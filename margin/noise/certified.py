@@ -57,7 +57,9 @@ def _logistic_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     # The probability is e / (1 + e) with e = exp(-x), which grows with e.
     low, high = _exponential_bounds(x, bits)
     one = 1 << bits
-    return (low << bits) // (one + low), -((-high << bits) // (one + high))
+    below = (low << bits) // (one + low)
+    above = -((-high << bits) // (one + high))
+    return below, above
 
 
 def leading_bits(q: Probability, bits: int) -> int:

@@ -38,7 +38,8 @@ class Geometric:
         # Draws with digits above the lowest ones, one at a time: they are rare.
         for i in np.flatnonzero(beyond):
             high = _from_one_on(self.scale, len(digits), entropy)
-            drawn[i] = min(int(drawn[i]) + (high << len(digits)), _CLAMP)
+            whole = int(drawn[i]) + (high << len(digits))
+            drawn[i] = min(whole, _CLAMP)
         return drawn
 
 

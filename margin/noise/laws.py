@@ -102,7 +102,8 @@ class DiscreteLaplace:
         # Draws with digits above the lowest ones, one at a time: they are rare.
         for i in np.flatnonzero(beyond):
             high = _from_one_on(self.scale, len(digits), entropy)
-            magnitude[i] = min(int(magnitude[i]) + (high << len(digits)), _CLAMP - 1)
+            whole = int(magnitude[i]) + (high << len(digits))
+            magnitude[i] = min(whole, _CLAMP - 1)
         magnitude += 1
         magnitude *= nonzero
         return _with_signs(magnitude, entropy)
@@ -122,7 +123,8 @@ def _from_one_on(scale: Fraction, digits: int, entropy: Entropy) -> int:
 
 def _geometric(scale: Fraction, entropy: Entropy) -> int:
     """An unbounded draw with P(G = g) = (1 - r) r**g, r = exp(-1 / scale)."""
-    *digits, beyond, _ = _laplace_coins(scale).flip(1, entropy)[:, 0].tolist()
+    flipped = _laplace_coins(scale).flip(1, entropy)
+    *digits, beyond, _ = flipped[:, 0].tolist()
     low: int = sum(digit << place for place, digit in enumerate(digits))
     high = _from_one_on(scale, len(digits), entropy) if beyond else 0
     return low + (high << len(digits))
@@ -141,7 +143,8 @@ def _laplace_coins(scale: Fraction) -> Coins:
         low, high = zero(bits)
         return 2 * low, 2 * high
 
-    return Coins([*(logistic((1 << i) / scale) for i in range(digits)), ratio, nonzero])
+    low_digits = [logistic((1 << i) / scale) for i in range(digits)]
+    return Coins([*low_digits, ratio, nonzero])
 
 
 @dataclass(frozen=True)
@@ -235,7 +238,8 @@ class DiscreteGaussian:
         t = self._proposal_scale
         b = float(self.sigma2 / t**2)
         k = float(t**2 / (2 * self.sigma2))
-        p = np.exp(-k * (np.abs(y) / float(t) - b) ** 2)
+        d = np.abs(y) / float(t) - b
+        p = np.exp(-k * d**2)
         words = np.frombuffer(entropy.take(8 * y.size), "<u8", y.size)
         u = words * 2.0**-64
         heads: npt.NDArray[np.bool_] = u < p
@@ -294,7 +298,9 @@ def noisy_sum(true: Integers, drawn: Integers) -> Integers:
 
 
 def discrete_laplace(
-    scale: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy
+    scale: int | Fraction | str,
+    size: int | tuple[int, ...],
+    entropy: Entropy,
 ) -> Integers:
     """Independent draws of `DiscreteLaplace`: an array of shape `size`.
 
@@ -322,7 +328,9 @@ def discrete_laplace(
 
 
 def discrete_gaussian(
-    sigma: int | Fraction | str, size: int | tuple[int, ...], entropy: Entropy
+    sigma: int | Fraction | str,
+    size: int | tuple[int, ...],
+    entropy: Entropy,
 ) -> Integers:
     """Independent draws of `DiscreteGaussian` with sigma2 = sigma**2: an array of shape `size`.
 
@@ -349,7 +357,9 @@ def _written(name: str, value: object, largest: int = _LARGEST_SCALE) -> Fractio
 
 
 def _shaped(
-    sampler: "DiscreteLaplace | DiscreteGaussian", size: int | tuple[int, ...], entropy: Entropy
+    sampler: "DiscreteLaplace | DiscreteGaussian",
+    size: int | tuple[int, ...],
+    entropy: Entropy,
 ) -> Integers:
     if not isinstance(size, tuple):
         return sampler.sample(size, entropy)

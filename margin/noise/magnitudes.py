@@ -90,7 +90,8 @@ class MagnitudeTable:
         """
         words = np.frombuffer(entropy.take(count * _BITS // 8), "<u8", count)
         found = _how_many_up_to(self._high, words)
-        undecided = (_how_many_up_to(self._low, words) != found) | (words == _PADDING)
+        possible = _how_many_up_to(self._low, words)
+        undecided = (possible != found) | (words == _PADDING)
         for i in np.flatnonzero(undecided):
             found[i] = self._resolve(int(words[i]), entropy)
         return found
@@ -126,7 +127,8 @@ def _how_many_up_to(
     branch on a word.
     """
     if words.size * ascending.size <= _SCANNED:
-        return np.asarray(np.count_nonzero(ascending <= words[:, None], axis=1), np.int64)
+        small = ascending <= words[:, None]
+        return np.asarray(np.count_nonzero(small, axis=1), np.int64)
     # Bisection of all words together: `found` entries are known to be at most the word.
     found = np.zeros(words.size, np.int64)
     step = (ascending.size + 1) // 2

@@ -68,7 +68,8 @@ def _block(sizes: Integers, least: int, entropy: Entropy) -> Integers:
     # The dropped digits plus the slack: near a point of the grid they are below twice the slack.
     near = ((bits + _SLACK) & ((1 << dropped) - 1)) < 2 * _SLACK
     for i in np.flatnonzero(near | (words < _FEW)):
-        codes[i] = _resolved(max(int(sizes[i]), least), int(words[i]), entropy)
+        size = max(int(sizes[i]), least)
+        codes[i] = _resolved(size, int(words[i]), entropy)
     np.minimum(codes, code_of(1 << _TOP), out=codes)
     return codes
 
@@ -81,8 +82,9 @@ def _resolved(size: int, known: int, entropy: Entropy) -> int:
     """
     bits = _WORD
     while True:
-        low = _code_below(size << bits, known + 1)
-        if known and low == _code_below(size << bits, known):
+        numerator = size << bits
+        low = _code_below(numerator, known + 1)
+        if known and low == _code_below(numerator, known):
             return low
         # All digits are zero so far: the priority is above the last point.
         if known == 0 and bits > _TOP:
@@ -99,7 +101,8 @@ def _code_below(numerator: int, denominator: int) -> int:
     numerator <<= max(0, _DIGITS - 1 - power)
     denominator <<= max(0, power - _DIGITS + 1)
     place = numerator // denominator
-    return (power + _BIAS << _DIGITS - 1) + place - (1 << _DIGITS - 1)
+    before = (power + _BIAS << _DIGITS - 1) - (1 << _DIGITS - 1)
+    return before + place
 
 
 def code_of(point: int) -> int:

@@ -108,7 +108,9 @@ class ExponentialMechanism:
 
 
 def peel(
-    mechanisms: Sequence[ExponentialMechanism], scores: npt.ArrayLike, entropy: Entropy
+    mechanisms: Sequence[ExponentialMechanism],
+    scores: npt.ArrayLike,
+    entropy: Entropy,
 ) -> Integers:
     """One choice by each mechanism in turn, among the candidates that are not chosen yet.
 
@@ -136,24 +138,33 @@ def _checked(scores: npt.ArrayLike) -> Integers:
             "scores must be a one-dimensional array of one or more integers, so that the choice is"
             " exact"
         )
-    if max(abs(int(array.max())), abs(int(array.min()))) > _LARGEST_SCORE:
+    largest = abs(int(array.max()))
+    smallest = abs(int(array.min()))
+    if max(largest, smallest) > _LARGEST_SCORE:
         raise MarginError("scores must be at most 2**61 in absolute value: use smaller weights")
     return array.astype(np.int64, copy=False)
 
 
 def _classes(
-    scores: Integers, top: int, rate: Fraction, cap: int
+    scores: Integers,
+    top: int,
+    rate: Fraction,
+    cap: int,
 ) -> tuple[NDArray[np.uint8], Integers]:
     """The power b_i of each candidate, and the number of candidates with each power 0, ..., cap."""
     # The power is floor(x / ln 2) - 1. Subtracting one is more than the rounding error of x, so
     # 2**-b >= exp(-x) is certain.
     x = float(rate) * (top - scores)
-    b = np.clip(np.floor(np.minimum(x, 1e3) * _INVERSE_LN_2) - 1, 0, cap).astype(np.uint8)
+    powers = np.floor(np.minimum(x, 1e3) * _INVERSE_LN_2) - 1
+    b = np.clip(powers, 0, cap).astype(np.uint8)
     return b, np.bincount(b, minlength=cap + 1)
 
 
 def _classes_at_once(
-    scores: Integers, top: int, rate: Fraction, cap: int
+    scores: Integers,
+    top: int,
+    rate: Fraction,
+    cap: int,
 ) -> tuple[NDArray[np.uint8], Integers]:
     """The result of `_classes` in one pass, which is faster for many candidates."""
     from .selection_loops import classes
@@ -226,7 +237,9 @@ class _Proposal:
         all, are compared exactly.
         """
         b = self.b[proposed].astype(np.int64)
-        p = np.ldexp(np.exp(-float(self.rate) * (self.top - self.scores[proposed])), b)
+        below_top = self.top - self.scores[proposed]
+        weights = np.exp(-float(self.rate) * below_top)
+        p = np.ldexp(weights, b)
         words = np.frombuffer(entropy.take(8 * proposed.size), "<u8", proposed.size)
         u = words * 2.0**-64
         heads: npt.NDArray[np.bool_] = u < p

@@ -13,7 +13,11 @@ __all__ = ["classes", "order"]
 
 @numba.njit(cache=True, nogil=True)
 def classes(
-    scores: Integers, top: int, rate: float, b: npt.NDArray[np.uint8], members: Integers
+    scores: Integers,
+    top: int,
+    rate: float,
+    b: npt.NDArray[np.uint8],
+    members: Integers,
 ) -> None:
     """Fill `b` and `members` with the results of `selection._classes`, in the same floats."""
     cap = members.size - 1

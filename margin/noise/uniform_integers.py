@@ -26,8 +26,9 @@ def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
     drawn &= masks
     left = np.flatnonzero(drawn >= limits.view(np.uint64))
     while left.size:
-        drawn[left] = _words(left.size, entropy) & masks[left]
-        left = left[drawn[left] >= limits[left].view(np.uint64)]
+        again = _words(left.size, entropy) & masks[left]
+        drawn[left] = again
+        left = left[again >= limits[left].view(np.uint64)]
     return drawn.view(np.int64)
 
 
@@ -45,8 +46,9 @@ def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
         return drawn
     left = np.flatnonzero(drawn >= bound)
     while left.size:
-        drawn[left] = _digits(digits, left.size, entropy)
-        left = left[drawn[left] >= bound]
+        again = _digits(digits, left.size, entropy)
+        drawn[left] = again
+        left = left[again >= bound]
     return drawn
 
 

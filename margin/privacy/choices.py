@@ -29,6 +29,7 @@ arithmetic. The differences 1 - e**-x are computed by expm1. Its arguments are e
 floats themselves define the losses: each was rounded to the side on which the curve is larger.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -82,10 +83,11 @@ def curve_of_choices(rounds: Sequence[tuple[float, int]], delta: float) -> tuple
 
     # From the last round back to the first: the largest curve over all cells of u.
     curve: Floats = np.maximum(-np.expm1(grid), 0.0)
-    edges = _edges(draws)
+    edges = _edges(draws).tolist()
+    cells = list(itertools.pairwise(edges))
     for reach, count in reversed(rounds):
         best = np.zeros_like(curve)
-        for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        for low, high in cells:
             top = reach * high * (1 + 1e-15)
             bottom = -reach * (1 - low) * (1 + 1e-15)
             after = curve
@@ -114,7 +116,8 @@ def _edges(draws: int) -> Floats:
     """
     bounds = [0.0]
     while bounds[-1] < 0.5:
-        bounds.append(min(bounds[-1] + _WIDTH + draws / 500 * bounds[-1] ** 2, 0.5))
+        last = bounds[-1]
+        bounds.append(min(last + _WIDTH + draws / 500 * last**2, 0.5))
     half = np.array(bounds)
     return 0.5 + np.concatenate([-half[:0:-1], half])
 
@@ -136,7 +139,9 @@ def _drawn(curve: Floats, top: float, bottom: float, step: float) -> Floats:
     size = curve.size
     pad = size // 2
     # Below the grid F <= 1; above it F is at most its last value.
-    padded = np.concatenate([np.ones(pad), curve, np.full(pad, curve[-1])])
+    below = np.ones(pad)
+    above = np.full(pad, curve[-1])
+    padded = np.concatenate([below, curve, above])
     after = np.zeros(size)
     part = np.empty(size)
     for probability, loss in zip(two_point(top, bottom), (top, bottom), strict=True):

@@ -196,7 +196,11 @@ def _loss_variance(answer: Moved) -> float:
 
 
 def _covering(
-    noise: Noise, lists: Sequence[tuple[int, ...]], step: float, far: float, little: float
+    noise: Noise,
+    lists: Sequence[tuple[int, ...]],
+    step: float,
+    far: float,
+    little: float,
 ) -> Weights:
     """Weights that cover one answer, for every one of its lists of shifts."""
     values = {v for one in lists for v in one}
@@ -287,7 +291,9 @@ def smooth_rho(answers: Sequence[Moved]) -> Fraction | None:
 
 
 def smooth_limits(
-    coordinates: int, epsilon: Fraction, delta: Fraction
+    coordinates: int,
+    epsilon: Fraction,
+    delta: Fraction,
 ) -> tuple[Fraction, Fraction] | None:
     """An epsilon' and a delta' for the Gaussian loss that imply (epsilon, delta) for the answers.
 

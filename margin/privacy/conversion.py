@@ -151,8 +151,9 @@ def _crossing(function: Callable[[float], float], above: float) -> Decimal:
 
     It is found by bisection of the logarithm.
     """
+    highest = max(above, 2 * _SMALLEST)
     low = math.log(_SMALLEST)
-    high = math.log(max(above, 2 * _SMALLEST))
+    high = math.log(highest)
     for _ in range(100):
         middle = (low + high) / 2
         if function(math.exp(middle)) > 0:

@@ -86,7 +86,12 @@ class Ledger:
         self.path = Path(path)
 
     def register(
-        self, name: str, budget: Budget, *, unit: str | None = None, max_rows: int | None = None
+        self,
+        name: str,
+        budget: Budget,
+        *,
+        unit: str | None = None,
+        max_rows: int | None = None,
     ) -> None:
         """Declare a data set and the total that may ever be spent on it.
 

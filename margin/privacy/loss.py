@@ -38,7 +38,7 @@ import numpy as np
 from .._types import Floats
 from .choices import MOST_DRAWS, curve_of_choices, solved
 from .conversion import epsilon_above
-from .weights import Weights
+from .weights import Weights, sums_from
 
 __all__ = ["certified_epsilon", "float_above", "float_below", "gaussian_epsilon"]
 
@@ -86,7 +86,9 @@ def certified_epsilon(rounds: tuple[tuple[Fraction, int], ...], delta: Fraction)
 
 
 def _convolved(
-    rounds: Sequence[tuple[float, int]], deviation: float, allowed: float
+    rounds: Sequence[tuple[float, int]],
+    deviation: float,
+    allowed: float,
 ) -> float | None:
     """The epsilon of the weights that cover all rounds together.
 
@@ -112,15 +114,19 @@ def gaussian_epsilon(rho: float, delta: float) -> float:
     mu = math.sqrt(2 * rho)
 
     def excess(epsilon: float) -> float:
-        tail = log_ndtr(np.array([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu]))
-        return math.exp(tail[0]) - math.exp(min(epsilon + tail[1], 700.0)) - delta
+        ends = np.array([mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu])
+        first, second = log_ndtr(ends)
+        return math.exp(first) - math.exp(min(epsilon + second, 700.0)) - delta
 
     low, high = 0.0, 1.0
     while excess(high) > 0:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        if excess(middle) > 0:
+            low = middle
+        else:
+            high = middle
     return high
 
 
@@ -136,7 +142,8 @@ def _cells(draws: int) -> Floats:
     widening = min(2.0, max(0.2, draws / 500))
     bounds = [0.0]
     while bounds[-1] < 0.5:
-        bounds.append(min(bounds[-1] + widening * bounds[-1] ** 2 + _LOOSE, 0.5))
+        last = bounds[-1]
+        bounds.append(min(last + widening * last**2 + _LOOSE, 0.5))
     half = np.array(bounds)
     return np.concatenate([-half[:0:-1], half])
 
@@ -179,31 +186,35 @@ def _curves(top: Floats, bottom: Floats, draws: int, grid: Floats) -> Floats:
     """
     # For each cell, the numbers b whose losses lie on the grid: shape (cells, length).
     width = (top - bottom)[:, None]
-    first = np.clip(np.floor((grid[0] - draws * bottom) / width[:, 0]), 0, draws)
-    length = int(min(draws + 1, math.ceil((grid[-1] - grid[0]) / width.min()) + 4))
+    reached = (grid[0] - draws * bottom) / width[:, 0]
+    first = np.clip(np.floor(reached), 0, draws)
+    steps = (grid[-1] - grid[0]) / width.min()
+    length = int(min(draws + 1, math.ceil(steps) + 4))
     first = np.minimum(first, draws + 1 - length)[:, None]
     b = first + np.arange(length)
 
     # The losses l_b, rounded up, and their probabilities P_b.
     odds = (np.expm1(-bottom) / -np.expm1(-top))[:, None]
-    loss = draws * bottom[:, None] + b * width
+    least = draws * bottom[:, None]
+    loss = least + b * width
     loss += 4e-16 * (1 + np.abs(loss) + draws * np.abs(bottom[:, None]))
     p, beyond = _binomial(b, odds, draws)
 
     # The curve at each e**l_b, summed from the right: slope times distance, segment by segment.
-    q_above = np.cumsum((p * np.exp(-loss))[:, ::-1], axis=1)[:, ::-1]
-    rise = np.exp(loss[:, :-1]) * np.expm1(np.diff(loss, axis=1)) * q_above[:, 1:]
+    q_above = sums_from(p * np.exp(-loss))
+    lengths = np.exp(loss[:, :-1]) * np.expm1(np.diff(loss, axis=1))
     at = np.zeros_like(loss)
-    at[:, :-1] = np.cumsum(rise[:, ::-1], axis=1)[:, ::-1]
+    at[:, :-1] = sums_from(lengths * q_above[:, 1:])
 
     # The curve on the grid: from the next l_b above, back along its segment.
     best = np.zeros(grid.size)
     for row in range(len(loss)):
         place = np.searchsorted(loss[row], grid, side="right")
         inside = np.minimum(place, length - 1)
-        above = np.exp(grid) * np.expm1(loss[row, inside] - grid) * q_above[row, inside]
-        reached = np.where(place < length, at[row, inside] + above, 0.0)
-        np.maximum(best, beyond[row] + reached, out=best)
+        distance = np.exp(grid) * np.expm1(loss[row, inside] - grid)
+        reached = at[row, inside] + distance * q_above[row, inside]
+        on_lattice = np.where(place < length, reached, 0.0)
+        np.maximum(best, beyond[row] + on_lattice, out=best)
     return best
 
 
@@ -219,12 +230,15 @@ def _binomial(b: Floats, odds: Floats, draws: int) -> tuple[Floats, Floats]:
     sums = np.zeros(b.shape)
     np.cumsum(np.log(up[:, :-1]), axis=1, out=sums[:, 1:])
     # The added 1e-290 is above everything that underflows.
-    weights = np.exp(sums - sums.max(axis=1, keepdims=True)) + 1e-290
+    largest = sums.max(axis=1, keepdims=True)
+    weights = np.exp(sums - largest) + 1e-290
     p = weights / weights.sum(axis=1, keepdims=True)
     # The ratios fall, so the mass above the last b is at most a geometric series.
     ratio = up[:, -1]
-    tail = p[:, -1] * np.where(ratio < 1, ratio / np.maximum(1 - ratio, 1e-300), np.inf)
-    return p, np.where(b[:, -1] >= draws, 0.0, np.minimum(tail, 1.0))
+    series = ratio / np.maximum(1 - ratio, 1e-300)
+    tail = p[:, -1] * np.where(ratio < 1, series, np.inf)
+    above = np.minimum(tail, 1.0)
+    return p, np.where(b[:, -1] >= draws, 0.0, above)
 
 
 def float_above(number: Fraction) -> float:

@@ -46,7 +46,11 @@ class Budget(ABC):
 
     @abstractmethod
     def noise(
-        self, charge: int, *, l1: int = 1, l2_squared: int = 1
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
     ) -> DiscreteLaplace | DiscreteGaussian:
         """The noise that makes integer counts private at a cost of exactly `charge` units.
 

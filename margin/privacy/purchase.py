@@ -53,10 +53,14 @@ def at_once(
     ]
     numbers = Counter(asked)
     total = sum(number * Fraction(*ratio) for (ratio, _, _), number in numbers.items())
-    kinds = {(ratio, l1, l2): (Fraction(*ratio) / total, l1, l2) for ratio, l1, l2 in numbers}
+    kinds = {}
+    for key in numbers:
+        ratio, l1, l2_squared = key
+        kinds[key] = (Fraction(*ratio) / total, l1, l2_squared)
 
     # The plan is sorted, so that its cached result does not depend on the order of the answers.
-    plan = _Plan(tuple(sorted((kinds[key], number) for key, number in numbers.items())))
+    counted = [(kinds[key], number) for key, number in numbers.items()]
+    plan = _Plan(tuple(sorted(counted)))
     rho = _largest_rho(plan, limits, known)
     noise = {key: _noise(rho, kind) for key, kind in kinds.items()}
     return tuple(noise[key] for key in asked)
@@ -120,8 +124,9 @@ def _smooth(plan: _Plan, limits: tuple[Fraction, Fraction]) -> Fraction:
 
     # The rho of the Gaussian loss as a function of the total, by kinds; `variance` is sigma2 at a
     # total of one.
-    share = np.array([float(kind[0]) for kind, _ in plan.kinds])
-    variance = np.array([kind[2] / (2 * float(kind[0])) for kind, _ in plan.kinds])
+    share = np.array([float(share) for (share, _, _), _ in plan.kinds])
+    squares = np.array([float(l2_squared) for (_, _, l2_squared), _ in plan.kinds])
+    variance = squares / (2 * share)
     times = np.array([number for _, number in plan.kinds])
 
     # Bisection: the largest total whose Gaussian loss is allowed.
@@ -170,7 +175,8 @@ def _on_grid(plan: _Plan, limits: tuple[Fraction, Fraction], rho: Fraction) -> F
             slope = math.log(reached / before[1]) / math.log(trial / before[0])
         if reached > 0:
             before = trial, reached
-        trial *= (target / max(reached, target / 4)) ** (1 / min(max(slope, 0.3), 2.0))
+        bounded_slope = min(max(slope, 0.3), 2.0)
+        trial *= (target / max(reached, target / 4)) ** (1 / bounded_slope)
 
         # Outside the bracket of the proved and the failed totals: its middle instead.
         if not float(best) < trial < failed:

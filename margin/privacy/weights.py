@@ -18,7 +18,14 @@ import numpy as np
 
 from .._types import Floats
 
-__all__ = ["Weights"]
+__all__ = ["Weights", "sums_from"]
+
+
+def sums_from(values: Floats) -> Floats:
+    """For each place along the last axis, the sum of the values from this place to the end."""
+    backwards = np.cumsum(values[..., ::-1], axis=-1)
+    sums: Floats = backwards[..., ::-1]
+    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,8 @@ class Weights:
         # A change of slope at y is a weight of y times that change; the first weight is the rest.
         weights = np.zeros(len(y))
         weights[1:] = np.array(y[1:]) * -np.diff(slopes)
-        weights[0] = max(0.0, 1 - infinite - float(weights[1:].sum())) + 1e-15
+        others = float(weights[1:].sum())
+        weights[0] = max(0.0, 1 - infinite - others) + 1e-15
         return cls(low, weights * (1 + 1e-14 * len(y)), infinite * (1 + 1e-14))
 
     @classmethod
@@ -71,17 +79,21 @@ class Weights:
         upper part is rounded up, which moves weight upwards.
         """
         # The point of the grid below each loss, and the distance to it, rounded up.
-        raised = losses + 4e-16 * (np.abs(losses) + step)
+        errors = 4e-16 * (np.abs(losses) + step)
+        raised = losses + errors
         places = np.floor(raised / step).astype(np.int64)
-        rest = np.clip(raised - places * step + 4e-16 * (np.abs(losses) + step), 0.0, step)
+        rest = np.clip(raised - places * step + errors, 0.0, step)
 
         # The share of each atom that goes to the point above.
-        upper = np.minimum(np.expm1(-rest) / np.expm1(-step) * (1 + 1e-14), 1.0)
+        share = np.expm1(-rest) / np.expm1(-step)
+        upper = np.minimum(share * (1 + 1e-14), 1.0)
+        lower = 1 - upper + 1e-15
+
         low = int(places.min())
         points = int(places.max()) - low + 2
         sums = np.bincount(places - low + 1, masses * upper, points)
         weights: Floats = sums.astype(np.float64)
-        weights[:-1] += np.bincount(places - low, masses * (1 - upper + 1e-15), points - 1)
+        weights[:-1] += np.bincount(places - low, masses * lower, points - 1)
         return cls(low, weights * (1 + 4e-16 * (losses.size + 4)), infinite)
 
     def then(self, other: "Weights") -> "Weights":
@@ -136,11 +148,12 @@ class Weights:
         placed = np.zeros(points)
         placed[start : start + self.weights.size] = self.weights
         grid = step * np.arange(low, low + points, dtype=np.float64)
-        scaled = np.cumsum((placed * np.exp(-grid))[::-1])[::-1]
+        scaled = sums_from(placed * np.exp(-grid))
         falls = np.exp(grid[:-1]) * np.expm1(step) * scaled[1:]
         at = np.zeros(points)
-        at[:-1] = np.cumsum(falls[::-1])[::-1]
-        errors = 1e-15 * (points + 20 + 4 / step) + 4e-16 * float(np.abs(grid).max())
+        at[:-1] = sums_from(falls)
+        largest = float(np.abs(grid).max())
+        errors = 1e-15 * (points + 20 + 4 / step) + 4e-16 * largest
         return (at + self.infinite) * (1 + errors)
 
     def epsilon(self, step: float, delta: float) -> float | None:

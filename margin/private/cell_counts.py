@@ -109,8 +109,9 @@ def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Int
         size += words.size
         if size > _IN_MEMORY:
             return _by_engine(itertools.chain(held, packed), len(grid.groups))
-    words = np.concatenate(held) if held else np.empty((0, len(grid.groups)), np.int64)
-    return counted(words)
+    if not held:
+        return counted(np.empty((0, len(grid.groups)), np.int64))
+    return counted(np.concatenate(held))
 
 
 def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Integers]:

@@ -1,4 +1,4 @@
-"""The base class of `Private`: it counts the rows, charges the budget, and only then draws noise."""
+"""The base class of `Private`: it counts the rows, charges the budget, and then draws noise."""
 
 import logging
 import math
@@ -168,7 +168,11 @@ class Gate:
         return approximate and first and units == self.budget.units
 
     def _choices(
-        self, method: str, about: tuple[object, ...], charges: Sequence[int], spread: int
+        self,
+        method: str,
+        about: tuple[object, ...],
+        charges: Sequence[int],
+        spread: int,
     ) -> tuple[Event, ...]:
         """The events of choices, one for each charge."""
         samplers = {units: self._selection(units, spread) for units in set(charges)}
@@ -179,6 +183,10 @@ class Gate:
 
     def _selection(self, units: int, spread: int) -> ExponentialMechanism:
         return self.budget.selection(units, spread=spread)
+
+    def _noisy(self, events: Sequence[Event], true: Sequence[Integers]) -> list[Integers]:
+        """Charge for the events, and return the true values with their noise."""
+        return self._answer(events, true, lambda: self._add_noise(events, true))
 
     def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
         """The tables with the noise of their events, independent from cell to cell.
@@ -191,7 +199,8 @@ class Gate:
             assert not isinstance(sampler, ExponentialMechanism)
             rows = [row for row, event in enumerate(events) if event.sampler == sampler]
             ends = np.cumsum([tables[row].size for row in rows])
-            drawn = np.split(sampler.sample(int(ends[-1]), self._entropy), ends[:-1])
+            together = sampler.sample(int(ends[-1]), self._entropy)
+            drawn = np.split(together, ends[:-1])
             for row, draws in zip(rows, drawn, strict=True):
                 true = tables[row]
                 noisy[row] = noisy_sum(true, draws.reshape(true.shape))

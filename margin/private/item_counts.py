@@ -144,7 +144,8 @@ def scaled_gaps(
     sizes = baskets.sizes[order]
     ends = np.cumsum(sizes)
     starts = (np.cumsum(baskets.sizes) - baskets.sizes)[order]
-    places = np.repeat(starts - (ends - sizes), sizes) + np.arange(int(sizes.sum()))
+    moves = np.repeat(starts - (ends - sizes), sizes)
+    places = moves + np.arange(int(sizes.sum()))
     held = baskets.items[places]
     share = grain // np.maximum(sizes, 1)
 
@@ -157,7 +158,8 @@ def scaled_gaps(
     whole = np.zeros(items, parts)
     rest = np.zeros(items, parts)
     short = np.zeros(items, parts)
-    np.add.at(whole, held, np.repeat(_shares(sizes, longest, grain).astype(parts), sizes))
+    long_shares = _shares(sizes, longest, grain).astype(parts)
+    np.add.at(whole, held, np.repeat(long_shares, sizes))
     np.add.at(rest, held, np.repeat(share.astype(parts), sizes))
 
     gaps = np.zeros((grid.size, len(numerators)), np.int64)
@@ -177,7 +179,9 @@ def scaled_gaps(
         apart = [0] * len(numerators)
         for start in range(0, items, _BLOCK):
             block = slice(start, start + _BLOCK)
-            counts = grain * short[block].astype(sums) + most * rest[block].astype(sums)
+            fully = grain * short[block].astype(sums)
+            partly = most * rest[block].astype(sums)
+            counts = fully + partly
             others = denominator * whole[block].astype(sums)
             for column, numerator in enumerate(numerators):
                 apart[column] += int(np.abs(numerator * counts - others).sum())

@@ -84,7 +84,11 @@ class Items(Gate):
         return self._noisy_items(event, true, items, grain)
 
     def sampled_counts(
-        self, attributes: Iterable[str] | None = None, *, most: int, spend: Number | None = None
+        self,
+        attributes: Iterable[str] | None = None,
+        *,
+        most: int,
+        spend: Number | None = None,
     ) -> Marginal:
         """Noisy numbers of rows that hold each item, when each row keeps at most `most` items.
 
@@ -166,7 +170,7 @@ class Items(Gate):
         event = self._event("walsh_counts", (names, first, most, grain), (l1, l2_squared), spend)
         baskets = read_baskets(self._source, self.domain, names)
         true = walsh(truncated(baskets, count, most, grain), first)
-        return self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        return self._noisy([event], [true])[0]
 
     def select_most(
         self,
@@ -315,7 +319,11 @@ class Items(Gate):
         return divmod(int(drawn[0]), len(numerators))
 
     def select_items(
-        self, attributes: Iterable[str] | None = None, *, count: int, spend: Number | None = None
+        self,
+        attributes: Iterable[str] | None = None,
+        *,
+        count: int,
+        spend: Number | None = None,
     ) -> tuple[int, ...]:
         """Choose items that many rows hold.
 
@@ -395,7 +403,7 @@ class Items(Gate):
         event = self._event("chosen_counts", (names, tuple(places.tolist())), bounds, spend)
         baskets = read_baskets(self._source, self.domain, names)
         true = np.bincount(baskets.items, minlength=items.sizes[0]).astype(np.int64)[places]
-        noisy = self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        noisy = self._noisy([event], [true])[0]
         counts = np.zeros(items.sizes[0])
         variance = np.zeros(items.sizes[0])
         counts[places] = noisy
@@ -433,7 +441,11 @@ class Items(Gate):
             raise DomainError("grain times most must be at most 2**40: use a smaller grain")
 
     def _items_event(
-        self, method: str, about: tuple[object, ...], bounds: tuple[int, int], spend: Number | None
+        self,
+        method: str,
+        about: tuple[object, ...],
+        bounds: tuple[int, int],
+        spend: Number | None,
     ) -> Event:
         """The event of counts of items; `bounds` are on the change by one row, in L1 and squared
         L2."""
@@ -443,12 +455,16 @@ class Items(Gate):
 
     def _noisy_items(self, event: Event, true: Integers, items: Domain, grain: int) -> Marginal:
         """True counts in units of 1 / grain, with the noise of an event, as counts of rows."""
-        noisy = self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
-        variance = np.full(noisy.shape, event.sampler.variance / grain**2)  # type: ignore[union-attr]
-        return Marginal(items, noisy / grain, variance)
+        noisy = self._noisy([event], [true])[0]
+        variance = event.sampler.variance / grain**2  # type: ignore[union-attr]
+        return Marginal(items, noisy / grain, np.full(noisy.shape, variance))
 
     def _event(
-        self, method: str, about: tuple[object, ...], bounds: tuple[int, int], spend: Number | None
+        self,
+        method: str,
+        about: tuple[object, ...],
+        bounds: tuple[int, int],
+        spend: Number | None,
     ) -> Event:
         """The event of an answer with noise.
 

@@ -99,7 +99,7 @@ class Linear(Gate):
         together = self._is_all(units)
         events = linear_events(self.budget, copies, shares=shares, units=units, together=together)
         true = self._linear(copies)
-        noisy = self._answer(events, true, lambda: self._add_noise(events, true))
+        noisy = self._noisy(events, true)
         return tuple(
             Answers(strategy, answers.astype(np.float64), variance_of(event))
             for strategy, answers, event in zip(asked, noisy, events, strict=True)

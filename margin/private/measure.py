@@ -94,7 +94,7 @@ class Measures(Gate):
 
         # Count, charge, draw.
         tables = self._tables(checked)
-        noisy = self._answer(events, tables, lambda: self._add_noise(events, tables))
+        noisy = self._noisy(events, tables)
         return tuple(
             Marginal(
                 self.domain.restrict(view),

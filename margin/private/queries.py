@@ -74,7 +74,7 @@ class Queries(Gate):
             l2_squared=l2_squared,
         )
         true = np.array([self._number_of_rows()], np.int64)
-        noisy = self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        noisy = self._noisy([event], [true])[0]
         return int(noisy[0])
 
     def affords(self, rounds: Rounds, *, spend: Number | None = None) -> bool:
@@ -96,7 +96,11 @@ class Queries(Gate):
         return True
 
     def sample_queries(
-        self, queries: Workload, rounds: Rounds, *, spend: Number | None = None
+        self,
+        queries: Workload,
+        rounds: Rounds,
+        *,
+        spend: Number | None = None,
     ) -> "QueryRounds":
         """Rounds of independent draws among queries and their negations, by the exponential
         mechanism.
@@ -232,7 +236,7 @@ class Queries(Gate):
         counts = np.minimum(true_counts, _LARGEST // (records * number))
         errors = np.abs(records * counts - size * known)
         true = [errors.sum(keepdims=True), errors.max(keepdims=True)]
-        noisy = self._answer(events, true, lambda: self._add_noise(events, true))
+        noisy = self._noisy(events, true)
         mean = int(noisy[0][0]) / (records * size * number)
         largest = int(noisy[1][0]) / (records * size)
         return mean, largest
@@ -283,7 +287,11 @@ class Queries(Gate):
             return rows
         if callable(getattr(self._source, "bits", None)):
             return int(self._source.rows)  # type: ignore[attr-defined]
-        return sum(len(next(iter(batch.values()))) for batch in self._source.batches(self.domain))
+        rows = 0
+        for batch in self._source.batches(self.domain):
+            column = next(iter(batch.values()))
+            rows += len(column)
+        return rows
 
 
 class QueryRounds:
@@ -369,7 +377,11 @@ class QueryRounds:
 
 
 def scores_of(
-    counts: Integers, rows: int, answered: Integers, multiplier: int, size: int
+    counts: Integers,
+    rows: int,
+    answered: Integers,
+    multiplier: int,
+    size: int,
 ) -> Integers:
     """The scores of the queries, then of their negations: shape (2 * queries,).
 

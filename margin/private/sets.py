@@ -81,7 +81,8 @@ class Sets(Items):
         held = holders(baskets, _single_items(sets))
         scores = np.zeros(len(sets), np.int64)
         for place, group in enumerate(sets):
-            scores[place] = np.logical_and.reduce([held[(item,)] for item in group]).sum()
+            flags = [held[(item,)] for item in group]
+            scores[place] = np.logical_and.reduce(flags).sum()
         mechanisms = [self.budget.selection(event.units, spread=spread) for event in events]
         chosen = self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy))
         return tuple(chosen.tolist())
@@ -152,7 +153,7 @@ class Sets(Items):
                 place = 2 * place + held[(item,)]
             cells = np.bincount(place, minlength=1 << len(basis)).astype(np.int64)
             true.append(cells.reshape((2,) * len(basis)))
-        noisy = self._answer(events, true, lambda: self._add_noise(events, true))
+        noisy = self._noisy(events, true)
         return noisy, noise.variance
 
     def pattern_counts(
@@ -213,7 +214,7 @@ class Sets(Items):
                 fits &= ~held[group]
             true[place] = fits.sum()
             free &= ~fits
-        noisy = self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        noisy = self._noisy([event], [true])[0]
         return noisy, event.sampler.variance  # type: ignore[union-attr]
 
 

@@ -22,7 +22,13 @@ class Sketches(Gate):
     """The method of `Private` that adds noise to sketches."""
 
     def sketch_counts(
-        self, view: Iterable[str], *, rows: int, width: int, key: int, spend: Number | None = None
+        self,
+        view: Iterable[str],
+        *,
+        rows: int,
+        width: int,
+        key: int,
+        spend: Number | None = None,
     ) -> Integers:
         """A noisy count sketch of a view of any size.
 
@@ -80,4 +86,4 @@ class Sketches(Gate):
             for row in range(shape[0]):
                 where, sign = buckets(columns, shape[1], row, key)
                 np.add.at(true[row], where, sign)
-        return self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        return self._noisy([event], [true])[0]

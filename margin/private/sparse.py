@@ -105,21 +105,7 @@ class Sparse(Gate):
         sizes = self.domain.shape(checked)
         cells = Grid([Leaves(size) for size in sizes])
         grid = cells if axes is None else Grid(axes)
-        if tuple(axis.size for axis in grid.axes) != sizes:
-            raise DomainError(
-                "axes must have the sizes of the attributes of the view, in their order:"
-                f" {', '.join(map(str, sizes))}"
-            )
-        if grid.cells.bit_length() > _MOST_BITS:
-            raise DomainError(
-                "the view has more than 10**300 cells, the largest number that is possible: leave"
-                " attributes out"
-            )
-        if grid.touched > _MOST_TOUCHED:
-            raise DomainError(
-                f"with these trees a row is in {grid.touched} nodes, but at most {_MOST_TOUCHED}"
-                " are possible: use trees for fewer attributes"
-            )
+        _check_grid(grid, sizes)
 
         # The noise; the squared L2 distance holds also for nodes that count with a sign.
         units = self._units(spend)
@@ -184,3 +170,22 @@ class Sparse(Gate):
             raise DomainError("theta must be at most 2**60")
         check_size(grid.cells, noise, rule)
         return rule
+
+
+def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:
+    """DomainError unless the axes fit attributes of these sizes, and the grid is not too large."""
+    if tuple(axis.size for axis in grid.axes) != sizes:
+        raise DomainError(
+            "axes must have the sizes of the attributes of the view, in their order:"
+            f" {', '.join(map(str, sizes))}"
+        )
+    if grid.cells.bit_length() > _MOST_BITS:
+        raise DomainError(
+            "the view has more than 10**300 cells, the largest number that is possible: leave"
+            " attributes out"
+        )
+    if grid.touched > _MOST_TOUCHED:
+        raise DomainError(
+            f"with these trees a row is in {grid.touched} nodes, but at most {_MOST_TOUCHED}"
+            " are possible: use trees for fewer attributes"
+        )

@@ -105,7 +105,11 @@ def check_size(cells: int, noise: DiscreteLaplace, keep: Keep | Largest) -> None
 
 
 def kept_cells(
-    grid: Grid, noise: DiscreteLaplace, true: Cells, keep: Keep, entropy: Entropy
+    grid: Grid,
+    noise: DiscreteLaplace,
+    true: Cells,
+    keep: Keep,
+    entropy: Entropy,
 ) -> Kept:
     """The cells whose noisy count v is kept, each with the probability w(v) of `keep`.
 
@@ -134,7 +138,11 @@ def kept_cells(
 
 
 def largest_cells(
-    grid: Grid, noise: DiscreteLaplace, true: Cells, keep: Largest, entropy: Entropy
+    grid: Grid,
+    noise: DiscreteLaplace,
+    true: Cells,
+    keep: Largest,
+    entropy: Entropy,
 ) -> Kept:
     """The cells of the `keep.size` largest priorities of the whole noisy table: see `Largest`.
 
@@ -193,7 +201,11 @@ def largest_cells(
 
 
 def _leading(
-    grid: Grid, true: Cells, noise: DiscreteLaplace, keep: Largest, entropy: Entropy
+    grid: Grid,
+    true: Cells,
+    noise: DiscreteLaplace,
+    keep: Largest,
+    entropy: Entropy,
 ) -> tuple[Integers, Integers, Integers, int]:
     """The cells of the data with |v| >= theta: their words, noisy counts v, and codes of
     priorities.
@@ -233,7 +245,10 @@ def _largest_but(size: int, codes: Integers) -> int:
 
 
 def _cut(
-    words: Sequence[Integers], values: Sequence[Integers], codes: Sequence[Integers], size: int
+    words: Sequence[Integers],
+    values: Sequence[Integers],
+    codes: Sequence[Integers],
+    size: int,
 ) -> Kept:
     """The cells whose priorities reach the cut, in order; at most `size` do.
 
@@ -274,7 +289,8 @@ def _start(noisy: Integers, empty: int, noise: DiscreteLaplace, keep: Largest) -
     while low < high:
         middle = (low + high + 1) // 2
         level = _level(keep, 2.0 ** (middle / 16))
-        expected = step * float(np.minimum(sizes / float(level.tau), 1.0).sum())
+        entering = np.minimum(sizes / float(level.tau), 1.0)
+        expected = step * float(entering.sum())
         expected += empty * float(Entering(noise.scale, level))
         if expected >= enough:
             low = middle
@@ -293,7 +309,12 @@ def _level(keep: Largest, priority: float) -> Keep:
 
 
 def empty_cells(
-    grid: Grid, true: Cells, number: int, entropy: Entropy, *, before: Integers | None = None
+    grid: Grid,
+    true: Cells,
+    number: int,
+    entropy: Entropy,
+    *,
+    before: Integers | None = None,
 ) -> Integers:
     """A uniform choice without replacement of `number` empty cells: array (number, words), in
     order.
@@ -327,7 +348,8 @@ def empty_cells(
         found = without(candidates, _held(candidates, true))
         tried = in_order(np.concatenate([tried, candidates]))
         if len(found) > missing:
-            found = found.take(_places(len(found), missing, entropy)[:, 0], axis=0)
+            places = _places(len(found), missing, entropy)
+            found = found.take(places[:, 0], axis=0)
         chosen.append(found)
         missing -= len(found)
     return in_order(np.concatenate(chosen))
@@ -387,6 +409,7 @@ def _without_replacement(draw: Callable[[int], Integers], number: int, taken: In
     while len(chosen) < number:
         new = distinct(draw(number - len(chosen)))
         if len(taken) or len(chosen):
-            new = without(new, among(new, taken) | among(new, chosen))
+            dropped = among(new, taken) | among(new, chosen)
+            new = without(new, dropped)
         chosen = in_order(np.concatenate([chosen, new])) if len(chosen) else new
     return chosen

@@ -130,7 +130,8 @@ class Strategy:
     def total(cls, domain: Domain) -> "Strategy":
         """The strategy with one query: the number of rows."""
         name = domain.attributes[0]
-        return cls((name,), (np.ones((1, domain[name].size), np.int64),))
+        ones = np.ones((1, domain[name].size), np.int64)
+        return cls((name,), (ones,))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -223,7 +224,8 @@ class Strategy:
         # Multiply by one factor at a time, along its axis.
         for axis, factor in enumerate(self.factors):
             matrix = factor.matrix.astype(answers.dtype, copy=False)
-            answers = np.moveaxis(np.tensordot(matrix, answers, axes=(1, axis)), 0, axis)
+            product = np.tensordot(matrix, answers, axes=(1, axis))
+            answers = np.moveaxis(product, 0, axis)
         return np.ascontiguousarray(cut_off(answers))
 
 
