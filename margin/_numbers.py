@@ -29,7 +29,7 @@ _LARGEST = 10**6  # largest epsilon and rho: 10**18 units, which fit into 64 bit
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _RATIO = re.compile(r"[+-]?[0-9]+/0*[1-9][0-9]*")
 _LONGEST_TEXT = 1000
-_LONGEST_BITS = 1100  # longest numerator or denominator; that of the smallest float has 1077 bits
+_LONGEST_BITS = 1100  # longest numerator or denominator; the smallest float needs 1077 bits
 
 
 def amount(name: str, value: object) -> Fraction:

@@ -81,8 +81,8 @@ def uniform_is_below(q: Probability, entropy: Entropy, *, known: int = 0, bits: 
     `known` holds the first `bits` binary digits of U, so U lies in [known, known + 1) * 2**-bits.
     While this interval and the interval around q overlap, further digits of U are drawn and q is
     computed more precisely. Each round of 64 digits leaves the comparison undecided with a
-    probability of about 2**-64. So the loop ends with probability one, and the result is that of an
-    infinitely long U.
+    probability of about 2**-64. So the loop ends with probability one, and the result is exact:
+    an infinitely long U would give the same.
     """
     while True:
         low, high = q(bits)

@@ -59,8 +59,8 @@ class DiscreteLaplace:
 
     If the L1 distance between the integer counts of neighbouring tables is at most l1, then adding
     noise of scale l1 / epsilon is epsilon-differentially private. Every draw takes the same number
-    of random bytes and does the same work, whatever its value, except for events of probability
-    below 1e-12.
+    of random bytes and does the same work for every value, except for events of probability below
+    1e-12.
 
     Method: X = 0 with probability (1 - r) / (1 + r). Otherwise X = S (1 + G) with a fair sign S and
     P(G = g) = (1 - r) r**g. The binary digits of G are independent, and digit i is one with
@@ -224,9 +224,10 @@ class DiscreteGaussian:
         of `y`. t is the scale of the proposal.
 
         p is computed in floats as exp(-k d**2), where d = |y| / t - b, b = sigma2 / t**2 <= 1 and
-        k = 1 / (2 b) < 0.51. Let e = 2**-53. The relative error of |y| / t is 2e, and that of b is
-        e. So the absolute error of d is below 4 (|d| + 1) e, and that of k d**2 is below
-        (7 d**2 + 5 |d|) e. Multiplied by exp(-0.49 d**2), this is less than 9 e < 2**-49.
+        k = 1 / (2 b) < 0.51. Let e = 2**-53. The relative error of |y| / t is 2e, and the relative
+        error of b is e. So the absolute error of d is below 4 (|d| + 1) e, and the absolute error
+        of k d**2 is below (7 d**2 + 5 |d|) e. Multiplied by exp(-0.49 d**2), this is less than
+        9 e < 2**-49.
 
         The error of numpy's exp is below 2**-45 (it documents a few units in the last place,
         2**-51), and the error of u is 2**-53. So |u - p| > 2**-40 decides a coin correctly, with a

@@ -101,8 +101,8 @@ class ExponentialMechanism:
     def draw_distinct(self, scores: npt.ArrayLike, count: int, entropy: Entropy) -> Integers:
         """Choices of different candidates, one after another: array (count,) of their indices.
 
-        Each choice is made among the candidates that are not chosen yet. The privacy cost is that
-        of `count` choices, by composition. The parameters and errors are those of `draw`.
+        Each choice is made among the candidates that are not chosen yet. By composition the
+        privacy cost is `count` times the cost of one choice. For parameters and errors see `draw`.
         """
         return peel([self] * count, scores, entropy)
 

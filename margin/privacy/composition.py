@@ -5,9 +5,10 @@ the true answers of neighbouring tables. The questions themselves may depend on 
 
 *The loss.* Noise is independent in each coordinate. So the loss between two tables is a sum over
 the coordinates that differ, and each term is the loss of a shift by an integer v. The noise is
-symmetric, so both signs of v, and both directions, have the same loss. If losses dominate those of
-the answers one by one, then they dominate together, also when answers are asked adaptively (Zhu,
-Dong and Wang 2022, arXiv:2106.08567, Theorem 10).
+symmetric, so both signs of v, and both directions, have the same loss. Suppose that the loss of
+each answer is dominated by another loss. Then the dominating losses together dominate all answers
+together, also when answers are asked adaptively (Zhu, Dong and Wang 2022, arXiv:2106.08567,
+Theorem 10).
 
 *Which shifts.* Take an integer vector of L1 norm at most l1 and squared L2 norm at most l2_squared.
 Its absolute values, in falling order, are one of finitely many lists. Both distributions are

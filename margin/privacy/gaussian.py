@@ -10,8 +10,8 @@ The pair N(0, 1), N(mu, 1) has the hockey-stick curve
 
 For x >= 0, Q(x) = 1/2 - phi(x) (x + x**3 / 3 + x**5 / (3 * 5) + ...), a sum of positive terms. For
 |x| <= _FARTHEST, Q(x) is above 10**-(x**2 / 4.6 + 3). So a precision of 60 digits more than that
-leaves 40 correct digits after the subtraction, whatever the errors of fewer than 10**5 roundings
-are. The result is enlarged by a relative 10**-30.
+leaves 40 correct digits after the subtraction, for all possible errors of fewer than 10**5
+roundings. The result is enlarged by a relative 10**-30.
 """
 
 import math

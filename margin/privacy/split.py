@@ -23,8 +23,8 @@ def split_units(total: int, shares: object) -> tuple[int, ...]:
         pieces[i] += 1
     if min(pieces) < 1:
         raise BudgetError(
-            f"a piece of the {total} units to split would be below one unit: use fewer shares,"
-            " or more even ones"
+            f"the smallest piece of {total} units would be below one unit: use fewer shares, or"
+            " shares that differ less"
         )
     return tuple(pieces)
 

@@ -210,8 +210,8 @@ class Queries(Gate):
         size = positive_integer("size", size)
         if max(records, int(np.abs(known).max())) * size * number > _LARGEST:
             raise DomainError(
-                "size times the number of queries times records must be at most 2**59, and so must"
-                " size times the number of queries times each answer: use smaller numbers"
+                "size times the number of queries times the largest of records and answers must be"
+                " at most 2**59: use smaller numbers"
             )
 
         # The noise of the sum and the noise of the largest error.

@@ -73,7 +73,7 @@ class Sparse(Gate):
         """A summary of the noisy table of a huge view: the noisy counts of some of its cells.
 
         The result has the same distribution as the following. Discrete Laplace noise is added to
-        each cell, of which there may be 10**300. Then a rule drops most of the results. The rule
+        each cell; there may be up to 10**300 cells. Then a rule drops most of the results. The rule
         depends on the noisy results only, so it is post-processing (Cormode, Procopiuc, Srivastava
         and Tran 2012). Adding a row changes one cell by one. With other axes than `Leaves` it
         changes one node of each combination of their levels by one, so the L1 sensitivity is the
@@ -85,9 +85,9 @@ class Sparse(Gate):
         view
             The attributes of the view.
         keep
-            The rule that decides which noisy counts are kept; or a function that returns it, given
-            the number of cells and the noise, both of which are public. It must not depend on the
-            data.
+            The rule that decides which noisy counts are kept, or a function that returns this rule.
+            The function gets the number of cells and the noise, which are public. The rule must not
+            depend on the data.
         axes
             One axis for each attribute, of its size; `Leaves` by default.
         spend
@@ -165,9 +165,9 @@ class Sparse(Gate):
                 f"tau ({rule.tau}) must be at least theta ({rule.theta}) and at most 2**124"
             )
         elif rule.tau > 1 << 62 and rule.tau.bit_count() > 1:
-            raise DomainError("a tau above 2**62 must be a power of two")
+            raise DomainError(f"tau ({rule.tau}) is above 2**62 and must then be a power of two")
         if rule.theta > 1 << 60:
-            raise DomainError("theta must be at most 2**60")
+            raise DomainError(f"theta ({rule.theta}) must be at most 2**60")
         check_size(grid.cells, noise, rule)
         return rule
 

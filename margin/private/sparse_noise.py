@@ -153,8 +153,8 @@ def largest_cells(
     docs/proofs/sparse_cells.md.
 
     For a level t, all empty cells with a priority of t or more are drawn as a threshold sample with
-    tau = t, and their priorities are drawn given that they are t or more. If there are more than
-    `size` such cells, together with those of the data, they hold the largest priorities of all.
+    tau = t, and their priorities are drawn given that they are t or more. If more than `size`
+    cells, empty or not, have a priority of t or more, they hold the largest priorities of all.
     Otherwise t is halved. The sample stays, and is extended by the cells whose priority is between
     the two levels, from the distribution given that they were not in it before (`More`). The first
     level matters for the running time only; it may depend on what was drawn for the cells of the
