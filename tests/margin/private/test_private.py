@@ -426,7 +426,7 @@ def test_parts_of_the_budget_add_up_exactly():
     gate = private(PureDP("0.3"))
     for _ in range(3):
         gate.measure([["a"]], spend="1/3")
-    with pytest.raises(BudgetError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="the budget is used up"):
         gate.measure([["a"]])
     with pytest.raises(BudgetError, match="exceeds the 0"):
         gate.measure([["a"]], spend="1/3")
