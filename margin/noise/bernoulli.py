@@ -37,7 +37,8 @@ class Coins:
     def __init__(self, probabilities: Sequence[Probability]) -> None:
         self.probabilities = tuple(probabilities)
         known = [leading_bits(q, _FIRST + _SECOND) for q in self.probabilities]
-        self._first = np.array([k >> _SECOND for k in known], np.uint8)[:, None]
+        first = [k >> _SECOND for k in known]
+        self._first = np.array(first, np.uint8)[:, None]
         # The last entry is for dummies.
         second = [k & (1 << _SECOND) - 1 for k in known]
         self._second = np.array([*second, 0], np.uint64)

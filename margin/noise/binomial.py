@@ -122,7 +122,11 @@ class _Terms(NamedTuple):
     rest: int
 
 
-def _terms(steps: Iterable[_Ratio], factor: tuple[_Ratio, _Ratio], unit: int) -> _Terms:
+def _terms(
+    steps: Iterable[_Ratio],
+    factor: tuple[_Ratio, _Ratio],
+    unit: int,
+) -> _Terms:
     """Bounds on W(mode), and on the terms that follow on one side, in units of 2**-unit.
 
     A step multiplies by a ratio of `steps`, and by a number between the two ratios of `factor`. The

@@ -75,7 +75,13 @@ def leading_bits(q: Probability, bits: int) -> int:
         guard *= 2
 
 
-def uniform_is_below(q: Probability, entropy: Entropy, *, known: int = 0, bits: int = 0) -> bool:
+def uniform_is_below(
+    q: Probability,
+    entropy: Entropy,
+    *,
+    known: int = 0,
+    bits: int = 0,
+) -> bool:
     """True if U < q, decided exactly, for a uniform real U in [0, 1).
 
     `known` holds the first `bits` binary digits of U, so U lies in [known, known + 1) * 2**-bits.

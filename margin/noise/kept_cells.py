@@ -62,7 +62,8 @@ class Keep:
         if self.tau > _WORD:
             kept &= uniform(self.tau // _WORD, values.size, entropy) == 0
         if self.tau > self.theta:
-            kept &= uniform(min(self.tau, _WORD), values.size, entropy) < np.abs(values)
+            drawn = uniform(min(self.tau, _WORD), values.size, entropy)
+            kept &= drawn < np.abs(values)
         return kept
 
 
@@ -198,7 +199,8 @@ class Entering:
         clamped = np.flatnonzero(proposed >= LARGEST_SUM)
         if clamped.size:
             accepted[clamped] = uniform(LARGEST_SUM, clamped.size, entropy) < most
-            accepted[clamped] &= _mixture(self.scale, LARGEST_SUM).flip(clamped.size, entropy)[0]
+            coins = _mixture(self.scale, LARGEST_SUM)
+            accepted[clamped] &= coins.flip(clamped.size, entropy)[0]
         return accepted
 
 
@@ -239,7 +241,9 @@ class More:
             drawn = np.stack(entering.with_priorities(trials, entropy), axis=1)
             return drawn[drawn[:, 1] < ceiling]
 
-        drawn = _first(count, propose) if count else np.empty((0, 2), np.int64)
+        if not count:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        drawn = _first(count, propose)
         return drawn[:, 0], drawn[:, 1]
 
 

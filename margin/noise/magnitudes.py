@@ -48,7 +48,9 @@ def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]
         ratio = ratio * step >> work
         total += 2 * weight
         totals.append(total)
-    excess = [error * x * (x + 1) * (x + 2) // 3 for x in range(last + 1)]
+    excess = []
+    for x in range(last + 1):
+        excess.append(error * x * (x + 1) * (x + 2) // 3)
 
     # The sum of all weights, rounded up: the weights beyond `last` are a geometric series at most.
     ratio += error * (last + 1)

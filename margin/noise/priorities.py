@@ -15,7 +15,8 @@ __all__ = ["code_of", "grid_point", "priorities"]
 
 _DIGITS = 20  # significant binary digits of a point of the grid
 _TOP = 1000  # larger priorities count as 2**1000; their probability is below 2**-800
-_MANTISSA, _BIAS = 52, 1023  # digits and bias of a float of 64 bits
+_MANTISSA = 52  # digits of a float of 64 bits, after the first
+_BIAS = 1023  # bias of its exponent
 _WORD = 64  # binary digits of U that are drawn at a time
 _SLACK = 1 << 12  # bound on errors, in units of the last place of a quotient; see `_block`
 _FEW = 1 << 47  # if the first word of U is smaller, its relative error is too large

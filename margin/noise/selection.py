@@ -222,7 +222,8 @@ class _Proposal:
         drawn = drawn[drawn < total]
         # The class of each integer, then the candidate within the class.
         b = np.searchsorted(self.end, drawn, side="right")
-        place = self.first[b] + ((drawn - self.start[b]) >> self.shift[b])
+        within_class = (drawn - self.start[b]) >> self.shift[b]
+        place = self.first[b] + within_class
         chosen: NDArray[Any] = self.order[place]
         candidates: Integers = chosen.astype(np.int64)
         return candidates

@@ -30,7 +30,11 @@ def classes(
 
 
 @numba.njit(cache=True, nogil=True)
-def order(b: npt.NDArray[np.uint8], place: Integers, ordered: npt.NDArray[np.int64]) -> None:
+def order(
+    b: npt.NDArray[np.uint8],
+    place: Integers,
+    ordered: npt.NDArray[np.int64],
+) -> None:
     """Fill `ordered` with the candidates by ascending power, by counting sort.
 
     `place` holds the first place of each power; the loop overwrites it.

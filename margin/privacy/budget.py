@@ -75,7 +75,13 @@ class PureDP(Budget):
         """See `Budget.units`."""
         return math.floor(self.epsilon / UNIT)
 
-    def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteLaplace:
+    def noise(
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
+    ) -> DiscreteLaplace:
         """Discrete Laplace noise of scale l1 / epsilon, where epsilon = charge * UNIT; see
         `Budget.noise`."""
         positive_integer("l2_squared", l2_squared)
@@ -113,7 +119,13 @@ class PureDP(Budget):
 class _Concentrated(Budget):
     """Budgets whose unit is 10**-12 of rho."""
 
-    def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteGaussian:
+    def noise(
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
+    ) -> DiscreteGaussian:
         """Discrete Gaussian noise of sigma2 = l2_squared / (2 rho), where rho = charge * UNIT; see
         `Budget.noise`."""
         positive_integer("l1", l1)

@@ -127,7 +127,8 @@ def two_point(top: float, bottom: float) -> tuple[float, float]:
 
     The computation subtracts no two floats.
     """
-    up, down = math.expm1(-bottom), -math.expm1(-top)
+    up = math.expm1(-bottom)
+    down = -math.expm1(-top)
     return up / (up + down), down / (up + down)
 
 
@@ -178,7 +179,8 @@ def solved(step: float, curve: Floats, delta: float) -> float | None:
     if place == 0:
         return 0.0
     # The chord between the last point above delta and the first point below, linear in e**epsilon.
-    before, after = float(curve[place - 1]), float(curve[place])
+    before = float(curve[place - 1])
+    after = float(curve[place])
     part = (before - delta) / (before - after)
     epsilon = step * (place - 1) + math.log1p(part * math.expm1(step))
     return min(epsilon * (1 + 1e-13) + 1e-15, step * place)

@@ -229,7 +229,13 @@ def _single(noise: Noise, v: int, step: float, far: float) -> Weights:
     return _laplace(float_below(noise.scale), v, step)
 
 
-def _gaussian(low: float, high: float, v: int, step: float, far: float) -> Weights:
+def _gaussian(
+    low: float,
+    high: float,
+    v: int,
+    step: float,
+    far: float,
+) -> Weights:
     """Weights that cover a shift by v of discrete Gaussian noise, low <= sigma2 <= high.
 
     `low` and `high` are neighbouring floats. Their relative distance is 2**-52, which changes the

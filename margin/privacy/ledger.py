@@ -170,7 +170,13 @@ class Ledger:
         whole, spent = self._state(name)
         return (whole.budget.units - spent) * UNIT
 
-    def charge(self, name: str, budget: Budget, *, statement: Statement | None = None) -> Token:
+    def charge(
+        self,
+        name: str,
+        budget: Budget,
+        *,
+        statement: Statement | None = None,
+    ) -> Token:
         """Record that a release spends all of `budget`.
 
         When this method returns, the record is on the disk.

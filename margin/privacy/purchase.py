@@ -153,7 +153,8 @@ def _on_grid(plan: _Plan, limits: tuple[Fraction, Fraction], rho: Fraction) -> F
     """
     epsilon, delta = limits
     target = float(epsilon) * (1 - _NEAR / 2)
-    best, failed = rho, math.inf
+    best = rho
+    failed = math.inf
     trial = max(float(gaussian_rho_below(epsilon, delta)), float(rho))
     before: tuple[float, float] | None = None
     for _ in range(_TRIALS):

@@ -68,11 +68,24 @@ class Counted(NamedTuple):
 class Groups(Protocol):
     """A source that groups its rows where they are, on a cluster."""
 
-    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid, /) -> Cells:
+    def cells(
+        self,
+        domain: Domain,
+        view: View,
+        leaves: Grid,
+        nodes: Grid,
+        /,
+    ) -> Cells:
         """See `cells_in`."""
 
 
-def cells_in(source: Source, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> Cells:
+def cells_in(
+    source: Source,
+    domain: Domain,
+    view: View,
+    leaves: Grid,
+    nodes: Grid,
+) -> Cells:
     """The nodes of a view that contain at least one row, with their counts.
 
     A source that can group its rows itself does so.
@@ -95,7 +108,11 @@ def cells_in(source: Source, domain: Domain, view: View, leaves: Grid, nodes: Gr
     return Counted(words, counts)
 
 
-def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Integers, Integers]:
+def nonzero_cells(
+    batches: Iterator[Batch],
+    view: View,
+    grid: Grid,
+) -> tuple[Integers, Integers]:
     """The cells that contain at least one row, as words of the grid in ascending order, and the
     number of rows in each: arrays (cells, words) and (cells,).
 
@@ -149,6 +166,7 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
         )
     if refused:
         raise refused[0]
-    words = np.stack([np.asarray(found[name], np.int64) for name in names], axis=1)
+    columns = [np.asarray(found[name], np.int64) for name in names]
+    words = np.stack(columns, axis=1)
     order = ordered(words)
     return words[order], np.asarray(found["rows"], np.int64)[order]

@@ -78,10 +78,11 @@ def total(counts: Integers) -> int:
 
 def gaps(tables: Sequence[Integers], public: Sequence[Integers]) -> Integers:
     """The L1 distance of each table from its public answer, cut off at `LARGEST_GAP`: (views,)."""
-    distances = [
-        int(np.abs(table - answer).sum()) for table, answer in zip(tables, public, strict=True)
-    ]
-    return np.array([min(distance, LARGEST_GAP) for distance in distances], np.int64)
+    distances = []
+    for table, answer in zip(tables, public, strict=True):
+        distance = int(np.abs(table - answer).sum())
+        distances.append(min(distance, LARGEST_GAP))
+    return np.array(distances, np.int64)
 
 
 def digest(*arrays: Integers) -> str:

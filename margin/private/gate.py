@@ -93,7 +93,12 @@ class Gate:
         """The receipt of the ledger; None before the charge."""
         return self._token
 
-    def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
+    def _answer(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        draw: Callable[[], T],
+    ) -> T:
         """Charge for the events, record them, and draw.
 
         `true` holds the true values that the draw hides; only an audit looks at it. Events of zero

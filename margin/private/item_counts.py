@@ -27,6 +27,7 @@ from .counts import LARGEST_TRUE, cut_off, total
 __all__ = [
     "LARGEST_LOSS",
     "few_counts",
+    "full_counts",
     "holders",
     "lost",
     "read_baskets",
@@ -79,6 +80,12 @@ def truncated(baskets: Baskets, items: int, most: int, grain: int) -> Integers:
         np.add.at(counts, held, np.repeat(_shares(some, most, grain), some))
         np.minimum(counts, LARGEST_TRUE, out=counts)
     return counts
+
+
+def full_counts(baskets: Baskets, items: int) -> Integers:
+    """The number of sets that hold each item: array (items,)."""
+    counts = np.bincount(baskets.items, minlength=items)
+    return counts.astype(np.int64)
 
 
 def lost(baskets: Baskets, grid: Integers) -> Integers:

@@ -17,7 +17,16 @@ from ..privacy.event import Event
 from ..privacy.split import split_units
 from .counts import whole
 from .gate import Gate
-from .item_counts import LARGEST_LOSS, few_counts, lost, read_baskets, scaled_gaps, truncated, walsh
+from .item_counts import (
+    LARGEST_LOSS,
+    few_counts,
+    full_counts,
+    lost,
+    read_baskets,
+    scaled_gaps,
+    truncated,
+    walsh,
+)
 
 __all__ = ["Items"]
 
@@ -215,7 +224,8 @@ class Items(Gate):
         choices = self._grid(grid)
         penalty = whole("penalties", penalties, (choices.size,))
         units = self._units(spend)
-        spread = self.budget.rows * max(1, int(choices.max() - choices.min()))
+        apart = int(choices.max() - choices.min())
+        spread = self.budget.rows * max(1, apart)
         about = (names, tuple(choices.tolist()), tuple(penalty.tolist()))
         events = self._choices("select_most", about, (units,), spread)
         scores = -lost(read_baskets(self._source, self.domain, names), choices) - penalty
@@ -360,7 +370,7 @@ class Items(Gate):
         charges = split_units(self._units(spend), count)
         events = self._choices("select_items", (names, count), charges, spread)
         baskets = read_baskets(self._source, self.domain, names)
-        scores = np.bincount(baskets.items, minlength=items.sizes[0]).astype(np.int64)
+        scores = full_counts(baskets, items.sizes[0])
         mechanisms = [self.budget.selection(event.units, spread=spread) for event in events]
         chosen = self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy))
         return tuple(chosen.tolist())
@@ -402,7 +412,7 @@ class Items(Gate):
         bounds = self.budget.sensitivity(l1=places.size, l2_squared=places.size)
         event = self._event("chosen_counts", (names, tuple(places.tolist())), bounds, spend)
         baskets = read_baskets(self._source, self.domain, names)
-        true = np.bincount(baskets.items, minlength=items.sizes[0]).astype(np.int64)[places]
+        true = full_counts(baskets, items.sizes[0])[places]
         noisy = self._noisy([event], [true])[0]
         counts = np.zeros(items.sizes[0])
         variance = np.zeros(items.sizes[0])
@@ -453,7 +463,13 @@ class Items(Gate):
         distances = self.budget.sensitivity(l1=bounds[0], l2_squared=bounds[1])
         return self._event(method, about, distances, spend)
 
-    def _noisy_items(self, event: Event, true: Integers, items: Domain, grain: int) -> Marginal:
+    def _noisy_items(
+        self,
+        event: Event,
+        true: Integers,
+        items: Domain,
+        grain: int,
+    ) -> Marginal:
         """True counts in units of 1 / grain, with the noise of an event, as counts of rows."""
         noisy = self._noisy([event], [true])[0]
         variance = event.sampler.variance / grain**2  # type: ignore[union-attr]

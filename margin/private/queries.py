@@ -297,7 +297,13 @@ class Queries(Gate):
 class QueryRounds:
     """The rounds of draws that `Private.sample_queries` returns."""
 
-    def __init__(self, gate: Queries, queries: Workload, rounds: Rounds, units: int) -> None:
+    def __init__(
+        self,
+        gate: Queries,
+        queries: Workload,
+        rounds: Rounds,
+        units: int,
+    ) -> None:
         self._gate = gate
         self._queries = queries
         self._rounds = rounds
@@ -430,7 +436,11 @@ def _piece(queries: Workload, domain: Domain, some: slice) -> Workload:
     return Parities(domain, attributes)
 
 
-def bit_tables(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> Iterator[BitTable]:
+def bit_tables(
+    source: Any,
+    domain: Domain,
+    used: npt.NDArray[np.bool_],
+) -> Iterator[BitTable]:
     """The bits of some attributes, in one or more tables of rows.
 
     If all bits fit into memory, they come in one table from a source that holds them (`bits`).

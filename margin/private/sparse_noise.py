@@ -97,7 +97,8 @@ def check_size(cells: int, noise: DiscreteLaplace, keep: Keep | Largest) -> None
     assert isinstance(rule, Keep)
     expected = cells * float(Entering(noise.scale, rule))
     if expected > MAX_KEPT:
-        theta = math.ceil(float(noise.scale) * math.log(max(cells / 1000, 1)))
+        rarity = math.log(max(cells / 1000, 1))
+        theta = math.ceil(float(noise.scale) * rarity)
         raise DomainError(
             f"about {expected:.1e} of {cells:.1e} empty cells would be kept, but at most"
             f" {MAX_KEPT:.0e} are possible: raise theta to about {theta}, or raise tau"
@@ -118,7 +119,8 @@ def kept_cells(
     (n0, P).
     """
     # Cells of the data.
-    words, values = [], []
+    words = []
+    values = []
     for found, counts in true.blocks():
         noisy = noisy_sum(counts, noise.sample(counts.size, entropy))
         large = keep.chosen(noisy, entropy)
@@ -186,7 +188,8 @@ def largest_cells(
         drawn.append(new_codes)
         number += new
         inside = codes >= code_of(level.tau)
-        if int(inside.sum()) + number > keep.size or level.tau == keep.theta:
+        reached = int(inside.sum()) + number
+        if reached > keep.size or level.tau == keep.theta:
             break
         above = level
         level = Keep(keep.theta, max(keep.theta, level.tau // 2), True)
@@ -357,8 +360,11 @@ def empty_cells(
 
 def _held(candidates: Integers, true: Cells) -> npt.NDArray[np.bool_]:
     """True for the candidates, in order, that are cells of the data: array (candidates,)."""
-    found = [words.compress(among(words, candidates), axis=0) for words, _ in true.blocks()]
-    return among(candidates, in_order(np.concatenate([candidates[:0], *found])))
+    found = [candidates[:0]]
+    for words, _ in true.blocks():
+        flags = among(words, candidates)
+        found.append(words.compress(flags, axis=0))
+    return among(candidates, in_order(np.concatenate(found)))
 
 
 def _besides(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> Integers:
@@ -373,7 +379,8 @@ def _besides(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> Inte
         places = _places(grid.cells - len(taken), number, entropy)
         # Number of free cells before each taken cell.
         before = taken[:, 0] - np.arange(len(taken))
-        return places + np.searchsorted(before, places[:, 0], side="right")[:, None]
+        skipped = np.searchsorted(before, places[:, 0], side="right")
+        return places + skipped[:, None]
     return _without_replacement(lambda count: _drawn_nodes(grid, count, entropy), number, taken)
 
 
@@ -399,7 +406,11 @@ def _places(total: int, number: int, entropy: Entropy) -> Integers:
     )
 
 
-def _without_replacement(draw: Callable[[int], Integers], number: int, taken: Integers) -> Integers:
+def _without_replacement(
+    draw: Callable[[int], Integers],
+    number: int,
+    taken: Integers,
+) -> Integers:
     """`number` different draws outside `taken`, in order.
 
     Draws that are taken, or that came before, are dropped. Each call of `draw` asks for no more

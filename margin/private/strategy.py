@@ -160,7 +160,8 @@ class Strategy:
         # are the ends of the interval of the products so far.
         low = high = 1
         for factor in self.factors:
-            least, most = factor.least_product, factor.l2_squared
+            least = factor.least_product
+            most = factor.l2_squared
             ends = [low * least, low * most, high * least, high * most]
             low, high = min(ends), max(ends)
         return low
