@@ -1,4 +1,4 @@
-"""Checks of numbers that a user passes: one wording for every refusal."""
+"""Checks of numbers that a user passes, with the same wording in every error message."""
 
 import math
 import operator
@@ -19,8 +19,8 @@ def whole_number(
     most: int | None = None,
     error: type[MarginError] = DomainError,
 ) -> int:
-    """`value` as a plain int from `least` to `most`; `error` with its name otherwise."""
-    # The plain int is checked, not the object it came from, whose comparisons may be its own.
+    """`value` as a plain int from `least` to `most`; otherwise `error`, which calls it `name`."""
+    # The plain int is checked, because a user's object may define its own comparisons.
     number = None
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = operator.index(value)
@@ -31,14 +31,14 @@ def whole_number(
 
 
 def positive_integer(name: str, value: object) -> int:
-    """`value` as a plain int >= 1; BudgetError with its name otherwise."""
+    """`value` as a plain int >= 1; otherwise BudgetError, which calls it `name`."""
     return whole_number(name, value, error=BudgetError)
 
 
 def positive_number(
     name: str, value: object, *, error: type[MarginError] = DomainError
 ) -> int | float | Fraction:
-    """A finite number > 0, as it was passed; `error` with its name otherwise."""
+    """A finite number > 0, as it was passed; otherwise `error`, which calls it `name`."""
     if not _is_real(value) or not 0 < value < math.inf:  # type: ignore[operator]
         raise error(f"{name} ({shown(value)}) must be a finite number > 0")
     return value  # type: ignore[return-value]
@@ -47,7 +47,7 @@ def positive_number(
 def share(
     name: str, value: object, *, error: type[MarginError] = DomainError
 ) -> int | float | Fraction:
-    """A number > 0 and < 1, as it was passed; `error` with its name otherwise."""
+    """A number > 0 and < 1, as it was passed; otherwise `error`, which calls it `name`."""
     if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]
         raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1")
     return value  # type: ignore[return-value]

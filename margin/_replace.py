@@ -1,4 +1,4 @@
-"""Writing a file so that it appears whole or not at all, and so that no other file is touched."""
+"""Atomic replacement of files: a new file appears complete or not at all."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ __all__ = ["replacing", "tried"]
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file, open for writing, that takes the place of `path` when all has been written.
+    """A new file, open for writing, that replaces `path` when the block ends without an error.
 
     Raises
     ------
     FileError
-        When it cannot be written. What was at `path` then is there still.
+        When the file cannot be written. An older file at `path` is then unchanged.
     """
     part = _beside(path)
     problem = ""
@@ -38,13 +38,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def tried(path: Path) -> None:
-    """Whether a file can be made beside `path`; OSError when not. Nothing is left."""
+    """Check that a file can be created in the folder of `path`; OSError if not.
+
+    No file is left behind.
+    """
     trial = _beside(path)
     trial.open("xb").close()
     trial.unlink()
 
 
 def _beside(path: Path) -> Path:
-    """A name in the same folder that is nobody else's: it is random, and no longer than any name
-    may be."""
+    """A random name in the same folder, which no other file has; it is short enough for every file
+    system."""
     return path.with_name(f".margin-{secrets.token_hex(8)}.part")

@@ -1,8 +1,8 @@
-"""Certified bounds on probabilities, and the comparison of a uniform real with one of them.
+"""Certified bounds on probabilities, and the exact comparison of a uniform real with a probability.
 
-A probability q is given as a function: `q(bits)` returns integers (low, high) with low <= q *
-2**bits <= high, and high - low stays below some constant as `bits` grows. All arithmetic is on
-integers and `decimal`; nothing is rounded the wrong way.
+A probability q is given as a function: `q(bits)` returns integers (low, high) with
+low <= q * 2**bits <= high, and high - low stays below some constant as `bits` grows. All arithmetic
+is on integers and `decimal`. Lower bounds are rounded down and upper bounds are rounded up.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ __all__ = ["Probability", "exponential", "leading_bits", "logistic", "uniform_is
 
 Probability = Callable[[int], tuple[int, int]]
 
-WORD = 64  # bits by which a uniform real is extended when those at hand do not decide
+WORD = 64  # number of further bits of a uniform real that are drawn at a time
 
 
 def exponential(x: Fraction) -> Probability:
@@ -32,17 +32,18 @@ def _exponential_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     digits = bits * 3 // 10 + len(str(bits)) + 12
     floor = Context(prec=digits, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
     ceiling = Context(prec=digits, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    # Context.exp is documented as correctly rounded to the nearest; one unit outwards makes it a
-    # bound with
-    # room to spare.
-    numerator, denominator = Decimal(-x.numerator), Decimal(x.denominator)
+    # Context.exp is documented as correctly rounded to the nearest. A step of one unit outwards
+    # therefore makes it a bound.
+    numerator = Decimal(-x.numerator)
+    denominator = Decimal(x.denominator)
     low = floor.next_minus(floor.exp(floor.divide(numerator, denominator)))
     high = ceiling.next_plus(ceiling.exp(ceiling.divide(numerator, denominator)))
-    return _scaled_floor(low, bits), min(-_scaled_floor(high.copy_negate(), bits), 1 << bits)
+    scaled_high = -_scaled_floor(high.copy_negate(), bits)
+    return _scaled_floor(low, bits), min(scaled_high, 1 << bits)
 
 
 def _scaled_floor(value: Decimal, bits: int) -> int:
-    """floor(value * 2**bits), exactly."""
+    """The exact value of floor(value * 2**bits)."""
     numerator, denominator = value.as_integer_ratio()
     return (numerator << bits) // denominator
 
@@ -53,15 +54,18 @@ def logistic(x: Fraction) -> Probability:
 
 
 def _logistic_bounds(x: Fraction, bits: int) -> tuple[int, int]:
-    low, high = _exponential_bounds(x, bits)  # e/(1 + e) grows with e = exp(-x)
+    # The probability is e / (1 + e) with e = exp(-x), which grows with e.
+    low, high = _exponential_bounds(x, bits)
     one = 1 << bits
-    return (low << bits) // (one + low), -((-high << bits) // (one + high))
+    below = (low << bits) // (one + low)
+    above = -((-high << bits) // (one + high))
+    return below, above
 
 
 def leading_bits(q: Probability, bits: int) -> int:
-    """floor(q * 2**bits), proved: both ends of an interval around q have this floor.
+    """The proved value of floor(q * 2**bits): both ends of an interval around q have this floor.
 
-    Ends for every q that is not a multiple of 2**-bits, above all for every irrational one.
+    The search ends for every q that is not a multiple of 2**-bits, so for every irrational q.
     """
     guard = WORD
     while True:
@@ -71,14 +75,20 @@ def leading_bits(q: Probability, bits: int) -> int:
         guard *= 2
 
 
-def uniform_is_below(q: Probability, entropy: Entropy, *, known: int = 0, bits: int = 0) -> bool:
-    """Whether U < q, exactly, for a uniform real U in [0, 1) of which `known` holds the first
-    `bits` binary digits.
+def uniform_is_below(
+    q: Probability,
+    entropy: Entropy,
+    *,
+    known: int = 0,
+    bits: int = 0,
+) -> bool:
+    """True if U < q, decided exactly, for a uniform real U in [0, 1).
 
-    U lies in [known, known + 1) * 2**-bits. While that interval and the one around q overlap,
-    further digits of U are drawn and q is computed more precisely. Each round of 64 digits leaves
-    the question open with a probability of about 2**-64, so it ends with probability one and the
-    answer is the one an infinitely long U would give.
+    `known` holds the first `bits` binary digits of U, so U lies in [known, known + 1) * 2**-bits.
+    While this interval and the interval around q overlap, further digits of U are drawn and q is
+    computed more precisely. Each round of 64 digits leaves the comparison undecided with a
+    probability of about 2**-64. So the loop ends with probability one, and the result is exact:
+    an infinitely long U would give the same.
     """
     while True:
         low, high = q(bits)

@@ -1,7 +1,7 @@
-"""Where random bytes come from: the operating system for a release, a seed for a simulation.
+"""Sources of random bytes: the operating system for a release, a seed for a simulation.
 
-The two sources are different types. Nothing turns one into the other: there is no common flag, no
-environment variable and no global state, and which of them is `private` cannot be assigned.
+The two sources are different types, and nothing converts one into the other. There is no common
+flag, no environment variable and no global state, and `private` cannot be assigned.
 """
 
 import hashlib
@@ -15,23 +15,25 @@ __all__ = ["Entropy", "SeededEntropy", "SystemEntropy"]
 
 
 class Entropy(Protocol):
-    """A source of independent, uniformly distributed bytes. A user's own source is any class with
-    these two members."""
+    """A source of independent, uniformly distributed bytes.
+
+    Any class with these two members is a source.
+    """
 
     @property
     def private(self) -> bool:
-        """True only when nobody can predict or repeat the bytes: noise drawn from them protects the
-        data."""
+        """True only if nobody can predict or repeat the bytes. Only then does noise drawn from them
+        protect the data."""
 
     def take(self, n: int) -> bytes:
-        """The next `n` bytes, never given before."""
+        """The next `n` bytes; each byte is given once only."""
 
 
 class SystemEntropy:
-    """The operating system's generator, asked anew on each call.
+    """The random generator of the operating system.
 
-    Nothing is kept between calls, so neither a forked process nor the clone of a virtual machine
-    repeats any byte.
+    Nothing is kept between calls, so a forked process or a cloned virtual machine does not repeat
+    any byte.
     """
 
     __slots__ = ()
@@ -50,11 +52,11 @@ class SystemEntropy:
 
 
 class SeededEntropy:
-    """Bytes that a seed determines, for simulations and tests: SHAKE-256 of a key and a counter of
-    the calls.
+    """Bytes that are determined by a seed, for simulations and tests.
 
-    The same seed and the same sequence of requests give the same bytes on every machine. Noise
-    drawn from them protects nothing, for whoever knows or guesses the seed can subtract it.
+    They are SHAKE-256 of a key and a counter of the calls. The same seed and the same sequence of
+    requests give the same bytes on every machine. Noise drawn from them protects nothing: anyone
+    who knows or guesses the seed can subtract it.
 
     Parameters
     ----------
@@ -78,13 +80,13 @@ class SeededEntropy:
 
     @property
     def private(self) -> bool:
-        """False: who knows the seed knows these bytes."""
+        """False: anyone who knows the seed knows these bytes."""
         return False
 
     def take(self, n: int) -> bytes:
-        """See `Entropy`; MarginError when n is negative."""
+        """See `Entropy`; MarginError when `n` is negative."""
         if n < 0:
-            raise MarginError(f"cannot take {n} bytes: ask for zero or more")
+            raise MarginError(f"n ({n}) must be >= 0: ask for zero bytes or more")
         self._calls += 1
         return hashlib.shake_256(self._key + self._calls.to_bytes(8, "big")).digest(n)
 

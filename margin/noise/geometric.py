@@ -1,5 +1,5 @@
-"""Exact geometric variables, and the coins that decide which empty cells of a huge table rise above
-a threshold."""
+"""Exact geometric variables, and probabilities for the empty cells of a huge table whose noise
+exceeds a threshold."""
 
 import math
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Geometric:
     """P(G = g) = (1 - r) r**g for g = 0, 1, 2, ..., with r = exp(-1 / scale) and a scale of at most
     10**16.
 
-    Its binary digits are independent coins; see `DiscreteLaplace`, whose magnitude less one it is.
-    Draws are clamped to 2**62 - 1.
+    The binary digits of G are independent coins; see `DiscreteLaplace`, whose magnitude minus one,
+    given that it is not zero, has this distribution. Draws are clamped to 2**62 - 1.
     """
 
     scale: Fraction
@@ -35,47 +35,54 @@ class Geometric:
     def _draw(self, coins: Coins, count: int, entropy: Entropy) -> Integers:
         *digits, beyond = coins.flip(count, entropy)
         drawn = _from_binary(digits, count)
+        # Draws with digits above the lowest ones, one at a time: they are rare.
         for i in np.flatnonzero(beyond):
             high = _from_one_on(self.scale, len(digits), entropy)
-            drawn[i] = min(int(drawn[i]) + (high << len(digits)), _CLAMP)
+            whole = int(drawn[i]) + (high << len(digits))
+            drawn[i] = min(whole, _CLAMP)
         return drawn
 
 
 @lru_cache(maxsize=64)
 def _coins(scale: Fraction) -> Coins:
-    """The binary digits, lowest first, and whether there are higher ones."""
+    """One coin for each binary digit, lowest first, and a coin for "there are higher digits"."""
     digits = (math.ceil(45 * scale) - 1).bit_length()
-    return Coins(
-        [*(logistic((1 << i) / scale) for i in range(digits)), exponential((1 << digits) / scale)]
-    )
+    low_digits = [logistic((1 << i) / scale) for i in range(digits)]
+    higher = exponential((1 << digits) / scale)
+    return Coins([*low_digits, higher])
 
 
 def tail(scale: Fraction, threshold: int) -> Probability:
-    """The probability r**threshold / (1 + r), r = exp(-1 / scale), that discrete Laplace noise is
-    >= threshold >= 1."""
-    power, base = exponential(threshold / scale), exponential(1 / scale)
+    """The probability that discrete Laplace noise is at least `threshold`, for a threshold >= 1.
+
+    It is r**threshold / (1 + r) with r = exp(-1 / scale).
+    """
+    power = exponential(threshold / scale)
+    base = exponential(1 / scale)
 
     def bounds(bits: int) -> tuple[int, int]:
         one = 1 << bits
-        (power_low, power_high), (base_low, base_high) = power(bits), base(bits)
-        return (power_low << bits) // (one + base_high), -(
-            (-power_high << bits) // (one + base_low)
-        )
+        power_low, power_high = power(bits)
+        base_low, base_high = base(bits)
+        low = (power_low << bits) // (one + base_high)
+        high = -((-power_high << bits) // (one + base_low))
+        return low, high
 
     return bounds
 
 
 def quotient(q: Probability, rate: Fraction) -> Probability:
-    """The probability q / (1 - exp(-rate)), which must be below one, for a rate of at least
+    """The probability q / (1 - exp(-rate)), which must be below one; the rate is at least
     10**-16."""
     none = exponential(rate)
 
     def bounds(bits: int) -> tuple[int, int]:
         work = bits + 64
-        (q_low, q_high), (none_low, none_high) = q(work), none(work)
+        q_low, q_high = q(work)
+        none_low, none_high = none(work)
         one = 1 << work
-        return (q_low << bits) // (one - none_low), min(
-            -((-q_high << bits) // (one - none_high)), 1 << bits
-        )
+        low = (q_low << bits) // (one - none_low)
+        high = -((-q_high << bits) // (one - none_high))
+        return low, min(high, 1 << bits)
 
     return bounds

@@ -1,10 +1,10 @@
-"""Which noisy counts a summary keeps, and the exact law of those that it keeps of empty cells.
+"""The noisy counts that a summary keeps, and the exact distribution of those kept of empty cells.
 
-A noisy count is a sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A noisy
-count v is *kept* with probability w(v): zero for |v| < theta, and for negative v when one-sided;
-else min(1, |v| / tau). That is the high-pass filter when tau = theta, the threshold sample when
-theta = 1, and a filter followed by a threshold sample in between (Cormode, Procopiuc, Srivastava
-and Tran 2012, sections 3 and 4).
+A noisy count is the sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A
+noisy count v is *kept* with probability w(v). If |v| < theta, w(v) = 0; a one-sided filter also has
+w(v) = 0 for negative v. Otherwise w(v) = min(1, |v| / tau). This is the high-pass filter if
+tau = theta, the threshold sample if theta = 1, and otherwise a filter followed by a threshold
+sample (Cormode, Procopiuc, Srivastava and Tran 2012, sections 3 and 4).
 """
 
 from collections.abc import Callable
@@ -27,19 +27,21 @@ from .uniform_integers import uniform, uniform_below
 __all__ = ["Entering", "Keep", "More"]
 
 
-_WORD = 1 << 62  # no noisy count is as large
+_WORD = 1 << 62  # larger than every noisy count
 
 
 @dataclass(frozen=True)
 class Keep:
-    """w(v) = min(1, |v| / tau) where |v| >= theta, or v >= theta when one-sided; else zero.
+    """The rule by which noisy counts v are kept: with probability w(v) = min(1, |v| / tau).
+
+    It applies to |v| >= theta, or to v >= theta if one-sided. For all other v, w(v) = 0.
 
     Parameters
     ----------
     theta, tau
         Whole numbers, 1 <= theta <= tau. A tau above 2**62 is a power of two, at most 2**124.
     two_sided
-        Whether negative counts are kept as well.
+        If True, negative counts are kept as well.
     """
 
     theta: int
@@ -47,70 +49,92 @@ class Keep:
     two_sided: bool
 
     def passes(self, values: Integers) -> npt.NDArray[np.bool_]:
-        """Which counts have w > 0: array as `values`."""
-        large: npt.NDArray[np.bool_] = (np.abs(values) if self.two_sided else values) >= self.theta
+        """True where w(v) > 0: array of the shape of `values`."""
+        sizes = np.abs(values) if self.two_sided else values
+        large: npt.NDArray[np.bool_] = sizes >= self.theta
         return large
 
     def chosen(self, values: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
-        """Independent coins of probability w(v), exactly: array as `values`."""
+        """Independent coins with the exact probabilities w(v): array of the shape of `values`."""
         kept = self.passes(values)
-        if (
-            self.tau > _WORD
-        ):  # all digits above the 62 lowest of a uniform integer are zero, and these are below |v|
+        # A uniform integer below tau is below |v| if all its digits above the 62 lowest are zero
+        # (first coin), and the 62 lowest are below |v| (second coin).
+        if self.tau > _WORD:
             kept &= uniform(self.tau // _WORD, values.size, entropy) == 0
         if self.tau > self.theta:
-            kept &= uniform(min(self.tau, _WORD), values.size, entropy) < np.abs(values)
+            drawn = uniform(min(self.tau, _WORD), values.size, entropy)
+            kept &= drawn < np.abs(values)
         return kept
 
 
 @dataclass(frozen=True)
 class Entering:
-    """The event that discrete Laplace noise of a scale, alone in an empty cell, is kept: its
-    probability, and its law.
+    """The event that the noisy count of an empty cell is kept: its probability P, and the
+    distribution of the count.
 
-    With a = exp(-1 / scale) and m = min(tau, 2**61), P = sides / (tau (1 - a**2)) * (theta a**theta
-    - (theta - 1) a**(theta + 1) - a**(m + 1)), sides one or two. That is the sum of w(v) (1 - a) /
-    (1 + a) a**|x| over all noise x, where v is x clamped to +-2**61. (Of the paper's: with tau =
-    theta a**theta / (1 + a) a side; with theta = 1 the 2 a (1 - a**tau) / (tau (1 - a**2)) of
-    threshold samples.)
+    The noise is discrete Laplace of scale `scale`. Let a = exp(-1 / scale), m = min(tau, 2**61),
+    and `sides` one or two. Then
+
+        P = sides / (tau (1 - a**2))
+            * (theta a**theta - (theta - 1) a**(theta + 1) - a**(m + 1)).
+
+    This is the sum of w(v) (1 - a) / (1 + a) a**|x| over all values x of the noise, where v is x
+    clamped to +-2**61. It agrees with two cases in the paper: with tau = theta,
+    P = a**theta / (1 + a) for each side; with theta = 1, P = 2 a (1 - a**tau) / (tau (1 - a**2))
+    for two-sided threshold samples.
     """
 
     scale: Fraction
     keep: Keep
 
     def __call__(self, bits: int) -> tuple[int, int]:
-        """Certified bounds on P, a `Probability`; P is irrational, for a is transcendental.
+        """Certified bounds on P, so that the event is a `Probability`.
 
-        The guard makes up for what the difference of the three terms and 1 - a**2 >= 1e-16 cancel.
+        P is irrational, because a is transcendental. The guard digits make up for the cancellation
+        in the difference of the three terms and in 1 - a**2 >= 1e-16.
         """
-        theta, tau, most = self.keep.theta, self.keep.tau, min(self.keep.tau, LARGEST_SUM)
+        theta = self.keep.theta
+        tau = self.keep.tau
+        most = min(tau, LARGEST_SUM)
         work = bits + 256 + 2 * tau.bit_length()
-        (a_low, a_high), (b_low, b_high), (c_low, c_high), (d_low, d_high) = (
-            exponential(power / self.scale)(work) for power in (theta, theta + 1, most + 1, 2)
-        )
-        sides, one = 1 + self.keep.two_sided, 1 << work
+
+        # Bounds on the powers of a in P.
+        a_low, a_high = exponential(theta / self.scale)(work)
+        b_low, b_high = exponential((theta + 1) / self.scale)(work)
+        c_low, c_high = exponential((most + 1) / self.scale)(work)
+        d_low, d_high = exponential(2 / self.scale)(work)
+
+        # Bounds on the numerator and on the denominator of P.
+        sides = 1 + self.keep.two_sided
+        one = 1 << work
         low = max(0, theta * a_low - (theta - 1) * b_high - c_high)
         high = theta * a_high - (theta - 1) * b_low - c_low
-        below, above = tau * (one - d_high), tau * (one - d_low)
-        return (sides * low << bits) // above, min(-((-sides * high << bits) // below), 1 << bits)
+        below = tau * (one - d_high)
+        above = tau * (one - d_low)
+
+        p_low = (sides * low << bits) // above
+        p_high = -((-sides * high << bits) // below)
+        return p_low, min(p_high, 1 << bits)
 
     def __float__(self) -> float:
         return _as_float(self)
 
     def sample(self, count: int, entropy: Entropy) -> Integers:
-        """Array (count,) of independent noisy counts, given that they are kept.
+        """Independent noisy counts, given that they are kept: array (count,).
 
         P(v) is proportional to w(v) a**|v| for |v| < 2**61.
         """
         magnitudes = self._magnitudes(count, entropy)
         if not self.keep.two_sided or not count:
             return magnitudes
-        bits = np.frombuffer(entropy.take((count + 7) // 8), np.uint8, (count + 7) // 8)
+        # One random bit for each sign.
+        size = (count + 7) // 8
+        bits = np.frombuffer(entropy.take(size), np.uint8, size)
         return np.where(np.unpackbits(bits, count=count), -magnitudes, magnitudes)
 
     def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
-        """As `sample`, and the codes of their priorities, given that these are tau or more: arrays
-        (count,).
+        """Draws of `sample` and the codes of their priorities, given that the priorities are tau or
+        more: arrays (count,).
 
         tau must be theta or a point of the grid of `priorities`.
         """
@@ -118,11 +142,11 @@ class Entering:
         return values, priorities(np.abs(values), entropy, least=self.keep.tau)
 
     def _magnitudes(self, count: int, entropy: Entropy) -> Integers:
-        """By rejection from a**v, with min(1, v / tau), or from v a**v, with min(1, tau / v), v >=
-        theta.
+        """The sizes |v| of kept counts, by rejection: array (count,).
 
-        The one or the other accepts a third or more: the first when tau <= theta + scale, the
-        second beyond.
+        There are two proposals for v >= theta: a**v, accepted with probability min(1, v / tau), and
+        v a**v, accepted with probability min(1, tau / v). The first accepts a third or more of its
+        proposals if tau <= theta + scale; otherwise the second does.
         """
         theta, tau = self.keep.theta, self.keep.tau
         if tau == theta:
@@ -139,50 +163,53 @@ class Entering:
         return _first(count, propose)
 
     def _by_noise(self, count: int, entropy: Entropy) -> Integers:
-        """P(v) proportional to a**v for v >= theta, clamped."""
+        """Draws with P(v) proportional to a**v for v >= theta, clamped to 2**61."""
         excess = Geometric(self.scale).sample(count, entropy)
         return np.minimum(self.keep.theta + excess, LARGEST_SUM)
 
     def _by_size(self, count: int, entropy: Entropy) -> Integers:
-        """P(v) proportional to v a**v for v >= theta: with e = v - theta a mixture of theta a**e
-        and e a**e.
+        """Draws with P(v) proportional to v a**v for v >= theta.
 
-        The first is geometric; the second is one plus the sum of two geometric variables. Their
-        sums are theta / (1 - a) and a / (1 - a)**2. From 2**61 on, some number from there on stands
-        for v.
+        With e = v - theta this is a mixture of theta a**e and e a**e. The first part is geometric.
+        The second part is one plus the sum of two geometric variables. The two parts sum to
+        theta / (1 - a) and a / (1 - a)**2. A draw of 2**61 or more is only known to be at least
+        2**61, because the variables are clamped.
         """
-        excess = np.minimum(Geometric(self.scale).sample(count, entropy), LARGEST_SUM)
-        second = np.flatnonzero(~_mixture(self.scale, self.keep.theta).flip(count, entropy)[0])
-        excess[second] += 1 + np.minimum(
-            Geometric(self.scale).sample(second.size, entropy), LARGEST_SUM
-        )
+        geometric = Geometric(self.scale)
+        excess = np.minimum(geometric.sample(count, entropy), LARGEST_SUM)
+        first = _mixture(self.scale, self.keep.theta).flip(count, entropy)[0]
+        second = np.flatnonzero(~first)
+        excess[second] += 1 + np.minimum(geometric.sample(second.size, entropy), LARGEST_SUM)
         return self.keep.theta + excess
 
     def _accepted(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
-        """Coins that turn v a**v into min(v, m) a**v with m = min(tau, 2**61): array as `proposed`.
+        """Coins that turn v a**v into min(v, m) a**v with m = min(tau, 2**61).
 
-        Below 2**61 the probability is min(1, m / v). From there on, where clamped sums are equal,
-        a**v sums up to a**c / (1 - a) and v a**v to a**c (c + a / (1 - a)) / (1 - a), c = 2**61. So
-        the probability is m / (c + a / (1 - a)): m / c times the coin of `_mixture` for c.
+        The result has the shape of `proposed`. For v < 2**61 the probability is min(1, m / v). For
+        v >= c = 2**61 all clamped sums are equal. There a**v sums to a**c / (1 - a), and v a**v
+        sums to a**c (c + a / (1 - a)) / (1 - a). So the probability is m / (c + a / (1 - a)), which
+        is m / c times the probability of the coin of `_mixture` for c.
         """
         most = min(self.keep.tau, LARGEST_SUM)
         accepted = np.ones(proposed.size, np.bool_)
+        # Above m and below 2**61.
         beyond = np.flatnonzero((proposed > most) & (proposed < LARGEST_SUM))
         accepted[beyond] = uniform_below(proposed[beyond], entropy) < most
+        # From 2**61 on.
         clamped = np.flatnonzero(proposed >= LARGEST_SUM)
         if clamped.size:
             accepted[clamped] = uniform(LARGEST_SUM, clamped.size, entropy) < most
-            accepted[clamped] &= _mixture(self.scale, LARGEST_SUM).flip(clamped.size, entropy)[0]
+            coins = _mixture(self.scale, LARGEST_SUM)
+            accepted[clamped] &= coins.flip(clamped.size, entropy)[0]
         return accepted
 
 
 @dataclass(frozen=True)
 class More:
-    """The event that a count is kept with some tau, given that it was not with a larger tau'; see
-    `Entering`.
+    """The event that a count is kept with tau, given that it was not kept with a larger tau'.
 
-    A count is kept with tau when its priority is tau or more. tau' must be a point of the grid of
-    priorities.
+    A count is kept with tau if its priority is tau or more. tau belongs to `keep`, and tau' to
+    `before`; tau' must be a point of the grid of priorities. See `Entering`.
     """
 
     scale: Fraction
@@ -195,30 +222,36 @@ class More:
         p_low, p_high = Entering(self.scale, self.keep)(work)
         q_low, q_high = Entering(self.scale, self.before)(work)
         one = 1 << work
-        low, high = max(0, p_low - q_high), p_high - q_low
-        return (low << bits) // (one - q_low), min(-((-high << bits) // (one - q_high)), 1 << bits)
+        low = max(0, p_low - q_high)
+        high = p_high - q_low
+        quotient_low = (low << bits) // (one - q_low)
+        quotient_high = -((-high << bits) // (one - q_high))
+        return quotient_low, min(quotient_high, 1 << bits)
 
     def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
-        """Noisy counts and the codes of their priorities, given that these lie from tau on and
-        below tau'.
+        """Noisy counts and the codes of their priorities, given tau <= priority < tau'.
 
-        Arrays (count,). By rejection: both are drawn given that the priority is tau or more, until
-        it is below tau'.
+        Arrays (count,). They are drawn by rejection: both are drawn given that the priority is tau
+        or more, until it is below tau'.
         """
         ceiling = code_of(self.before.tau)
 
         def propose(trials: int) -> Integers:
-            drawn = np.stack(
-                Entering(self.scale, self.keep).with_priorities(trials, entropy), axis=1
-            )
+            entering = Entering(self.scale, self.keep)
+            drawn = np.stack(entering.with_priorities(trials, entropy), axis=1)
             return drawn[drawn[:, 1] < ceiling]
 
-        drawn = _first(count, propose) if count else np.empty((0, 2), np.int64)
+        if not count:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        drawn = _first(count, propose)
         return drawn[:, 0], drawn[:, 1]
 
 
 def _first(count: int, propose: Callable[[int], Integers]) -> Integers:
-    """The first of what is accepted of independent trials, round after round: array (count, ...)."""
+    """The first `count` accepted proposals of independent trials: array (count, ...).
+
+    `propose` makes a number of trials and returns the accepted proposals.
+    """
     kept: list[Integers] = []
     missing = count
     while missing > 0:
@@ -234,18 +267,20 @@ def _mixture(scale: Fraction, theta: int) -> Coins:
 
     def bounds(bits: int) -> tuple[int, int]:
         work = bits + 128
+        one = 1 << work
         a_low, a_high = base(work)
-        least, most = theta * ((1 << work) - a_high), theta * ((1 << work) - a_low)
-        return (least << bits) // (least + a_high), min(
-            -((-most << bits) // (most + a_low)), 1 << bits
-        )
+        least = theta * (one - a_high)
+        most = theta * (one - a_low)
+        low = (least << bits) // (least + a_high)
+        high = -((-most << bits) // (most + a_low))
+        return low, min(high, 1 << bits)
 
     return Coins([bounds])
 
 
 @lru_cache(maxsize=1024)
 def _as_float(law: Entering) -> float:
-    """Rounded, also when it is near the least float."""
+    """The probability P, rounded; correct also near the smallest float."""
     bits = 128
     while (low := law(bits)[0]).bit_length() < 64 and bits < 1100:
         bits *= 2

@@ -1,5 +1,4 @@
-"""The distribution of |X| for a discrete Gaussian X, as certified tables of its cumulative
-probabilities."""
+"""Draws of |X| for a discrete Gaussian X, from certified tables of P(|X| <= x)."""
 
 from bisect import bisect_right
 from fractions import Fraction
@@ -14,31 +13,34 @@ from .entropy import Entropy
 
 __all__ = ["MagnitudeTable", "cumulative_bounds"]
 
-# digits of the uniform real that a table compares with; twice, three times ... as many decide the rest
+# Number of digits of the uniform real that a table is compared with. Where these do not decide,
+# 2 * _BITS digits are compared, then 3 * _BITS, and so on.
 _BITS = 64
-_PADDING = (1 << _BITS) - 1
-_SCANNED = 1 << 15  # comparisons that cost less than a bisection
+_PADDING = (1 << _BITS) - 1  # the largest word
+_SCANNED = 1 << 15  # number of comparisons that cost less than a bisection
 
 
 def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]]:
-    """Bounds low[x] <= P(|X| <= x) * 2**bits <= high[x] for x = 0, 1, ..., last, where high[last] =
-    2**bits.
+    """Bounds low[x] <= P(|X| <= x) * 2**bits <= high[x] for x = 0, 1, ..., last.
 
-    Weights are W(x) = exp(-x**2 / (2 sigma2)), so W(x+1) = W(x) R(x) and R(x+1) = R(x) R2 with R(x)
-    = exp(-(2x+1) / (2 sigma2)) and R2 = exp(-1 / sigma2). In units of 2**-work every product is
-    rounded down, and all factors are at most one. If R(0) and R2 are at most e units too low, then
-    R(x) is by induction at most e + x (e+1) units too low, W(x) at most (e+1) x (x+1) / 2, and the
-    sum of W(k) over |k| <= x at most (e+1) x (x+1) (x+2) / 3. The weights beyond `last` fall at
-    least like a geometric series with ratio R(last), which bounds their sum.
+    high[last] is 2**bits.
+
+    Weights are W(x) = exp(-x**2 / (2 sigma2)), so W(x+1) = W(x) R(x) and R(x+1) = R(x) R2, with
+    R(x) = exp(-(2x+1) / (2 sigma2)) and R2 = exp(-1 / sigma2). Numbers are integers in units of
+    2**-work. Every product is rounded down, and all factors are at most one. Suppose that R(0) and
+    R2 are at most e units too low. Then, by induction, R(x) is at most e + x (e+1) units too low,
+    W(x) is at most (e+1) x (x+1) / 2 units too low, and the sum of W(k) over |k| <= x is at most
+    (e+1) x (x+1) (x+2) / 3 units too low. The weights beyond `last` fall at least as fast as a
+    geometric series with ratio R(last), which bounds their sum.
     """
-    last = (
-        isqrt(ceil(Fraction(1387, 1000) * (bits + 16) * sigma2)) + 2
-    )  # exp(-last^2 / (2 sigma2)) < 2**-(bits + 16)
+    # The last x has exp(-x**2 / (2 sigma2)) < 2**-(bits + 16).
+    last = isqrt(ceil(Fraction(1387, 1000) * (bits + 16) * sigma2)) + 2
     work = bits + 3 * last.bit_length() + 32
     ratio, ratio_high = exponential(1 / (2 * sigma2))(work)
     step, step_high = exponential(1 / sigma2)(work)
-    error = max(ratio_high - ratio, step_high - step) + 1
+    error = max(ratio_high - ratio, step_high - step) + 1  # e + 1
 
+    # The sums of W(k) over |k| <= x, rounded down, and how much they may be too low.
     total = weight = 1 << work
     totals = [total]
     for _ in range(last):
@@ -46,20 +48,27 @@ def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]
         ratio = ratio * step >> work
         total += 2 * weight
         totals.append(total)
-    excess = [error * x * (x + 1) * (x + 2) // 3 for x in range(last + 1)]
+    excess = []
+    for x in range(last + 1):
+        excess.append(error * x * (x + 1) * (x + 2) // 3)
 
+    # The sum of all weights, rounded up: the weights beyond `last` are a geometric series at most.
     ratio += error * (last + 1)
-    tail = 2 * (weight + error * last * (last + 1) // 2) * ratio // ((1 << work) - ratio) + 1
+    last_weight = weight + error * last * (last + 1) // 2
+    tail = 2 * last_weight * ratio // ((1 << work) - ratio) + 1
     all_high = total + excess[-1] + tail
-    low = [(t << bits) // all_high for t in totals]
-    high = [
-        min(-((-(t + e) << bits) // total), 1 << bits) for t, e in zip(totals, excess, strict=True)
-    ]
+
+    # Quotients of the sums, rounded down and up.
+    low = [(partial << bits) // all_high for partial in totals]
+    high = []
+    for partial, error_of_sum in zip(totals, excess, strict=True):
+        quotient = -((-(partial + error_of_sum) << bits) // total)
+        high.append(min(quotient, 1 << bits))
     return low, high
 
 
 class MagnitudeTable:
-    """Draws |X| by inversion of P(|X| <= x) on 64-bit words. `of` keeps the tables built last."""
+    """Draws |X| by inversion of P(|X| <= x) on 64-bit words; `of` caches recent tables."""
 
     def __init__(self, sigma2: Fraction) -> None:
         low, high = cumulative_bounds(sigma2, _BITS)
@@ -70,26 +79,30 @@ class MagnitudeTable:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(sigma2: Fraction) -> "MagnitudeTable":
-        """The table for sigma2."""
+        """The table for sigma2, from a cache."""
         return MagnitudeTable(sigma2)
 
     def draw(self, count: int, entropy: Entropy) -> npt.NDArray[np.int64]:
         """Array (count,) of independent magnitudes |X|.
 
-        |X| is the smallest x with U < P(|X| <= x), U uniform. A word u says that U lies in [u, u + 1) * 2**-64:
-        each x with high[x] <= u is too small, and each x with u < low[x] is not. When these are not
-        all x, which happens for about `last` words of 2**64, `_resolve` decides.
+        |X| is the smallest x with U < P(|X| <= x), for a uniform real U. A random word u means that
+        U lies in [u, u + 1) * 2**-64. Every x with high[x] <= u is too small, and every x with
+        u < low[x] is large enough. For about `last` of the 2**64 words, some x is in neither set;
+        then `_resolve` decides.
         """
         words = np.frombuffer(entropy.take(count * _BITS // 8), "<u8", count)
         found = _how_many_up_to(self._high, words)
-        undecided = (_how_many_up_to(self._low, words) != found) | (words == _PADDING)
+        possible = _how_many_up_to(self._low, words)
+        undecided = (possible != found) | (words == _PADDING)
         for i in np.flatnonzero(undecided):
             found[i] = self._resolve(int(words[i]), entropy)
         return found
 
     def _resolve(self, known: int, entropy: Entropy) -> int:
-        """The magnitude for a U that begins with the 64 bits `known`: more digits and better bounds
-        until sure."""
+        """The magnitude for a U that begins with the 64 bits `known`.
+
+        More digits of U are drawn, and the bounds are made more precise, until both agree.
+        """
         bits = _BITS
         while True:
             known = known << _BITS | int.from_bytes(entropy.take(_BITS // 8), "big")
@@ -101,7 +114,7 @@ class MagnitudeTable:
 
 
 def _padded(bounds: list[int]) -> npt.NDArray[np.uint64]:
-    """`bounds` and behind them the largest word, so often that there are 2**k - 1 entries."""
+    """`bounds`, filled up at the end with the largest word to 2**k - 1 entries."""
     size = (1 << len(bounds).bit_length()) - 1
     return np.array(bounds + [_PADDING] * (size - len(bounds)), np.uint64)
 
@@ -109,13 +122,16 @@ def _padded(bounds: list[int]) -> npt.NDArray[np.uint64]:
 def _how_many_up_to(
     ascending: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.int64]:
-    """For each word, how many entries of `ascending` are at most it: array as `words`.
+    """For each word, the number of entries of `ascending` that are at most the word.
 
-    `ascending` has 2**k - 1 entries. A few words are compared with all of them; many by a bisection
-    that, unlike np.searchsorted, never branches on a word.
+    `ascending` has 2**k - 1 entries; the result has the shape of `words`. A few words are compared
+    with all entries. Many words are found by a bisection that, unlike np.searchsorted, does not
+    branch on a word.
     """
     if words.size * ascending.size <= _SCANNED:
-        return np.asarray(np.count_nonzero(ascending <= words[:, None], axis=1), np.int64)
+        small = ascending <= words[:, None]
+        return np.asarray(np.count_nonzero(small, axis=1), np.int64)
+    # Bisection of all words together: `found` entries are known to be at most the word.
     found = np.zeros(words.size, np.int64)
     step = (ascending.size + 1) // 2
     while step:

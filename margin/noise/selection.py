@@ -18,37 +18,39 @@ __all__ = ["ExponentialMechanism"]
 
 
 _LARGEST_RATE = 10**16
-_LARGEST_SCORE = 1 << 61
-_INVERSE_LN_2 = 1.4426950  # rounded down
-_MARGIN = 2.0**-40  # on the acceptance probability; see `_accept`
-_BLOCK = 1 << 15
-_MANY = 1 << 15  # candidates, for which compiled loops are worth importing
+_LARGEST_SCORE = 1 << 61  # largest absolute value of a score
+_INVERSE_LN_2 = 1.4426950  # 1 / ln 2, rounded down
+_MARGIN = 2.0**-40  # bound on the error of floats in `_Proposal.accept`
+_BLOCK = 1 << 15  # largest number of trials made together
+_MANY = 1 << 15  # number of candidates from which compiled loops are faster
 
 
 @dataclass(frozen=True)
 class ExponentialMechanism:
     """P(I = i) proportional to exp(rate * s_i), for integer scores s_i.
 
-    When neighbouring tables change s_i - s_j by at most `spread` for all i and j, a rate of epsilon
-    / spread makes the choice of bounded range epsilon, hence epsilon-differentially private
-    (McSherry and Talwar 2007; Dong, Durfee and Rogers 2020): spread is twice the sensitivity of the
-    scores, or once if a row added moves no score down.
+    Suppose that s_i - s_j changes by at most `spread` between neighbouring tables, for all i and j.
+    Then with rate = epsilon / spread the choice has bounded range epsilon, so it is
+    epsilon-differentially private (McSherry and Talwar 2007; Dong, Durfee and Rogers 2020). The
+    spread is twice the sensitivity of the scores, or once the sensitivity if an added row lowers no
+    score.
 
-    Method: with m the largest score and x_i = rate (m - s_i), candidate i is proposed with a
-    probability proportional to a power of two 2**-b_i >= exp(-x_i), which integers do exactly, and
-    kept with probability exp(-x_i) 2**b_i. As 2**-b_i <= 4 exp(-x_i) unless it is below 2**-(62 -
-    log2 k), fewer than ten trials are needed on average, whatever the scores. (Their number still
-    depends on the scores a little: how long a choice takes is not hidden.)
+    Method: let m be the largest score, k the number of candidates, and x_i = rate (m - s_i).
+    Candidate i is proposed with a probability proportional to a power of two, 2**-b_i >= exp(-x_i);
+    integers do this exactly. It is kept with probability exp(-x_i) 2**b_i. Since
+    2**-b_i <= 4 exp(-x_i) unless 2**-b_i is below 2**-(62 - log2 k), fewer than ten trials are
+    needed on average for all scores. (The number of trials still depends on the scores a little, so
+    the time of a choice is not hidden.)
 
     Parameters
     ----------
     rate
-        Positive, at most 10**16. An int is taken for the Fraction it equals.
+        A Fraction or an int, > 0 and at most 10**16.
 
     Raises
     ------
     MarginError
-        When the rate is of another type, not positive or too large.
+        When `rate` is of another type, not positive, or too large.
 
     Examples
     --------
@@ -61,14 +63,31 @@ class ExponentialMechanism:
 
     def __post_init__(self) -> None:
         if isinstance(self.rate, bool) or not isinstance(self.rate, int | Fraction):
-            raise MarginError(f"rate must be a Fraction or an int, not {type(self.rate).__name__}")
+            kind = type(self.rate).__name__
+            raise MarginError(
+                f"rate must be a Fraction or an int, so that the choice is exact, not {kind}"
+            )
         if not 0 < self.rate <= _LARGEST_RATE:
             raise MarginError(f"rate must be > 0 and at most {_LARGEST_RATE:.0e}")
         object.__setattr__(self, "rate", Fraction(self.rate))
 
     def draw(self, scores: npt.ArrayLike, count: int, entropy: Entropy) -> Integers:
-        """Array (count,) of independent choices among the candidates with `scores`, integers of
-        shape (candidates,)."""
+        """Independent choices among candidates: array (count,) of their indices.
+
+        Parameters
+        ----------
+        scores
+            Integers of shape (candidates,), each at most 2**61 in absolute value.
+        count
+            Number of choices.
+        entropy
+            Source of random bytes.
+
+        Raises
+        ------
+        MarginError
+            When the scores are not as described.
+        """
         proposal = _Proposal(self.rate, _checked(scores))
         kept = [np.empty(0, np.int64)]
         missing = count
@@ -80,21 +99,29 @@ class ExponentialMechanism:
         return np.concatenate(kept)
 
     def draw_distinct(self, scores: npt.ArrayLike, count: int, entropy: Entropy) -> Integers:
-        """Array (count,) of different candidates: one choice after another, each among those not
-        yet chosen.
+        """Choices of different candidates, one after another: array (count,) of their indices.
 
-        Each choice costs what one costs: `count` of them compose.
+        Each choice is made among the candidates that are not chosen yet. By composition the
+        privacy cost is `count` times the cost of one choice. For parameters and errors see `draw`.
         """
         return peel([self] * count, scores, entropy)
 
 
 def peel(
-    mechanisms: Sequence[ExponentialMechanism], scores: npt.ArrayLike, entropy: Entropy
+    mechanisms: Sequence[ExponentialMechanism],
+    scores: npt.ArrayLike,
+    entropy: Entropy,
 ) -> Integers:
-    """One choice a mechanism, each among the candidates that are left; array (mechanisms,)."""
+    """One choice by each mechanism in turn, among the candidates that are not chosen yet.
+
+    The result is an array (mechanisms,) of indices of `scores`.
+    """
     checked = _checked(scores)
     if len(mechanisms) > checked.size:
-        raise MarginError(f"{len(mechanisms)} of {checked.size} candidates cannot be chosen")
+        raise MarginError(
+            f"{len(mechanisms)} different candidates cannot be chosen from {checked.size}:"
+            " choose fewer"
+        )
     left = np.arange(checked.size)
     chosen = []
     for mechanism in mechanisms:
@@ -108,88 +135,112 @@ def _checked(scores: npt.ArrayLike) -> Integers:
     array = np.asarray(scores)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
         raise MarginError(
-            "scores must be one or more integers in one dimension, so that the choice is exact"
+            "scores must be a one-dimensional array of one or more integers, so that the choice is"
+            " exact"
         )
-    if max(abs(int(array.max())), abs(int(array.min()))) > _LARGEST_SCORE:
-        raise MarginError("scores must be at most 2**61 in size: use smaller weights")
+    largest = abs(int(array.max()))
+    smallest = abs(int(array.min()))
+    if max(largest, smallest) > _LARGEST_SCORE:
+        raise MarginError("scores must be at most 2**61 in absolute value: use smaller weights")
     return array.astype(np.int64, copy=False)
 
 
 def _classes(
-    scores: Integers, top: int, rate: Fraction, cap: int
+    scores: Integers,
+    top: int,
+    rate: Fraction,
+    cap: int,
 ) -> tuple[NDArray[np.uint8], Integers]:
-    """The power b_i of each candidate, and how many have each from 0 to cap."""
-    # floor(x / ln 2) - 1: the one more than makes up for the rounding of x, so that 2**-b >=
-    # exp(-x) for certain.
+    """The power b_i of each candidate, and the number of candidates with each power 0, ..., cap."""
+    # The power is floor(x / ln 2) - 1. Subtracting one is more than the rounding error of x, so
+    # 2**-b >= exp(-x) is certain.
     x = float(rate) * (top - scores)
-    b = np.clip(np.floor(np.minimum(x, 1e3) * _INVERSE_LN_2) - 1, 0, cap).astype(np.uint8)
+    powers = np.floor(np.minimum(x, 1e3) * _INVERSE_LN_2) - 1
+    b = np.clip(powers, 0, cap).astype(np.uint8)
     return b, np.bincount(b, minlength=cap + 1)
 
 
 def _classes_at_once(
-    scores: Integers, top: int, rate: Fraction, cap: int
+    scores: Integers,
+    top: int,
+    rate: Fraction,
+    cap: int,
 ) -> tuple[NDArray[np.uint8], Integers]:
-    """The same, in one pass over millions of candidates."""
+    """The result of `_classes` in one pass, which is faster for many candidates."""
     from .selection_loops import classes
 
-    b, members = np.empty(scores.size, np.uint8), np.zeros(cap + 1, np.int64)
+    b = np.empty(scores.size, np.uint8)
+    members = np.zeros(cap + 1, np.int64)
     classes(scores, top, float(rate), b, members)
     return b, members
 
 
 def _ordered(b: NDArray[np.uint8], first: Integers) -> NDArray[np.integer[Any]]:
-    """The candidates by ascending power, those of equal power in their order."""
+    """The candidates by ascending power, in a stable order."""
     if b.size < _MANY:
         return np.argsort(b, kind="stable")
     from .selection_loops import order
 
-    ordered: NDArray[Any] = np.empty(b.size, np.int32 if b.size < 1 << 31 else np.int64)
+    kind = np.int32 if b.size < 1 << 31 else np.int64
+    ordered: NDArray[Any] = np.empty(b.size, kind)
     order(b, first.copy(), ordered)
     return ordered
 
 
 class _Proposal:
-    """Draws candidates with probabilities proportional to powers of two, a little above those
-    wanted."""
+    """Proposals of candidates, with probabilities proportional to powers of two.
+
+    A power 2**-b_i is a little above the wanted weight exp(-x_i). Candidates with equal powers form
+    a class. `first` is the place of each class in `order`. The weights are integers in units of
+    2**-cap; `start` and `end` are the cumulative weights before and after each class.
+    """
 
     def __init__(self, rate: Fraction, scores: Integers) -> None:
         self.rate = rate
         self.scores = scores
         self.top = int(scores.max())
         self.cap = 62 - scores.size.bit_length()
-        self.b, members = (_classes_at_once if scores.size >= _MANY else _classes)(
-            scores, self.top, rate, self.cap
-        )
+        sort = _classes_at_once if scores.size >= _MANY else _classes
+        self.b, members = sort(scores, self.top, rate, self.cap)
         self.shift = self.cap - np.arange(self.cap + 1)
         self.first = np.cumsum(members) - members
         self.order = _ordered(self.b, self.first)
-        self.end = np.cumsum(members << self.shift)
-        self.start = self.end - (members << self.shift)
+        weights = members << self.shift
+        self.end = np.cumsum(weights)
+        self.start = self.end - weights
 
     def propose(self, trials: int, entropy: Entropy) -> Integers:
-        """Some candidates, each drawn with P(i) proportional to 2**-b_i: a uniform integer below
-        their exact sum."""
+        """Independent candidates with P(i) proportional to 2**-b_i, at most `trials` of them.
+
+        Each is found from a uniform integer below the exact sum of the weights; larger integers are
+        dropped.
+        """
         total = int(self.end[-1])
         mask = np.uint64((1 << (total - 1).bit_length()) - 1)
-        drawn = (np.frombuffer(entropy.take(8 * trials), "<u8", trials) & mask).astype(np.int64)
+        words = np.frombuffer(entropy.take(8 * trials), "<u8", trials)
+        drawn = (words & mask).astype(np.int64)
         drawn = drawn[drawn < total]
+        # The class of each integer, then the candidate within the class.
         b = np.searchsorted(self.end, drawn, side="right")
-        chosen: NDArray[Any] = self.order[
-            self.first[b] + ((drawn - self.start[b]) >> self.shift[b])
-        ]
-        places: Integers = chosen.astype(np.int64)
-        return places
+        within_class = (drawn - self.start[b]) >> self.shift[b]
+        place = self.first[b] + within_class
+        chosen: NDArray[Any] = self.order[place]
+        candidates: Integers = chosen.astype(np.int64)
+        return candidates
 
     def accept(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
-        """Heads with probability p = exp(-x_i) 2**b_i; array as `proposed`.
+        """Coins with probability p = exp(-x_i) 2**b_i: array of the shape of `proposed`.
 
-        In floats x is off by less than 4 x 2**-53, so p by less than 4 p x 2**-53 < 2**-45: with y
-        = x - b ln 2 >= 0, p x = exp(-y) (y + b ln 2) < 44. With an error of numpy's exp below a
-        relative 2**-45 and the 2**-53 of u, |u - p| > 2**-40 decides with room to spare. The
-        others, 2**-39 of all, are compared exactly.
+        The error of x in floats is less than 4 x 2**-53. So the error of p is less than
+        4 p x 2**-53 < 2**-45, because p x = exp(-y) (y + b ln 2) < 44 with y = x - b ln 2 >= 0. The
+        error of numpy's exp is below a relative 2**-45, and the error of u is 2**-53. So
+        |u - p| > 2**-40 decides a coin correctly, with room to spare. The other coins, 2**-39 of
+        all, are compared exactly.
         """
         b = self.b[proposed].astype(np.int64)
-        p = np.ldexp(np.exp(-float(self.rate) * (self.top - self.scores[proposed])), b)
+        below_top = self.top - self.scores[proposed]
+        weights = np.exp(-float(self.rate) * below_top)
+        p = np.ldexp(weights, b)
         words = np.frombuffer(entropy.take(8 * proposed.size), "<u8", proposed.size)
         u = words * 2.0**-64
         heads: npt.NDArray[np.bool_] = u < p
@@ -198,6 +249,7 @@ class _Proposal:
         return heads
 
     def _below(self, word: int, candidate: int, entropy: Entropy) -> bool:
+        """The exact coin of a candidate, for a uniform real that begins with the 64 bits `word`."""
         power = int(self.b[candidate])
         q = exponential(self.rate * (self.top - int(self.scores[candidate])))
         return uniform_is_below(lambda bits: q(bits + power), entropy, known=word, bits=64)

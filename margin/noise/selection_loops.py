@@ -1,5 +1,4 @@
-"""The compiled loops of choices among millions; numba is needed, so this is imported only when
-used."""
+"""Compiled loops for choices among many candidates, in a module that is imported only when used."""
 
 import math
 
@@ -14,11 +13,16 @@ __all__ = ["classes", "order"]
 
 @numba.njit(cache=True, nogil=True)
 def classes(
-    scores: Integers, top: int, rate: float, b: npt.NDArray[np.uint8], members: Integers
+    scores: Integers,
+    top: int,
+    rate: float,
+    b: npt.NDArray[np.uint8],
+    members: Integers,
 ) -> None:
-    """Fill `b` and `members` as `selection._classes` does, in the same floats."""
+    """Fill `b` and `members` with the results of `selection._classes`, in the same floats."""
     cap = members.size - 1
     for candidate in range(scores.size):
+        # floor(x / ln 2) - 1, limited to 0, ..., cap.
         x = rate * (top - scores[candidate])
         power = min(max(math.floor(min(x, 1e3) * 1.4426950) - 1, 0), cap)
         b[candidate] = power
@@ -26,8 +30,15 @@ def classes(
 
 
 @numba.njit(cache=True, nogil=True)
-def order(b: npt.NDArray[np.uint8], place: Integers, ordered: npt.NDArray[np.int64]) -> None:
-    """Counting sort; `place` holds where each power begins, and is used up."""
+def order(
+    b: npt.NDArray[np.uint8],
+    place: Integers,
+    ordered: npt.NDArray[np.int64],
+) -> None:
+    """Fill `ordered` with the candidates by ascending power, by counting sort.
+
+    `place` holds the first place of each power; the loop overwrites it.
+    """
     for candidate in range(b.size):
         power = b[candidate]
         ordered[place[power]] = candidate

@@ -1,4 +1,4 @@
-"""Uniform integers, exactly."""
+"""Exactly uniform random integers."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,43 +10,51 @@ __all__ = ["uniform", "uniform_below"]
 
 
 def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
-    """For each bound b, from 1 to 2**62, an independent u with P(u) = 1 / b for 0 <= u < b: array
-    (bounds,).
+    """For each bound b, an independent integer u with P(u) = 1 / b for 0 <= u < b: array (bounds,).
 
-    As many random bits as b - 1 has are taken, and anew while they make b or more. Hence
-    `uniform_below(b) < a` is a coin of probability min(1, a / b), exactly.
+    Bounds are from 1 to 2**62. A draw takes as many random bits as b - 1 has, and is repeated while
+    the result is b or more. So `uniform_below(b) < a` is a coin of the exact probability
+    min(1, a / b).
     """
     limits = np.atleast_1d(np.asarray(bounds, np.int64))
+    # Masks with ones from the highest bit of b - 1 down.
     masks = (limits - 1).view(np.uint64).copy()
     for shift in (1, 2, 4, 8, 16, 32):
         masks |= masks >> np.uint64(shift)
+    # Rejection: draw again where the result is not below the bound.
     drawn = _words(limits.size, entropy)
     drawn &= masks
     left = np.flatnonzero(drawn >= limits.view(np.uint64))
     while left.size:
-        drawn[left] = _words(left.size, entropy) & masks[left]
-        left = left[drawn[left] >= limits[left].view(np.uint64)]
+        again = _words(left.size, entropy) & masks[left]
+        drawn[left] = again
+        left = left[again >= limits[left].view(np.uint64)]
     return drawn.view(np.int64)
 
 
 def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
-    """Independent uniform integers below one bound, from 1 to 2**63: array (count,). See
-    `uniform_below`."""
+    """Independent uniform integers below one bound, which is from 1 to 2**63: array (count,).
+
+    See `uniform_below`.
+    """
     if bound == 1:
         return np.zeros(count, np.int64)
     digits = (bound - 1).bit_length()
     drawn = _digits(digits, count, entropy)
+    # If the bound is a power of two, every draw is below it.
     if bound & (bound - 1) == 0:
         return drawn
     left = np.flatnonzero(drawn >= bound)
     while left.size:
-        drawn[left] = _digits(digits, left.size, entropy)
-        left = left[drawn[left] >= bound]
+        again = _digits(digits, left.size, entropy)
+        drawn[left] = again
+        left = left[again >= bound]
     return drawn
 
 
 def _digits(number: int, count: int, entropy: Entropy) -> Integers:
-    """Integers of so many random binary digits, at most 63: array (count,)."""
+    """Integers of `number` random binary digits, at most 63: array (count,)."""
+    # Words of 64 bits for more than 32 digits, else of 32 bits.
     if number > 32:
         words = _words(count, entropy)
         words >>= np.uint64(64 - number)

@@ -1,1 +1,1 @@
-"""Budgets, what a charge costs under composition, the ledger, and the statement of the guarantee."""
+"""Budgets, the cost of charges under composition, ledgers, and statements of the guarantee."""

@@ -1,4 +1,4 @@
-"""Keeping the sum: what has been charged to a budget, in sequence and in parallel."""
+"""Accounts: the sum of the charges to a budget, by sequential and by parallel composition."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -13,12 +13,13 @@ __all__ = ["Account", "Parts"]
 
 
 class Account:
-    """A running sum of charges that never exceeds a budget; nothing is ever given back. Threads may
-    share one.
+    """A running sum of charges that never exceeds a budget.
 
-    The epsilons, or the rhos, of charges add up even when each charge is chosen after seeing what
-    the ones before have bought: comparing the sum with the budget before each charge is all that is
-    needed.
+    A charge is never given back. Several threads may share an account.
+
+    The epsilons (or the rhos) of charges add up, even when each charge is chosen after seeing the
+    results of the earlier ones. It is therefore enough to compare the sum with the budget before
+    each charge.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -28,7 +29,7 @@ class Account:
 
     @property
     def budget(self) -> Budget:
-        """What may be spent in all."""
+        """The total that may be spent."""
         return self._budget
 
     @property
@@ -42,18 +43,24 @@ class Account:
         return self._budget.units - self._spent
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges that together are exactly what remains; nothing is charged yet. See
-        `Budget.split`."""
+        """Charges whose sum is exactly what remains; see `Budget.split`. Nothing is charged yet."""
         return split_units(self.remaining, shares)
 
     def charge(self, units: int) -> None:
-        """Spend `units`; BudgetError, with nothing spent, when they are more than what remains."""
+        """Spend `units`.
+
+        Raises
+        ------
+        BudgetError
+            When `units` is more than what remains. Nothing is spent then.
+        """
         wanted = positive_integer("the charge", units)
         with self._lock:
             if wanted > self.remaining:
                 raise BudgetError(
-                    f"a charge of {wanted} units (of 1e-12) exceeds the {self.remaining} that remain of "
-                    f"{self._budget.units}: charge less, or declare a larger budget before anything is released"
+                    f"a charge of {wanted} units (of 1e-12) exceeds the {self.remaining} units that"
+                    f" remain of {self._budget.units}: charge less, or declare a larger budget"
+                    " before anything is released"
                 )
             self._spent += wanted
 
@@ -62,27 +69,26 @@ class Account:
 
 
 class Parts:
-    """Charges for disjoint parts of a table, of which only the largest sum of a part counts
-    (parallel composition).
+    """Charges for disjoint parts of a table: the account pays for the most expensive part only.
 
-    A row is in one part, so that a neighbouring table differs in one part only; what is released
-    about the other parts has the same law. Whatever the order of the charges, and if each is chosen
-    after seeing what the ones before have bought, the cost is therefore the largest sum of a part.
-    Each charge raises the account by as much as it raises that largest sum, before anything is
-    drawn.
+    This is parallel composition. A row is in one part, so two neighbouring tables differ in one
+    part only. The results about all other parts have the same distribution for both tables. The
+    cost is therefore the largest sum of charges to any one part. This holds for every order of the
+    charges, and also when each charge is chosen after seeing the results of the earlier ones. Each
+    charge raises the account by as much as it raises that largest sum, before any noise is drawn.
 
-    That holds when a neighbour has one row more or less. A row that is replaced, or the rows of one
-    person, may touch two parts or more; for those there is no such rule here.
+    The rule requires that neighbours differ by one row, added or removed. A replaced row, or the
+    rows of one person, may touch two parts or more; such budgets are refused.
 
     Parameters
     ----------
     account
-        What the charges are taken from.
+        The account that pays.
 
     Raises
     ------
     BudgetError
-        When the neighbours of the account's budget differ in more than one row.
+        When neighbours of the account's budget may differ in more than one row.
 
     Examples
     --------
@@ -99,7 +105,9 @@ class Parts:
         budget = account.budget
         if budget.neighbours is not Neighbours.ADD_REMOVE_ROW or budget.rows_per_person > 1:
             raise BudgetError(
-                "parts of a table are charged in parallel only when neighbours differ by one row, added or removed"
+                "charging parts of a table in parallel needs neighbours that differ by one row,"
+                " added or removed: use a budget with neighbours=Neighbours.ADD_REMOVE_ROW and"
+                " rows_per_person=1"
             )
         self._account = account
         self._sums: dict[object, int] = {}
@@ -107,11 +115,17 @@ class Parts:
         self._lock = Lock()
 
     def charge(self, part: object, units: int) -> None:
-        """Spend `units` on the part of that name; BudgetError, with nothing spent, when they do not
-        fit."""
+        """Spend `units` on the part with that name.
+
+        Raises
+        ------
+        BudgetError
+            When the account does not hold enough. Nothing is spent then.
+        """
         wanted = positive_integer("the charge", units)
         with self._lock:
             total = self._sums.get(part, 0) + wanted
+            # The account pays only the increase of the largest sum, and before the part does.
             if total > self._charged:
                 self._account.charge(total - self._charged)
                 self._charged = total

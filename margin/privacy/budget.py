@@ -1,10 +1,9 @@
-"""Privacy budgets as exact integers: what may be spent, how it is split, and which noise a charge
-buys.
+"""Privacy budgets in exact integers: the total, its split into charges, and the noise they buy.
 
-A budget is a whole number of units of 10**-12 of epsilon (pure differential privacy) or of rho
-(zero-concentrated). A charge is such a number too: sums of charges are exact, a piece of a split
-always fits, and the parameter of the noise is the exact quotient of sensitivity and charge. No
-charge is ever rounded.
+One unit is 10**-12 of epsilon (pure differential privacy) or 10**-12 of rho (zero-concentrated
+differential privacy). A budget and a charge are whole numbers of units. So sums of charges are
+exact, the pieces of a split always fit, and the parameter of the noise is the exact quotient of
+sensitivity and charge. No charge is ever rounded.
 """
 
 import math
@@ -44,17 +43,17 @@ class PureDP(Budget):
     Parameters
     ----------
     epsilon
-        At least 1e-12, at most 1e6. A float is read as its shortest decimal form: 0.1 is one tenth.
+        From 1e-12 to 1e6. A float is read as its shortest decimal form: 0.1 is one tenth.
     neighbours
         Which tables count as neighbours.
     rows_per_person
-        How many rows a person may have at most: the guarantee then hides all of them together. That
-        nobody has more is declared, not checked.
+        The largest number of rows of one person. The guarantee hides all of them together. You
+        declare this number; the software does not check it.
 
     Raises
     ------
     BudgetError
-        When epsilon is not such a number.
+        When an argument is not as described.
     """
 
     kind = "pure"
@@ -76,29 +75,36 @@ class PureDP(Budget):
         """See `Budget.units`."""
         return math.floor(self.epsilon / UNIT)
 
-    def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteLaplace:
+    def noise(
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
+    ) -> DiscreteLaplace:
         """Discrete Laplace noise of scale l1 / epsilon, where epsilon = charge * UNIT; see
         `Budget.noise`."""
         positive_integer("l2_squared", l2_squared)
-        return DiscreteLaplace(
-            positive_integer("l1", l1) / (positive_integer("charge", charge) * UNIT)
-        )
+        distance = positive_integer("l1", l1)
+        epsilon = positive_integer("charge", charge) * UNIT
+        return DiscreteLaplace(distance / epsilon)
 
     def pure_epsilon(self, charge: int) -> Fraction:
         """See `Budget.pure_epsilon`."""
         return positive_integer("charge", charge) * UNIT
 
     def range_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.range_epsilon`: bounded range epsilon implies epsilon-differential privacy."""
+        """See `Budget.range_epsilon`: bounded range epsilon implies epsilon-DP."""
         return positive_integer("charge", charge) * UNIT
 
     def cost_of(self, other: Budget) -> int:
-        """See `Budget.cost_of`: only pure differential privacy implies pure differential privacy."""
+        """See `Budget.cost_of`: no other kind of privacy implies pure differential privacy."""
         self._check_unit(other)
         if not isinstance(other, PureDP):
             raise BudgetError(
-                f"a {other.kind} release cannot be charged to a pure budget: concentrated privacy does not imply pure "
-                f"privacy; use PureDP, or register the data set with ZCDP"
+                f"a {other.kind} release cannot be charged to a pure budget, because concentrated"
+                " privacy does not imply pure privacy: use PureDP, or register the data set"
+                " with ZCDP"
             )
         return other.units
 
@@ -111,34 +117,46 @@ class PureDP(Budget):
 
 
 class _Concentrated(Budget):
-    """A budget that is spent in units of rho."""
+    """Budgets whose unit is 10**-12 of rho."""
 
-    def noise(self, charge: int, *, l1: int = 1, l2_squared: int = 1) -> DiscreteGaussian:
+    def noise(
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
+    ) -> DiscreteGaussian:
         """Discrete Gaussian noise of sigma2 = l2_squared / (2 rho), where rho = charge * UNIT; see
         `Budget.noise`."""
         positive_integer("l1", l1)
         rho = positive_integer("charge", charge) * UNIT
-        return DiscreteGaussian(positive_integer("l2_squared", l2_squared) / (2 * rho))
+        square = positive_integer("l2_squared", l2_squared)
+        return DiscreteGaussian(square / (2 * rho))
 
     def pure_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.pure_epsilon`: epsilon**2 / 2 is the rho of epsilon (Bun and Steinke 2016)."""
-        return root_below(2 * positive_integer("charge", charge) * UNIT)
+        """See `Budget.pure_epsilon`: epsilon-DP implies rho-zCDP with rho = epsilon**2 / 2 (Bun and
+        Steinke 2016)."""
+        rho = positive_integer("charge", charge) * UNIT
+        return root_below(2 * rho)
 
     def range_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.range_epsilon`: epsilon**2 / 8 is the rho of a bounded range (Cesar and
-        Rogers 2021)."""
-        return root_below(8 * positive_integer("charge", charge) * UNIT)
+        """See `Budget.range_epsilon`: bounded range epsilon implies rho-zCDP with rho =
+        epsilon**2 / 8 (Cesar and Rogers 2021)."""
+        rho = positive_integer("charge", charge) * UNIT
+        return root_below(8 * rho)
 
     def cost_of(self, other: Budget) -> int:
-        """See `Budget.cost_of`: rho for rho; epsilon**2 / 2 for a pure epsilon."""
+        """See `Budget.cost_of`: rho costs rho; a pure epsilon costs rho = epsilon**2 / 2."""
         self._check_unit(other)
         if isinstance(other, CertifiedDP):
             raise BudgetError(
-                "a release that was certified as a whole cannot be charged in rho: it is not concentrated; "
-                "release with a ledger, or with ZCDP"
+                "a release that was certified as a whole cannot be charged in rho, because it is"
+                " not concentrated: release with a ledger, or with ZCDP"
             )
         if isinstance(other, PureDP):
-            return math.ceil((other.units * UNIT) ** 2 / 2 / UNIT)
+            epsilon = other.units * UNIT
+            rho = epsilon**2 / 2
+            return math.ceil(rho / UNIT)
         return other.units
 
 
@@ -150,17 +168,17 @@ class ZCDP(_Concentrated):
     Parameters
     ----------
     rho
-        At least 1e-12, at most 1e6. A float is read as its shortest decimal form: 0.1 is one tenth.
+        From 1e-12 to 1e6. A float is read as its shortest decimal form: 0.1 is one tenth.
     neighbours
         Which tables count as neighbours.
     rows_per_person
-        How many rows a person may have at most: the guarantee then hides all of them together. That
-        nobody has more is declared, not checked.
+        The largest number of rows of one person. The guarantee hides all of them together. You
+        declare this number; the software does not check it.
 
     Raises
     ------
     BudgetError
-        When rho is not such a number.
+        When an argument is not as described.
     """
 
     kind = "zcdp"
@@ -192,31 +210,33 @@ class ZCDP(_Concentrated):
 
 @dataclass(frozen=True, init=False, repr=False)
 class ApproxDP(_Concentrated):
-    """(epsilon, delta)-differential privacy, spent as the largest rho of zero-concentrated privacy
-    that implies it.
+    """(epsilon, delta)-differential privacy, spent as zero-concentrated privacy.
 
-    Where one call of `measure` or `measure_linear` spends all of it, that call is all that is ever
-    answered, and the distribution of its privacy loss is known beforehand. It then gets the least
-    noise for which that distribution is proved to be (epsilon, delta)-differentially private, a
-    tenth to a fifth less variance; see `at_once`.
+    Charges are in units of rho: the total is the largest rho that is proved to imply
+    (epsilon, delta).
+
+    When one call of `measure` or `measure_linear` spends the whole budget, nothing else is ever
+    answered, so the distribution of the privacy loss is known beforehand. Such a call gets the
+    least noise for which that distribution is proved to be (epsilon, delta)-differentially private.
+    Its variance is 10 to 20 percent lower; see `at_once`.
 
     Parameters
     ----------
     epsilon
-        At least 1e-12, at most 1e6. A float is read as its shortest decimal form: 0.1 is one tenth.
+        From 1e-12 to 1e6. A float is read as its shortest decimal form: 0.1 is one tenth.
     delta
-        Above 0 and below 1; far below one over the number of rows.
+        Above 0 and below 1. Choose it far below 1 / (number of rows).
     neighbours
         Which tables count as neighbours.
     rows_per_person
-        How many rows a person may have at most: the guarantee then hides all of them together. That
-        nobody has more is declared, not checked.
+        The largest number of rows of one person. The guarantee hides all of them together. You
+        declare this number; the software does not check it.
 
     Raises
     ------
     BudgetError
-        When epsilon or delta is not such a number, or they are so small that not even one unit of
-        rho is left.
+        When an argument is not as described, or when epsilon and delta allow less than one unit of
+        rho.
     """
 
     kind = "approx"
@@ -241,12 +261,13 @@ class ApproxDP(_Concentrated):
         )
         if self.units < 1:
             raise BudgetError(
-                f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) allow less than 1e-12 of rho: raise epsilon"
+                f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) allow less than 1e-12 of"
+                " rho, the smallest amount that can be spent: raise epsilon"
             )
 
     @cached_property
     def units(self) -> int:
-        """The rho that is spent, as a charge, rounded down."""
+        """See `Budget.units`: the largest rho that is proved to imply (epsilon, delta)."""
         return math.floor(rho_below(self.epsilon, self.delta) / UNIT)
 
     def at_once(
@@ -254,29 +275,30 @@ class ApproxDP(_Concentrated):
     ) -> tuple[Noise, ...]:
         """See `Budget.at_once`: discrete Gaussian noise by the distribution of the privacy loss.
 
-        All answers together are (epsilon, delta)-differentially private. No rho follows: nothing
-        else may be answered, and a ledger, which adds up rho, takes no such charge. The proof is
-        in docs/proofs/composition.md.
+        All answers together are (epsilon, delta)-differentially private. They have no guarantee in
+        rho. So nothing else may be answered, and a ledger, which adds up rhos, refuses such a
+        charge. The proof is in docs/proofs/composition.md.
         """
-        self.split(shares)
-        weights = (
-            [Fraction(1)] * shares
-            if isinstance(shares, int)
-            else [exact("a share", share) for share in shares]
-        )
-        limits, known = (self.epsilon, self.delta), self.units * UNIT
+        self.split(shares)  # checks the shares
+        if isinstance(shares, int):
+            weights = [Fraction(1)] * shares
+        else:
+            weights = [exact("a share", share) for share in shares]
+        limits = (self.epsilon, self.delta)
+        known = self.units * UNIT
         return at_once(tuple(weights), tuple(bounds), limits, known)
 
     def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
-        """See `Budget.laplace_at_once`: epsilon-differential privacy is more than (epsilon, delta)."""
+        """See `Budget.laplace_at_once`: epsilon-DP implies (epsilon, delta)-DP for every delta."""
         epsilon = max(self.epsilon, self.pure_epsilon(self.units))
         return DiscreteLaplace(positive_integer("l1", l1) / epsilon)
 
     def describe(self) -> str:
         """See `Budget.describe`."""
         return (
-            f"approximate differential privacy, epsilon = {text(self.epsilon)}, delta = {text(self.delta)}, "
-            f"spent as zero-concentrated with rho = {text(self.units * UNIT)}, {self._unit()}"
+            f"approximate differential privacy, epsilon = {text(self.epsilon)},"
+            f" delta = {text(self.delta)}, spent as zero-concentrated with"
+            f" rho = {text(self.units * UNIT)}, {self._unit()}"
         )
 
     def _parameters(self) -> dict[str, Fraction]:
@@ -284,12 +306,13 @@ class ApproxDP(_Concentrated):
 
 
 class CertifiedDP(ApproxDP):
-    """(epsilon, delta)-differential privacy of a release as a whole, by the distribution of its
-    privacy loss.
+    """(epsilon, delta)-differential privacy of a whole release, by the distribution of its privacy
+    loss.
 
-    What `ApproxDP` became where it bought rounds of draws (`Private.sample_queries`), or the noise
-    of all that is answered (`ApproxDP.at_once`): neither is concentrated as `ApproxDP` promises. So
-    it adds up with others as (epsilon, delta) only, and a ledger, which adds up rho, takes none.
+    An `ApproxDP` budget becomes a `CertifiedDP` budget when it buys rounds of draws
+    (`Private.sample_queries`) or the noise of all answers in one call (`ApproxDP.at_once`). Neither
+    of the two has the guarantee in rho that `ApproxDP` promises. So such a release composes with
+    others as (epsilon, delta) only, and a ledger, which adds up rhos, refuses it.
     """
 
     kind = "certified"
@@ -297,13 +320,13 @@ class CertifiedDP(ApproxDP):
     def describe(self) -> str:
         """See `Budget.describe`."""
         return (
-            f"approximate differential privacy, epsilon = {text(self.epsilon)}, delta = {text(self.delta)}, "
-            f"certified for the whole release, {self._unit()}"
+            f"approximate differential privacy, epsilon = {text(self.epsilon)},"
+            f" delta = {text(self.delta)}, certified for the whole release, {self._unit()}"
         )
 
 
 def certified(budget: Budget) -> CertifiedDP:
-    """The `CertifiedDP` of an `ApproxDP` budget's numbers."""
+    """A `CertifiedDP` with the epsilon, delta and neighbours of an `ApproxDP` budget."""
     assert isinstance(budget, ApproxDP)
     unit: dict[str, Any] = {
         "neighbours": budget.neighbours,
@@ -313,27 +336,34 @@ def certified(budget: Budget) -> CertifiedDP:
 
 
 def budget_from_json(record: object) -> Budget:
-    """The budget that `Budget.to_json` wrote; BudgetError when `record` is anything else."""
-    if not isinstance(record, dict) or not all(
-        isinstance(part, str) for item in record.items() for part in item
-    ):
-        raise BudgetError("the record of a budget must be an object of texts")
+    """The budget that `Budget.to_json` wrote.
+
+    Raises
+    ------
+    BudgetError
+        When `record` is anything else.
+    """
+    if not isinstance(record, dict):
+        raise BudgetError(_NOT_TEXTS)
+    if not all(isinstance(part, str) for item in record.items() for part in item):
+        raise BudgetError(_NOT_TEXTS)
     for kind, names in _KINDS.items():
-        if record.get("kind") == kind.kind and record.keys() == {
-            "kind",
-            "neighbours",
-            "rows_per_person",
-            *names,
-        }:
-            unit: dict[str, Any] = {
-                "neighbours": _neighbours(record["neighbours"]),
-                "rows_per_person": _rows(record["rows_per_person"]),
-            }
-            return kind(**{name: record[name] for name in names}, **unit)
+        keys = {"kind", "neighbours", "rows_per_person", *names}
+        if record.get("kind") != kind.kind or record.keys() != keys:
+            continue
+        unit: dict[str, Any] = {
+            "neighbours": _neighbours(record["neighbours"]),
+            "rows_per_person": _rows(record["rows_per_person"]),
+        }
+        return kind(**{name: record[name] for name in names}, **unit)
     kinds = ", ".join(kind.kind for kind in _KINDS)
     raise BudgetError(
-        f"the record of a budget must have a kind of {kinds}, its own numbers, the neighbours and rows_per_person"
+        f"the record of a budget must have a kind (one of {kinds}), the numbers of that kind,"
+        " neighbours and rows_per_person, and nothing else"
     )
+
+
+_NOT_TEXTS = "the record of a budget must be an object whose keys and values are all texts"
 
 
 _KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tuple[str, ...]] = {

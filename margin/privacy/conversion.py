@@ -1,13 +1,14 @@
-"""Between zero-concentrated and approximate differential privacy, never in favour of the releaser.
+"""Conversion between zero-concentrated and approximate differential privacy, rounded to the safe
+side.
 
 rho-zCDP implies (epsilon, delta)-DP for every alpha > 1 with
 
-    epsilon = alpha rho + h(alpha),    h(alpha) = ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) /
-    (alpha - 1)
+    epsilon = alpha rho + h(alpha),
+    h(alpha) = ln(1 - 1/alpha) + (ln(1/delta) - ln alpha) / (alpha - 1)
 
 (C. L. Canonne, G. Kamath, T. Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
-arXiv:2004.00010, Section 2.3). As every alpha gives a valid bound, a good one is searched in
-floats, and then only this one is evaluated with care.
+arXiv:2004.00010, Section 2.3). Every alpha gives a valid bound. So a good alpha is searched in
+floats, and the bound is then evaluated at this alpha with certified rounding.
 """
 
 import math
@@ -19,43 +20,75 @@ from .._numbers import Number, amount, probability
 
 __all__ = ["epsilon_above", "epsilon_of", "rho_below", "rho_of"]
 
-# Ten roundings at 60 digits, each relative to a term of a sum, are less than _ERROR times the sum
-# of the terms'
-# sizes.
+# Ten roundings at 60 digits, each relative to a term of a sum, stay below _ERROR times the sum of
+# the absolute values of the terms.
 _CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
 _ERROR = Decimal("1e-55")
-_SMALLEST = 1e-30  # of alpha - 1, so that alpha is exact at 60 digits
+_SMALLEST = 1e-30  # smallest alpha - 1: alpha is exact at 60 digits
 
 
 def epsilon_of(rho: Number, delta: Number) -> float:
-    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section
-    2.3, rounded up."""
+    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP.
+
+    The bound of Canonne, Kamath and Steinke 2020, Section 2.3, rounded up.
+
+    Parameters
+    ----------
+    rho
+        From 1e-12 to 1e6.
+    delta
+        Above 0 and below 1.
+
+    Raises
+    ------
+    BudgetError
+        When an argument is not as described.
+    """
     epsilon = epsilon_above(amount("rho", rho), probability("delta", delta))
     nearest = float(epsilon)
     return nearest if nearest >= epsilon else math.nextafter(nearest, math.inf)
 
 
 def rho_of(epsilon: Number, delta: Number) -> float:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP: the bound of CKS 2020, Section 2.3,
-    rounded down."""
+    """A rho such that rho-zCDP implies (epsilon, delta)-DP.
+
+    The bound of Canonne, Kamath and Steinke 2020, Section 2.3, rounded down.
+
+    Parameters
+    ----------
+    epsilon
+        From 1e-12 to 1e6.
+    delta
+        Above 0 and below 1.
+
+    Raises
+    ------
+    BudgetError
+        When an argument is not as described.
+    """
     rho = rho_below(amount("epsilon", epsilon), probability("delta", delta))
     nearest = float(rho)
     return nearest if nearest <= rho else math.nextafter(nearest, -math.inf)
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon >= 0 such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the least by
-    the formula."""
+    """An epsilon >= 0 such that rho-zCDP implies (epsilon, delta)-DP.
+
+    It is within 1e-9 of the smallest epsilon that the formula gives for any alpha.
+    """
     m = _best_for_rho(float(rho), _log_inverse(delta))
     with localcontext(_CONTEXT):
         h, error = _h(m, delta)
         concentrated = (1 + m) * _decimal(rho)
-        return max(Fraction(0), Fraction(concentrated + h + error + _ERROR * concentrated))
+        epsilon = concentrated + h + error + _ERROR * concentrated
+        return max(Fraction(0), Fraction(epsilon))
 
 
 def rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP, within 1e-9 of the largest by the
-    formula."""
+    """A rho such that rho-zCDP implies (epsilon, delta)-DP.
+
+    It is within 1e-9 of the largest rho that the formula gives for any alpha.
+    """
     m = _best_for_epsilon(float(epsilon), _log_inverse(delta))
     with localcontext(_CONTEXT):
         h, error = _h(m, delta)
@@ -64,13 +97,15 @@ def rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _h(m: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
-    """h(1 + m) in the current context, and a bound on its error."""
-    ln_m, ln_alpha = m.ln(), (1 + m).ln()
-    ln_numerator, ln_denominator = Decimal(delta.numerator).ln(), Decimal(delta.denominator).ln()
+    """h(1 + m) in the current decimal context, and a bound on its error; m is alpha - 1."""
+    ln_m = m.ln()
+    ln_alpha = (1 + m).ln()
+    ln_numerator = Decimal(delta.numerator).ln()
+    ln_denominator = Decimal(delta.denominator).ln()
     h = ln_m - ln_alpha + (ln_denominator - ln_numerator - ln_alpha) / m
-    return h, _ERROR * (
-        1 + abs(ln_m) + ln_alpha + (1 + ln_denominator + ln_numerator + ln_alpha) / m
-    )
+    # The same sums, with the absolute value of every term.
+    sizes = 1 + abs(ln_m) + ln_alpha + (1 + ln_denominator + ln_numerator + ln_alpha) / m
+    return h, _ERROR * sizes
 
 
 def _decimal(number: Fraction) -> Decimal:
@@ -78,40 +113,47 @@ def _decimal(number: Fraction) -> Decimal:
 
 
 def _log_inverse(delta: Fraction) -> float:
-    """About ln(1 / delta)."""
+    """ln(1 / delta) as a float, not certified."""
     if delta > Fraction(1, 2):
         return -math.log1p(-float(1 - delta))
     return math.log(delta.denominator) - math.log(delta.numerator)
 
 
 def _best_for_rho(rho: float, log_inverse: float) -> Decimal:
-    """About the best alpha - 1 for a given rho, where rho - (ln(1/delta) - ln alpha) / (alpha -
-    1)**2 is zero."""
-    return _crossing(
-        lambda m: log_inverse - math.log1p(m) - rho * m * m, math.sqrt(log_inverse / rho)
-    )
+    """The best alpha - 1 for a given rho, about.
+
+    It is where rho - (ln(1/delta) - ln alpha) / (alpha - 1)**2 is zero.
+    """
+
+    def excess(m: float) -> float:
+        return log_inverse - math.log1p(m) - rho * m * m
+
+    return _crossing(excess, math.sqrt(log_inverse / rho))
 
 
 def _best_for_epsilon(epsilon: float, log_inverse: float) -> Decimal:
-    """About the best alpha - 1 for a given epsilon, that maximises (epsilon - h(alpha)) / alpha.
+    """The alpha - 1 that maximises (epsilon - h(alpha)) / alpha for a given epsilon, about.
 
-    The derivative of alpha rho + h(alpha) changes sign once, so that for every rho the alphas that
-    keep it below epsilon are an interval. Hence the quotient has one maximum: where h(alpha) -
-    epsilon - alpha h'(alpha) turns from positive to negative.
+    The derivative of alpha rho + h(alpha) changes sign once. So, for every rho, the alphas that
+    keep it below epsilon are an interval. Hence the quotient has one maximum. It is where
+    h(alpha) - epsilon - alpha h'(alpha) turns from positive to negative.
     """
 
     def slope(m: float) -> float:
-        return (
-            (log_inverse - math.log1p(m)) * (2 + 1 / m) / m + math.log(m) - math.log1p(m) - epsilon
-        )
+        first = (log_inverse - math.log1p(m)) * (2 + 1 / m) / m
+        return first + math.log(m) - math.log1p(m) - epsilon
 
     return _crossing(slope, math.expm1(min(log_inverse, 700.0)))
 
 
 def _crossing(function: Callable[[float], float], above: float) -> Decimal:
-    """About where a function goes from positive to negative below `above`, by bisection of the
-    logarithm."""
-    low, high = math.log(_SMALLEST), math.log(max(above, 2 * _SMALLEST))
+    """The point below `above` where a function turns from positive to negative, about.
+
+    It is found by bisection of the logarithm.
+    """
+    highest = max(above, 2 * _SMALLEST)
+    low = math.log(_SMALLEST)
+    high = math.log(highest)
     for _ in range(100):
         middle = (low + high) / 2
         if function(math.exp(middle)) > 0:

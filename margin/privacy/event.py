@@ -1,5 +1,4 @@
-"""What was done to the data, apart from what it cost: one `Event` for each thing that left
-`Private`."""
+"""Events: what each answer of `Private` was, separate from the accounting of its cost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,33 +12,34 @@ __all__ = ["Event", "pure_epsilon"]
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One answer of `Private`. Nothing in it depends on the rows, but through earlier answers.
+    """The record of one answer of `Private`.
+
+    It depends on the rows only through earlier answers.
 
     Attributes
     ----------
     method
-        The method of `Private` that gave it.
+        Name of the method of `Private` that gave the answer.
     about
-        What was asked: all arguments that determine the true answer.
+        The question: all arguments that determine the true answer.
     units
-        What it cost, in units of the budget.
+        The cost, in units of the budget.
     sampler
-        The noise or the choice, with its exact parameter.
+        The noise or the random choice, with its exact parameter.
     l1, l2_squared
-        For noise: the L1 distance, and the squared L2 distance, of the true answers of neighbouring
-        tables, at most.
+        For noise: bounds on the L1 distance, and on the squared L2 distance, between the true
+        answers of neighbouring tables.
     spread
-        For choices: how far the changes of two scores between neighbouring tables are apart, at
-        most.
+        For choices: an upper bound on the difference between the changes of any two scores, from
+        one table to its neighbour.
     draws
-        For choices: how many were drawn, independently.
+        For choices: the number of independent draws.
     rounds
-        For draws of queries: the rounds of which this is one. They are charged together, with the
-        first.
+        For draws of queries: all rounds, including this one. The first event pays for all of them.
     together
-        For noise: whether this call spent the whole of an `ApproxDP` budget, so that its noise was
+        For noise: True when this call spent the whole of an `ApproxDP` budget. Its noise was then
         bought by the distribution of the privacy loss of all its events together
-        (`ApproxDP.at_once`). The rhos of their samplers then add up to more than the units do.
+        (`ApproxDP.at_once`), and the rhos of their samplers sum to more than the units.
     """
 
     method: str
@@ -55,8 +55,10 @@ class Event:
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
-    """The sum of the epsilons of what was done, by the parameters of its noise; None when some of
-    it has none."""
+    """The sum of the epsilons of events, by the parameters of their samplers.
+
+    None when an event used Gaussian noise, which has no finite epsilon.
+    """
     total = Fraction(0)
     for event in events:
         if isinstance(event.sampler, DiscreteGaussian):

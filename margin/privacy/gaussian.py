@@ -1,17 +1,17 @@
-"""(epsilon, delta) of the Gaussian loss, from above, in decimal arithmetic of as many digits as it
-takes.
+"""Upper bounds on the (epsilon, delta) of the Gaussian loss, in decimal arithmetic of sufficient
+precision.
 
 The pair N(0, 1), N(mu, 1) has the hockey-stick curve
 
-    delta(epsilon) = Q(epsilon / mu - mu / 2) - exp(epsilon) Q(epsilon / mu + mu / 2),    Q(x) =
-    P(N(0, 1) > x)
+    delta(epsilon) = Q(epsilon / mu - mu / 2) - exp(epsilon) Q(epsilon / mu + mu / 2),
+    Q(x) = P(N(0, 1) > x)
 
 (B. Balle, Y.-X. Wang 2018, arXiv:1805.06530, Theorem 8). It falls with epsilon and grows with mu.
 
-Q(x) = 1/2 - phi(x) (x + x**3 / 3 + x**5 / (3 * 5) + ...) for x >= 0, a sum of positive terms. Q(x)
-is above 10**-(x**2 / 4.6 + 3) for |x| <= _FARTHEST, so that 60 digits more than that leave 40 true
-ones after the subtraction, whatever fewer than 10**5 roundings do. What is returned is enlarged by
-a relative 10**-30.
+For x >= 0, Q(x) = 1/2 - phi(x) (x + x**3 / 3 + x**5 / (3 * 5) + ...), a sum of positive terms. For
+|x| <= _FARTHEST, Q(x) is above 10**-(x**2 / 4.6 + 3). So a precision of 60 digits more than that
+leaves 40 correct digits after the subtraction, for all possible errors of fewer than 10**5
+roundings. The result is enlarged by a relative 10**-30.
 """
 
 import math
@@ -21,39 +21,44 @@ from functools import lru_cache
 
 __all__ = ["gaussian_delta_above", "gaussian_rho_below"]
 
-_FARTHEST = 40
-_ENLARGED = Decimal("1e-30")
-_PI_DIGITS = 500
+_FARTHEST = 40  # largest argument for which a tail is computed by its series
+_ENLARGED = Decimal("1e-30")  # relative enlargement of the result
+_PI_DIGITS = 500  # more than any precision in use
 
 
 def gaussian_delta_above(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """Not less than delta(epsilon) of the Gaussian loss with mu**2 = 2 rho.
+    """An upper bound on delta(epsilon) of the Gaussian loss with mu**2 = 2 rho.
 
-    Beyond x = 40 the second tail is bounded from below by phi(x) x / (1 + x**2), and exp(epsilon)
-    phi(epsilon / mu + mu / 2) = phi(epsilon / mu - mu / 2); the first tail is below 10**-349.
+    If the argument x = epsilon / mu + mu / 2 of the second tail is above 40, that tail is bounded
+    from below by phi(x) x / (1 + x**2), and exp(epsilon) phi(epsilon / mu + mu / 2) =
+    phi(epsilon / mu - mu / 2). If the argument of the first tail is above 40, the first tail is
+    below 10**-349.
     """
+    # The arguments of both tails in floats, to choose the formula and the precision.
     rough = math.sqrt(2 * rho)
-    near, far = float(epsilon) / rough - rough / 2, float(epsilon) / rough + rough / 2
+    near = float(epsilon) / rough - rough / 2
+    far = float(epsilon) / rough + rough / 2
     if near > _FARTHEST:
         return Fraction(1, 10**349)
-    with localcontext(
-        Context(prec=80 + int(min(far, _FARTHEST) ** 2 / 4), Emin=MIN_EMIN, Emax=MAX_EMAX)
-    ):
+
+    digits = 80 + int(min(far, _FARTHEST) ** 2 / 4)
+    with localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)):
         mu = (2 * _decimal(rho)).sqrt()
         bound = _decimal(epsilon)
-        start, end = bound / mu - mu / 2, bound / mu + mu / 2
-        second = (
-            _density(start) * end / (1 + end**2)
-            if far > _FARTHEST
-            else bound.exp() * _upper_tail(end)
-        )
+        start = bound / mu - mu / 2
+        end = bound / mu + mu / 2
+        if far > _FARTHEST:
+            second = _density(start) * end / (1 + end**2)
+        else:
+            second = bound.exp() * _upper_tail(end)
         return Fraction(_upper_tail(start) * (1 + _ENLARGED) - second * (1 - _ENLARGED))
 
 
 @lru_cache(maxsize=256)
 def gaussian_rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho such that the Gaussian loss with mu**2 = 2 rho is (epsilon, delta)-DP, within 1e-9 of
-    the largest.
+    """A rho such that the Gaussian loss with mu**2 = 2 rho is (epsilon, delta)-DP.
+
+    It is within 1e-9 of the largest such rho.
 
     Raises
     ------
@@ -61,8 +66,10 @@ def gaussian_rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
         When delta is below 10**-340.
     """
     if delta < Fraction(1, 10**340):
-        raise ValueError("delta must be at least 1e-340")
-    low = math.log(float(epsilon) ** 2 / 4000)  # where epsilon / mu is above 40
+        raise ValueError("delta must be at least 1e-340: raise delta")
+
+    # Bracket ln rho, starting where epsilon / mu is above 40; then bisect.
+    low = math.log(float(epsilon) ** 2 / 4000)
     while not _fits(low, epsilon, delta):
         low -= 1
     high = low + 1
@@ -86,7 +93,7 @@ def _rational(log_rho: float) -> Fraction:
 
 
 def _upper_tail(x: Decimal) -> Decimal:
-    """Q(x) in the current context."""
+    """Q(x) in the current decimal context."""
     if x < 0:
         return 1 - _upper_tail(-x)
     square = x * x
@@ -106,7 +113,7 @@ def _density(x: Decimal) -> Decimal:
 
 @lru_cache(maxsize=1)
 def _pi() -> Decimal:
-    """Machin: pi / 4 = 4 arctan(1/5) - arctan(1/239), in integers."""
+    """pi to 500 digits, by Machin's formula pi / 4 = 4 arctan(1/5) - arctan(1/239) in integers."""
     scale = 10 ** (_PI_DIGITS + 20)
 
     def arctan_of_inverse(n: int) -> int:
@@ -120,9 +127,8 @@ def _pi() -> Decimal:
         return total
 
     digits = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
-    return Decimal(digits).scaleb(
-        -(_PI_DIGITS + 20), Context(prec=_PI_DIGITS + 40, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    )
+    context = Context(prec=_PI_DIGITS + 40, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    return Decimal(digits).scaleb(-(_PI_DIGITS + 20), context)
 
 
 def _decimal(number: Fraction) -> Decimal:

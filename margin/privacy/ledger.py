@@ -1,13 +1,14 @@
-"""`Ledger`: what has been spent on data sets, kept in a file that outlives the process.
+"""Ledgers: a file that records what has been spent on each data set, across processes.
 
-A charge is on the disk before anything is drawn. If the machine stops in between, budget is lost,
-never privacy; there is no way to give a charge back. No clock is read, and nothing in the file is
-derived from the rows. The file binds no one who may replace it: every release therefore carries a
-`Token`, by which `Ledger.check` finds an old copy put back.
+A charge is on the disk before any noise is drawn. If the machine stops in between, budget is lost,
+but never privacy. A charge cannot be given back. No clock is read, and nothing in the file is
+derived from the rows. Anyone who can write the file can also replace it by an older copy. Every
+release therefore carries a `Token`, from which `Ledger.check` detects such a copy.
 """
 
 import contextlib
 import dataclasses
+import difflib
 import json
 import os
 import secrets
@@ -19,9 +20,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from .._numbers import UNIT, shown, text
-from ..errors import BudgetError, DomainError, FileError
+from ..errors import BudgetError, DomainError
 from .budget import Budget
-from .ledger_file import Entry, append, reading, writing
+from .ledger_file import Entry, append, damaged, reading, writing
 from .statement import Statement, for_unit
 
 __all__ = ["Charge", "Dataset", "Ledger", "Token"]
@@ -34,11 +35,11 @@ class Token:
     Attributes
     ----------
     ledger, dataset
-        Random names of the ledger and of the data set.
+        Random identifiers of the ledger and of the data set.
     sequence
-        The number of the ledger's entry.
+        Number of the charge's entry in the ledger.
     head
-        A hash of that entry and all before it.
+        Hash of that entry and of all entries before it.
     """
 
     ledger: str
@@ -50,23 +51,24 @@ class Token:
 class Ledger:
     """The budgets of data sets, in an SQLite file.
 
-    Two processes never both get what is left for one only. A data set has one budget, of one kind,
-    for ever: rows that come and go belong to the same people. Charges of another kind are
-    converted, rounded up, when a rule is proved: rho-zCDP data sets (`ZCDP`, and `ApproxDP`, which
-    is spent as zCDP) take a pure epsilon as a rho of epsilon**2 / 2; pure data sets take pure
-    charges only.
+    Two processes that charge at the same time never spend more than the budget together. A data set
+    has one budget of one kind for ever, because rows that come and go belong to the same people.
+    Charges of another kind are converted, rounded up, if a proved rule exists. Data sets in rho
+    (`ZCDP`, and `ApproxDP`, which is spent as zCDP) accept a pure epsilon as rho = epsilon**2 / 2.
+    Pure data sets accept pure charges only.
 
-    A data set has one unit of protection: a unit column or none, a largest number of rows of one
-    unit, and which tables are neighbours. Guarantees for other units do not add up with it, and are
-    refused.
+    A data set has one unit of protection: the unit column (or none), the largest number of rows of
+    one unit, and the neighbouring relation. A release that protects another unit is refused,
+    because its guarantee does not add up with the others.
 
-    Every use reads and checks the whole chain of entries, at about 10 microseconds each.
+    Every use reads and checks the whole chain of entries, which takes about 10 microseconds per
+    entry.
 
     Parameters
     ----------
     path
-        The file; `register` makes it when it is not there. A file that is there but empty is
-        damage, and refused. It must be on a local disk.
+        The file. `register` creates it if it does not exist. An existing but empty file is damaged
+        and is refused. The file must be on a local disk.
 
     Examples
     --------
@@ -84,27 +86,35 @@ class Ledger:
         self.path = Path(path)
 
     def register(
-        self, name: str, budget: Budget, *, unit: str | None = None, max_rows: int | None = None
+        self,
+        name: str,
+        budget: Budget,
+        *,
+        unit: str | None = None,
+        max_rows: int | None = None,
     ) -> None:
-        """Declare a data set and all that may ever be spent on it.
+        """Declare a data set and the total that may ever be spent on it.
 
         Parameters
         ----------
         name
-            Of the data set: 1 to 200 printable characters. Spaces around it are dropped, and it is
-            brought to Unicode's normal form C, so that no two names look alike but for that.
+            Name of the data set: 1 to 200 printable characters. Spaces around it are removed, and
+            it is converted to Unicode normal form C, so that equal-looking spellings are one name.
         budget
-            All that may be spent, for which neighbours.
+            The total that may be spent, with the neighbouring relation.
         unit, max_rows
-            As they will be given to `release`. By default what is protected is one row, or as many
-            rows of a person as the budget says.
+            The values that you will pass to `release`. By default the unit of protection is one
+            row, or all rows of a person, as many as the budget declares.
 
         Raises
         ------
         BudgetError
-            When the name is taken or not a plain text, or the budget is none.
+            When the name is already registered or is not a plain text, when `budget` is not a
+            budget, or when `unit` and `max_rows` do not fit it.
+        DomainError
+            When `unit` is not the name of a column.
         FileError
-            When the file cannot be written or is not a sound ledger.
+            When the file cannot be written, or is damaged.
         """
         plain = _plain_name(name)
         _check_budget(budget)
@@ -113,7 +123,8 @@ class Ledger:
         with writing(self.path, create=True) as (db, entries):
             if plain in _datasets(self.path, entries):
                 raise BudgetError(
-                    f"data set {plain!r} is registered already; its budget cannot be changed"
+                    f"data set {plain!r} is already registered, and its budget cannot be changed:"
+                    " charge it as it is, or choose another name"
                 )
             number = secrets.token_hex(16)
             append(
@@ -126,7 +137,7 @@ class Ledger:
             )
 
     def dataset(self, name: str) -> "Dataset":
-        """The data set of that name, to be passed to `release(..., ledger=...)`."""
+        """The data set with that name, to pass to `release(..., ledger=...)`."""
         self._state(name)
         return Dataset(self, _plain_name(name))
 
@@ -136,60 +147,70 @@ class Ledger:
             return tuple(_datasets(self.path, entries))
 
     def budget(self, name: str) -> Budget:
-        """All that may be spent on a data set."""
+        """The total that may be spent on a data set."""
         return self.statement(name).budget
 
     def statement(self, name: str) -> Statement:
-        """What is protected of a data set, and all that may be spent on it."""
+        """The unit of protection of a data set, and the total that may be spent on it."""
         return self._state(name)[0]
 
     def charges(self, name: str) -> tuple[Statement, ...]:
-        """What each charge to a data set was for, in order."""
+        """The statement of each charge to a data set, in order."""
         with reading(self.path) as entries:
             registered = _find(self.path, entries, name)
-            return tuple(
-                _statement(self.path, entry) for entry in _charges(entries, registered.dataset)
-            )
+            charges = _charges(entries, registered.dataset)
+            return tuple(_statement(self.path, entry) for entry in charges)
 
     def spent(self, name: str) -> Fraction:
-        """What has been spent on a data set: epsilon if its budget is `PureDP`, else rho."""
+        """The amount spent on a data set: epsilon if its budget is `PureDP`, else rho."""
         return self._state(name)[1] * UNIT
 
     def remaining(self, name: str) -> Fraction:
-        """What may still be spent on a data set: epsilon if its budget is `PureDP`, else rho."""
+        """The amount that may still be spent on a data set: epsilon for `PureDP`, else rho."""
         whole, spent = self._state(name)
         return (whole.budget.units - spent) * UNIT
 
-    def charge(self, name: str, budget: Budget, *, statement: Statement | None = None) -> Token:
-        """Record that a release spends all of `budget`; when this returns, the record is on the
-        disk.
+    def charge(
+        self,
+        name: str,
+        budget: Budget,
+        *,
+        statement: Statement | None = None,
+    ) -> Token:
+        """Record that a release spends all of `budget`.
+
+        When this method returns, the record is on the disk.
 
         Parameters
         ----------
         name
-            Of the data set.
+            Name of the data set.
         budget
-            What is spent.
+            The budget that the release spends.
         statement
-            What is protected; by default what the budget says, for no unit column.
+            The guarantee of the release. By default it follows from the budget, without a unit
+            column.
 
         Raises
         ------
         BudgetError
-            When it is more than what remains, protects another unit, or no rule converts it.
-            Nothing is recorded.
+            When the budget is more than what remains, when it protects another unit, or when no
+            rule converts it. Nothing is recorded.
         FileError
-            When the file is missing, locked, read-only, full or not sound. Nothing may be released
+            When the file is missing, locked, read-only, full or damaged. Do not release anything
             then.
         """
         _check_budget(budget)
         said = Statement(budget=budget) if statement is None else statement
         if said.budget != budget:
-            raise BudgetError("the statement of a charge must be about the budget that is charged")
+            raise BudgetError(
+                "the statement of a charge must be about the budget that is charged: pass a"
+                " statement with the same budget"
+            )
         return self._charge(name, said, secrets.token_hex(16))
 
     def _charge(self, name: str, said: Statement, mark: str) -> Token:
-        """`charge`, with the random mark by which the entry can be found again."""
+        """`charge`, with a random mark by which `_has` can find the entry again."""
         with writing(self.path) as (db, entries):
             registered = _find(self.path, entries, name)
             whole = _statement(self.path, registered)
@@ -198,42 +219,51 @@ class Ledger:
             detail = json.dumps({"statement": said.to_json()})
             number = registered.dataset
             entry = append(
-                db, entries, dataset=number, action="charge", units=units, detail=detail, salt=mark
+                db,
+                entries,
+                dataset=number,
+                action="charge",
+                units=units,
+                detail=detail,
+                salt=mark,
             )
         return Token(
-            ledger=entries[0].dataset, dataset=number, sequence=entry.sequence, head=entry.head
+            ledger=entries[0].dataset,
+            dataset=number,
+            sequence=entry.sequence,
+            head=entry.head,
         )
 
     def _has(self, mark: str) -> bool:
-        """Whether a charge with that mark is on the disk."""
+        """True if a charge with that mark is on the disk."""
         with reading(self.path) as entries:
             return any(entry.salt == mark for entry in entries)
 
     def verify(self) -> int:
-        """Check every entry against its hash, every charge and sum against its budget; returns the
-        number of charges.
+        """Check every entry against its hash, and every charge and sum against its budget.
+
+        Returns
+        -------
+        int
+            Number of charges.
 
         Raises
         ------
         FileError
-            When an entry, the table or a trigger has been changed; when a name is registered twice,
-            or a charge is for no data set, for another unit, or for less than it cost. What is cut
-            off at the end shows in `check` only.
+            When an entry, the table or a trigger has been changed, when a name is registered twice,
+            or when a charge is for an unknown data set, for another unit, or for less than it cost.
+            Entries that were cut off at the end can be detected by `check` only.
         """
         with reading(self.path) as entries:
             datasets = _datasets(self.path, entries)
             for entry in entries[1:]:
                 if not _is_consistent(self.path, entry, datasets):
-                    wrong = f"entry {entry.sequence} does not fit the data set that it is for"
-                    raise FileError(f"{str(self.path)!r} is damaged: {wrong}; get a true copy")
+                    wrong = f"entry {entry.sequence} does not fit its data set"
+                    raise damaged(self.path, wrong)
             for registered in datasets.values():
-                if (
-                    _sum(entries, registered.dataset)
-                    > _statement(self.path, registered).budget.units
-                ):
-                    raise FileError(
-                        f"{str(self.path)!r} is damaged: a data set is overspent; get a true copy"
-                    )
+                spent = _sum(entries, registered.dataset)
+                if spent > _statement(self.path, registered).budget.units:
+                    raise damaged(self.path, "more than the budget of a data set is spent")
             return sum(entry.action == "charge" for entry in entries)
 
     def check(
@@ -242,32 +272,47 @@ class Ledger:
         *,
         statements: Mapping[str, Statement] | None = None,
     ) -> list[str]:
-        """What is wrong between this ledger and the tokens of releases, by name; empty when nothing
-        is.
+        """The problems between this ledger and the tokens of releases; empty if there are none.
 
-        Finds releases whose charge this ledger lacks (an old copy was put back, or its end cut
-        off), releases that share a charge, releases without any charge, and, where their statements
-        are given, releases that state something else than their charge.
+        It finds releases whose charge is missing in this ledger (the ledger is an older copy, or
+        its end was cut off), releases that share a charge, and releases without a charge. With
+        `statements` it also finds releases that state another guarantee than their charge.
+
+        Parameters
+        ----------
+        tokens
+            The token of each release, by the name of the release; None for a release without one.
+        statements
+            The statements of releases, by the same names.
+
+        Raises
+        ------
+        FileError
+            When the file is missing, locked or damaged.
         """
         told = {} if statements is None else statements
         with reading(self.path) as entries:
             charges = {entry.sequence: entry for entry in entries if entry.action == "charge"}
-            heads = {number: (entry.head, entry.dataset) for number, entry in charges.items()}
-        problems, seen = [], dict[tuple[str, int], str]()
+        problems: list[str] = []
+        seen: dict[tuple[str, int], str] = {}
         for name, token in tokens.items():
             if token is None:
                 problems.append(f"{name}: was charged to no ledger")
                 continue
+            charge = charges.get(token.sequence)
             if token.ledger != entries[0].dataset:
                 problems.append(f"{name}: was charged to another ledger")
-            elif heads.get(token.sequence) != (token.head, token.dataset):
+            elif charge is None or (charge.head, charge.dataset) != (token.head, token.dataset):
                 problems.append(
-                    f"{name}: its charge, entry {token.sequence}, is not in this ledger: an old copy?"
+                    f"{name}: its charge, entry {token.sequence}, is not in this ledger;"
+                    " is the ledger an older copy?"
                 )
-            elif name in told and told[name] != _statement(self.path, charges[token.sequence]):
+            elif name in told and told[name] != _statement(self.path, charge):
                 problems.append(
-                    f"{name}: states something else than its charge, entry {token.sequence}: was it changed?"
+                    f"{name}: its statement differs from its charge, entry {token.sequence};"
+                    " was the release changed?"
                 )
+            # One charge pays for one release.
             other = seen.setdefault((token.ledger, token.sequence), name)
             if other != name:
                 problems.append(f"{name}: has the same charge, entry {token.sequence}, as {other}")
@@ -284,7 +329,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set of a ledger."""
+    """A data set of a ledger, by its name."""
 
     ledger: Ledger
     name: str
@@ -299,14 +344,14 @@ class _Chargeable(Protocol):
 
 
 class Charge:
-    """The one charge of a release, of which one can ask afterwards whether it was made.
+    """The single charge of a release; `is_made` tells afterwards whether it was recorded.
 
     Parameters
     ----------
     ledger
-        What is charged.
+        The data set, or a user's own ledger, that is charged.
     statement
-        What the release protects; it goes into the entry of a `Dataset`.
+        The guarantee of the release. It is recorded in the entry of a `Dataset`.
     """
 
     def __init__(self, ledger: _Chargeable, statement: Statement) -> None:
@@ -325,8 +370,8 @@ class Charge:
         return self._ledger.ledger._charge(self._ledger.name, said, self._mark)
 
     def is_made(self) -> bool | None:
-        """Whether the charge is on the disk, as the ledger says; None when a ledger of a user's own
-        cannot be asked.
+        """True if the charge is on the disk; None if a user's own ledger was charged, which cannot
+        be asked.
 
         Raises
         ------
@@ -335,7 +380,9 @@ class Charge:
         """
         if not self._begun:
             return False
-        return self._ledger.ledger._has(self._mark) if isinstance(self._ledger, Dataset) else None
+        if not isinstance(self._ledger, Dataset):
+            return None
+        return self._ledger.ledger._has(self._mark)
 
 
 def _check_budget(budget: object) -> None:
@@ -351,12 +398,15 @@ def _plain_name(name: object) -> str:
 
 
 def _cost(name: str, whole: Statement, said: Statement) -> int:
-    """The units of a charge; BudgetError when it protects another unit than the data set, or no
-    rule converts it."""
+    """The units of a charge.
+
+    BudgetError when it protects another unit than the data set, or when no rule converts it.
+    """
     if not said.same_unit(whole):
         raise BudgetError(
-            f"a release that protects {said.protects} cannot be charged to data set {shown(name)}, which protects "
-            f"{whole.protects}: these do not add up; use the same unit=, max_rows= or rows_per_person=, and neighbours="
+            f"a release that protects {said.protects} cannot be charged to data set {shown(name)},"
+            f" which protects {whole.protects}, because these guarantees do not add up: use the"
+            " same unit=, max_rows= or rows_per_person=, and neighbours="
         )
     return whole.budget.cost_of(said.budget)
 
@@ -364,9 +414,10 @@ def _cost(name: str, whole: Statement, said: Statement) -> int:
 def _check_rest(name: str, total: Budget, spent: int, units: int) -> None:
     left = total.units - spent
     if units > left:
+        measure = "epsilon" if total.kind == "pure" else "rho"
         raise BudgetError(
-            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain "
-            f"of {text(total.units * UNIT)} (in {'epsilon' if total.kind == 'pure' else 'rho'})"
+            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain"
+            f" of {text(total.units * UNIT)} (in {measure}): spend less"
         )
 
 
@@ -374,46 +425,47 @@ def _datasets(path: Path, entries: tuple[Entry, ...]) -> dict[str, Entry]:
     """The registrations by name; FileError when a name or a number is registered twice."""
     found: dict[str, Entry] = {}
     for entry in entries:
-        if entry.action == "register":
-            name = str(_detail(path, entry).get("name"))
-            if name in found or any(entry.dataset == other.dataset for other in found.values()):
-                raise FileError(
-                    f"{str(path)!r} is damaged: a data set is registered twice; get a true copy"
-                )
-            found[name] = entry
+        if entry.action != "register":
+            continue
+        name = str(_detail(path, entry).get("name"))
+        if name in found or any(entry.dataset == other.dataset for other in found.values()):
+            raise damaged(path, "a data set is registered twice")
+        found[name] = entry
     return found
 
 
 def _find(path: Path, entries: tuple[Entry, ...], name: str) -> Entry:
-    found = _datasets(path, entries).get(_plain_name(name) if isinstance(name, str) else "")
+    datasets = _datasets(path, entries)
+    plain = _plain_name(name) if isinstance(name, str) else ""
+    found = datasets.get(plain)
     if found is None:
-        raise BudgetError(f"data set {shown(name)} is not registered in this ledger")
+        close = difflib.get_close_matches(plain, datasets, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "register it first"
+        raise BudgetError(f"data set {shown(name)} is not registered in this ledger: {hint}")
     return found
 
 
 def _detail(path: Path, entry: Entry) -> dict[str, Any]:
-    """What an entry says beside its number of units; FileError when it is nothing of ours."""
+    """The JSON object in an entry; FileError when there is none."""
     with contextlib.suppress(ValueError, RecursionError):
         detail = json.loads(entry.detail)
         if isinstance(detail, dict):
             return detail
-    raise FileError(
-        f"{str(path)!r} is damaged: entry {entry.sequence} says nothing; get a true copy"
-    )
+    raise damaged(path, f"entry {entry.sequence} holds no JSON object")
 
 
 def _statement(path: Path, entry: Entry) -> Statement:
-    """The statement of a registration or of a charge."""
+    """The statement of a registration or of a charge; FileError when it is not readable."""
     problem = ""
     try:
         return Statement.from_json(_detail(path, entry).get("statement"))
     except (BudgetError, DomainError) as error:
         problem = str(error)
-    raise FileError(f"{str(path)!r} is damaged: entry {entry.sequence}: {problem}; get a true copy")
+    raise damaged(path, f"entry {entry.sequence}: {problem}")
 
 
 def _is_consistent(path: Path, entry: Entry, datasets: Mapping[str, Entry]) -> bool:
-    """Whether an entry behind the first says what the software would have written."""
+    """True if an entry after the first is one that the software would have written."""
     said = _statement(path, entry)
     registered = next((it for it in datasets.values() if it.dataset == entry.dataset), None)
     if registered is None:

@@ -1,5 +1,4 @@
-"""The file of a ledger: one SQLite table to which rows are only added, each bound to the one before
-by a hash."""
+"""The SQLite file of a ledger: one append-only table whose rows form a hash chain."""
 
 import contextlib
 import hashlib
@@ -30,14 +29,21 @@ _SCHEMA = {
   salt TEXT NOT NULL,
   head TEXT NOT NULL UNIQUE
 ) STRICT""",
-    "no_update": "CREATE TRIGGER no_update BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'append only'); END",
-    "no_delete": "CREATE TRIGGER no_delete BEFORE DELETE ON entry BEGIN SELECT RAISE(ABORT, 'append only'); END",
+    "no_update": (
+        "CREATE TRIGGER no_update BEFORE UPDATE ON entry"
+        " BEGIN SELECT RAISE(ABORT, 'append only'); END"
+    ),
+    "no_delete": (
+        "CREATE TRIGGER no_delete BEFORE DELETE ON entry"
+        " BEGIN SELECT RAISE(ABORT, 'append only'); END"
+    ),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A row: number 0 makes the ledger, the others register a data set or charge one."""
+    """A row of the table: row 0 creates the ledger; every later row registers or charges a data
+    set."""
 
     sequence: int
     dataset: str
@@ -50,7 +56,7 @@ class Entry:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
-    """All entries, checked."""
+    """All entries of the file, after a check of the whole chain."""
     with _opened(path) as db:
         yield _entries(db, path)
 
@@ -59,8 +65,10 @@ def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
 def writing(
     path: Path, *, create: bool = False
 ) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-    """A transaction that no other process can come between, and all entries so far; on leaving it
-    is on the disk."""
+    """An exclusive transaction: the open database, and all entries so far, after a check.
+
+    When the block ends without an error, the transaction is on the disk.
+    """
     if create and not os.path.lexists(path):
         _make(path)
     with _opened(path) as db:
@@ -70,10 +78,11 @@ def writing(
 
 
 def _make(path: Path) -> None:
-    """A new ledger, which appears whole or not at all, and replaces no file.
+    """Create a ledger, which appears complete or not at all, and replaces no file.
 
-    It is made under another name and linked to its own: of two processes that make it, one does,
-    and the other finds it. So an empty file is never a ledger that is being made.
+    The file is written under another name and then linked to its own name. If two processes create
+    it at the same time, one succeeds and the other finds the file. So an empty file is never a
+    ledger that is being created.
     """
     part = path.with_name(f".margin-{secrets.token_hex(8)}.part")
     problem = ""
@@ -93,7 +102,8 @@ def _make(path: Path) -> None:
         part.unlink(missing_ok=True)
     if problem:
         raise FileError(
-            f"{str(path)!r} cannot be made: {problem}; a ledger must be on a local disk"
+            f"the ledger {str(path)!r} cannot be created: {problem}; choose a folder on a local"
+            " disk that you can write to"
         )
 
 
@@ -107,11 +117,14 @@ def append(
     detail: str,
     salt: str | None = None,
 ) -> Entry:
-    """Add an entry behind the others, with a random salt unless one is given."""
-    salt = salt or secrets.token_hex(
-        16
-    )  # so that no head in a release can be guessed from the names of data sets
-    sequence, before = (entries[-1].sequence + 1, entries[-1].head) if entries else (0, "")
+    """Add an entry after the others, with a random salt unless one is given."""
+    # Without the salt, a head in a release could reveal the names of data sets to a guesser.
+    salt = salt or secrets.token_hex(16)
+    sequence = 0
+    before = ""
+    if entries:
+        sequence = entries[-1].sequence + 1
+        before = entries[-1].head
     head = _head(before, sequence, dataset, action, units, detail, salt)
     entry = Entry(
         sequence=sequence,
@@ -131,60 +144,69 @@ def _head(before: str, *fields: object) -> str:
 
 
 def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
-    """All entries; FileError when the table or the chain is not as it was written."""
+    """All entries; FileError when the table or the chain was changed after it was written."""
+    # The schema: this table with its triggers, and nothing else.
     application = db.execute("PRAGMA application_id").fetchone()[0]
     found = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
     if application != _APPLICATION and found.keys() != _SCHEMA.keys():
-        raise FileError(f"{str(path)!r} is not a ledger")
+        raise FileError(f"{str(path)!r} is not a ledger: check the path")
     if found != _SCHEMA:
-        raise FileError(
-            f"{str(path)!r} is damaged: its table or its triggers have been changed; get a true copy"
-        )
+        raise damaged(path, "its table or its triggers have been changed")
+
+    # The chain: entries are numbered 0, 1, ..., and each hash covers the hash before it.
     entries: list[Entry] = []
     before = ""
     for row in db.execute("SELECT * FROM entry ORDER BY sequence"):
         *fields, head = row
-        plain = all(
-            isinstance(field, int | str) for field in fields
-        )  # a damaged page can hold values of other types
+        # A damaged page can hold values of other types.
+        plain = all(isinstance(field, int | str) for field in fields)
         if not plain or fields[0] != len(entries) or head != _head(before, *fields):
-            raise FileError(
-                f"{str(path)!r} is damaged: entry {len(entries)} is not as it was written; get a true copy"
-            )
+            raise damaged(path, f"entry {len(entries)} has been changed")
         entries.append(Entry(**dict(zip(Entry.__dataclass_fields__, row, strict=True))))
         before = head
+
+    # Entry 0, and only entry 0, creates the ledger.
     if not entries:
-        raise FileError(f"{str(path)!r} is damaged: it has no entry; get a true copy")
+        raise damaged(path, "it has no entry")
     if entries[0].action != "create" or any(entry.action == "create" for entry in entries[1:]):
-        raise FileError(
-            f"{str(path)!r} is damaged: its first entry is not the first; get a true copy"
-        )
+        raise damaged(path, "entry 0 must create the ledger, and no other entry may")
     if entries[0].detail != _FORMAT:
         raise FileError(
-            f"{str(path)!r} was made by another version, which knew no unit of protection: make a new one"
+            f"{str(path)!r} was created by another version of margin, which recorded no unit of"
+            " protection: create a new ledger"
         )
     return tuple(entries)
 
 
+def damaged(path: Path, problem: str) -> FileError:
+    """The error for a ledger whose entries cannot be right."""
+    return FileError(
+        f"the ledger {str(path)!r} is damaged: {problem}; restore an undamaged copy from a backup"
+    )
+
+
 @contextlib.contextmanager
 def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """A connection of its own for each use: nothing is shared by threads or forked processes. With
-    `new` the file is made; that is then what messages call it.
+    """A new connection for each use, so that threads and forked processes share nothing.
 
-    A rollback journal with synchronous=EXTRA: when COMMIT returns, the charge survives a crash and
-    a loss of power.
+    With `new` the file at `path` is created, and error messages name `new` instead.
+
+    The database uses a rollback journal with synchronous=EXTRA: when COMMIT returns, the charge
+    survives a crash and a loss of power.
     """
     shown = path if new is None else new
     if new is None:
         _check_there(path)
-    uri = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={'rw' if new is None else 'rwc'}"
+    mode = "rw" if new is None else "rwc"
+    uri = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={mode}"
     problem = ""
     try:
-        with contextlib.closing(
-            sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
-        ) as db:
+        connection = sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
+        with contextlib.closing(connection) as db:
             if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
-                raise FileError(f"{str(shown)!r} cannot be locked: let other programs close it")
+                raise FileError(
+                    f"the ledger {str(shown)!r} cannot be locked: close it in other programs"
+                )
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("PRAGMA trusted_schema = OFF")
             yield db
@@ -193,25 +215,27 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
     except UnicodeDecodeError:
         problem = _PROBLEMS["SQLITE_CORRUPT"]
     if problem:
-        raise FileError(f"{str(shown)!r} {problem}; nothing has been released")
+        raise FileError(f"the ledger {str(shown)!r} {problem}; nothing has been released")
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a file that is not there, or that was emptied: SQLite would take it for a new
-    database."""
+    """Refuse a missing or an empty file, which SQLite would take for a new database."""
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
         raise FileError(
-            f"{str(path)!r} does not exist: make a ledger with `margin ledger create`"
+            f"the ledger {str(path)!r} does not exist: create it with `margin ledger create`"
         ) from None
     except OSError as error:
+        problem = error.strerror or type(error).__name__
         raise FileError(
-            f"{str(path)!r} cannot be opened: {error.strerror or type(error).__name__}"
+            f"the ledger {str(path)!r} cannot be opened: {problem}; check the path and its"
+            " permissions"
         ) from None
     if empty:
         raise FileError(
-            f"{str(path)!r} is damaged: it is empty; get a true copy, or make a ledger under a new name"
+            f"the ledger {str(path)!r} is damaged: it is empty; restore an undamaged copy from a"
+            " backup, or create a ledger under a new name"
         )
 
 
@@ -220,15 +244,15 @@ def _explained(error: sqlite3.Error) -> str:
     for start, text in _PROBLEMS.items():
         if name.startswith(start):
             return text
-    return f"cannot be used ({name})"
+    return f"cannot be used: SQLite reported {name}"
 
 
 _PROBLEMS = {
     "SQLITE_BUSY": "is locked by another process: try again",
-    "SQLITE_READONLY": "cannot be written to: it, or its folder, is read-only",
+    "SQLITE_READONLY": "cannot be written: the file or its folder is read-only",
     "SQLITE_CANTOPEN": "cannot be opened: its folder must exist and be writable",
     "SQLITE_FULL": "cannot be extended: the disk is full",
-    "SQLITE_IOERR": "cannot be read or written: look for a full or failing disk",
+    "SQLITE_IOERR": "cannot be read or written: check for a full or failing disk",
     "SQLITE_NOTADB": "is not a ledger",
-    "SQLITE_CORRUPT": "is damaged: get a true copy",
+    "SQLITE_CORRUPT": "is damaged: restore an undamaged copy from a backup",
 }

@@ -1,5 +1,5 @@
-"""What every budget has in common: the unit that is protected, how it is split, and the noise that
-a charge buys."""
+"""The base class of budgets: neighbouring tables, the split into charges, and the noise that a
+charge buys."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -15,22 +15,25 @@ from .split import split_units
 
 __all__ = ["Budget", "Neighbours"]
 
-_MOST_ROWS = 10**6
+_MOST_ROWS = 10**6  # largest rows_per_person
 
 
 class Neighbours(Enum):
-    """Which tables count as neighbours: the guarantee hides the difference between any two of them."""
+    """The relation between neighbouring tables; the guarantee hides the difference between two
+    neighbours."""
 
     ADD_REMOVE_ROW = "add or remove one row"
     REPLACE_ROW = "replace one row"
-    """With one row a person the number of rows is public. With more, all rows of a person, at most
-    m, are replaced by at most m others: how many rows a person has, and how many there are in all,
-    is protected."""
+    """With one row per person the number of rows is public. With more, all rows of a person, at
+    most m, are replaced by at most m others. Then the number of rows of each person, and the total
+    number of rows, are protected."""
 
 
 class Budget(ABC):
-    """What a release may spend: PureDP, ZCDP or ApproxDP. Immutable; equal when all values are
-    exactly equal."""
+    """The privacy that a release may spend: PureDP, ZCDP or ApproxDP.
+
+    Budgets are immutable. Two budgets are equal when all their values are exactly equal.
+    """
 
     kind: ClassVar[str]
     neighbours: Neighbours
@@ -43,17 +46,21 @@ class Budget(ABC):
 
     @abstractmethod
     def noise(
-        self, charge: int, *, l1: int = 1, l2_squared: int = 1
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
     ) -> DiscreteLaplace | DiscreteGaussian:
-        """The noise that makes integer counts private at the cost of `charge` units, exactly.
+        """The noise that makes integer counts private at a cost of exactly `charge` units.
 
         Parameters
         ----------
         charge
             Units to be spent on these counts.
         l1, l2_squared
-            The L1 distance, and the square of the L2 distance, that the counts of two neighbouring
-            tables have at most. A budget uses one of them; tell both.
+            Upper bounds on the L1 distance, and on the square of the L2 distance, between the
+            counts of two neighbouring tables. Each kind of budget uses one of them; give both.
 
         Raises
         ------
@@ -65,80 +72,92 @@ class Budget(ABC):
 
     @abstractmethod
     def pure_epsilon(self, charge: int) -> Fraction:
-        """The largest known epsilon such that every epsilon-differentially private answer costs at
-        most `charge`."""
+        """The epsilon that `charge` units buy for an epsilon-differentially private answer.
+
+        It is the largest epsilon for which every such answer is known to cost at most `charge`.
+        """
 
     @abstractmethod
     def range_epsilon(self, charge: int) -> Fraction:
-        """The largest known epsilon such that every choice of bounded range epsilon costs at most
-        `charge`."""
+        """The epsilon that `charge` units buy for a choice of bounded range epsilon.
+
+        It is the largest epsilon for which every such choice is known to cost at most `charge`.
+        """
 
     @abstractmethod
     def cost_of(self, other: "Budget") -> int:
-        """The units of this budget that cover a release which spends all of `other`, rounded up.
+        """The units of this budget that pay for a release which spends all of `other`, rounded up.
 
         Raises
         ------
         BudgetError
-            When `other` protects another unit, or no rule is known by which it implies this kind of
-            privacy.
+            When `other` protects another unit, or no rule is known by which `other` implies this
+            kind of privacy.
         """
 
     @abstractmethod
     def describe(self) -> str:
-        """The guarantee in plain words."""
+        """The guarantee in words: its kind, its numbers and the neighbouring relation."""
 
     @property
     def rows(self) -> int:
-        """How many rows are added or removed, in all, between one table and its neighbour, at most."""
+        """Largest number of rows that are added or removed, in total, between two neighbouring
+        tables."""
         return self.rows_per_person * (2 if self.neighbours is Neighbours.REPLACE_ROW else 1)
 
     @property
     def number_of_rows_is_public(self) -> bool:
-        """Whether all neighbours have the same number of rows: where one row is replaced by one
-        row."""
+        """True if neighbouring tables have the same number of rows, as one row replaces one row."""
         return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
 
     def sensitivity(self, *, l1: int = 1, l2_squared: int = 1) -> tuple[int, int]:
-        """The L1 distance and the squared L2 distance between the counts of neighbouring tables, at
-        most.
+        """Upper bounds on the L1 distance and the squared L2 distance between the counts of
+        neighbouring tables.
 
-        A person's rows, m at most, each adding a vector v >= 0 of L1 norm at most l1 and squared L2
-        norm at most l2_squared, add one of at most m l1 and m**2 l2_squared: all may add the same.
-        Replacing them by others, m at most, is adding a - b for two such sums a, b >= 0, and |a -
-        b|_1 <= |a|_1 + |b|_1, |a - b|_2**2 = |a|_2**2 +
-        |b|_2**2 - 2 a.b <= |a|_2**2 + |b|_2**2. The two sums need not be of equally many rows.
+        A person has m rows at most. Each row adds a vector v >= 0 of L1 norm at most l1 and squared
+        L2 norm at most l2_squared. Together they add a vector of L1 norm at most m l1 and squared
+        L2 norm at most m**2 l2_squared; the bound is reached when all rows add the same vector.
+
+        Replacing these rows by at most m others adds a - b for two such sums a, b >= 0. Then
+        |a - b|_1 <= |a|_1 + |b|_1, and |a - b|_2**2 = |a|_2**2 + |b|_2**2 - 2 a.b
+        <= |a|_2**2 + |b|_2**2. The two sums may have different numbers of rows.
 
         Parameters
         ----------
         l1, l2_squared
-            Bounds on what one row adds to the counts, nowhere negative.
+            Bounds on the vector that one row adds to the counts. It must be nowhere negative.
+
+        Returns
+        -------
+        int, int
+            The bound on the L1 distance, and the bound on the squared L2 distance.
         """
         rows = self.rows
-        return rows * positive_integer("l1", l1), rows * self.rows_per_person * positive_integer(
-            "l2_squared", l2_squared
-        )
+        distance = rows * positive_integer("l1", l1)
+        square = rows * self.rows_per_person * positive_integer("l2_squared", l2_squared)
+        return distance, square
 
     def count_noise(self, charge: int) -> DiscreteLaplace | DiscreteGaussian:
-        """The noise for the counts of the cells of a table, to which a row adds one: see `noise`."""
+        """The noise for the cell counts of a table, where each row adds one to one cell: see
+        `noise`."""
         l1, l2_squared = self.sensitivity()
         return self.noise(charge, l1=l1, l2_squared=l2_squared)
 
     def at_once(
         self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]
     ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
-        """The noise of answers for which one call spends the whole budget, so that nothing else is
-        ever answered.
+        """The noise of answers when one call spends the whole budget.
 
-        That of the pieces of the budget, one by one. `ApproxDP` buys less noise so.
+        After such a call nothing else is ever answered. By default each answer gets the noise that
+        its piece of the budget buys. `ApproxDP` needs less noise in this case.
 
         Parameters
         ----------
         shares
-            See `split`.
+            The share of each answer; see `split`.
         bounds
-            Of each answer the L1 distance, and the squared L2 distance, between neighbouring
-            tables, at most.
+            For each answer: upper bounds on the L1 distance, and on the squared L2 distance,
+            between neighbouring tables.
 
         Raises
         ------
@@ -146,6 +165,7 @@ class Budget(ABC):
             See `split` and `noise`.
         """
         asked = list(zip(self.split(shares), bounds, strict=True))
+        # Equal answers share one noise object.
         noise = {
             (charge, l1, l2): self.noise(charge, l1=l1, l2_squared=l2)
             for charge, (l1, l2) in set(asked)
@@ -155,22 +175,22 @@ class Budget(ABC):
     def counts_at_once(
         self, shares: Sequence[Number] | int
     ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
-        """The noise of tables of counts for which one call spends the whole budget: see `at_once`."""
+        """The noise of tables of counts when one call spends the whole budget: see `at_once`."""
         number = shares if isinstance(shares, int) else len(shares)
         return self.at_once(shares, [self.sensitivity()] * number)
 
     def laplace(self, charge: int, *, l1: int = 1) -> DiscreteLaplace:
-        """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, whatever the
-        kind of the budget.
+        """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, for every kind
+        of budget.
 
         epsilon-differential privacy implies rho-zCDP for rho = epsilon**2 / 2 (Bun and Steinke
-        2016, Proposition 1.4), so that `charge` units of rho buy an epsilon of sqrt(2 rho), rounded
-        down.
+        2016, Proposition 1.4). So `charge` units of rho buy epsilon = sqrt(2 rho), rounded down.
         """
-        return DiscreteLaplace(positive_integer("l1", l1) / self.pure_epsilon(charge))
+        distance = positive_integer("l1", l1)
+        return DiscreteLaplace(distance / self.pure_epsilon(charge))
 
     def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
-        """The noise of `laplace` for an answer on which one call spends the whole budget: see
+        """The noise of `laplace` when one call spends the whole budget on one answer: see
         `at_once`."""
         return self.laplace(self.units, l1=l1)
 
@@ -178,29 +198,32 @@ class Budget(ABC):
         """The exponential mechanism that costs `charge` units.
 
         With a rate r it chooses i with a probability proportional to exp(r s_i). Between two tables
-        the logarithms of the probabilities change by r (s_i - s'_i) less a number that does not
-        depend on i, so within an interval of length r times `spread`: it has bounded range epsilon
-        = r spread (Dong, Durfee and Rogers 2020). That implies epsilon-differential privacy, and
-        rho-zCDP for rho = epsilon**2 / 8 (Cesar and Rogers 2021, Lemma 3.4).
+        the logarithm of the probability of i changes by r (s_i - s'_i) minus a number that does not
+        depend on i. So all changes lie within an interval of length r times `spread`: the mechanism
+        has bounded range epsilon = r spread (Dong, Durfee and Rogers 2020). That implies
+        epsilon-differential privacy, and rho-zCDP for rho = epsilon**2 / 8 (Cesar and Rogers 2021,
+        Lemma 3.4).
 
         Parameters
         ----------
         charge
             Units to be spent on one choice.
         spread
-            A bound on max_i (s_i - s'_i) - min_i (s_i - s'_i) between neighbouring tables: twice
-            the sensitivity of the scores, or once when a row added can move scores in one direction
-            only.
+            A bound on max_i (s_i - s'_i) - min_i (s_i - s'_i) between neighbouring tables. It is
+            twice the sensitivity of the scores, or once the sensitivity if an added row can move
+            scores in one direction only.
         """
-        return ExponentialMechanism(self.range_epsilon(charge) / positive_integer("spread", spread))
+        epsilon = self.range_epsilon(charge)
+        return ExponentialMechanism(epsilon / positive_integer("spread", spread))
 
     @abstractmethod
     def _parameters(self) -> dict[str, Fraction]:
-        """The numbers that make this budget, by name."""
+        """The numbers that define this budget, by name."""
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges in proportion to `shares`, each within one unit of its exact share, that together
-        are exactly `units`.
+        """Charges that are proportional to `shares` and sum to exactly `units`.
+
+        Each charge is within one unit of its exact share.
 
         Parameters
         ----------
@@ -210,12 +233,12 @@ class Budget(ABC):
         Raises
         ------
         BudgetError
-            When a share is not positive, there is none, or a piece would be below one unit.
+            When a share is not positive, there is no share, or a piece would be below one unit.
         """
         return split_units(self.units, shares)
 
     def to_json(self) -> dict[str, str]:
-        """The budget as texts, of which `budget_from_json` makes an equal one."""
+        """The budget as a dictionary of texts; `budget_from_json` reads it back."""
         values = {name: text(value) for name, value in self._parameters().items()}
         person = {"rows_per_person": str(self.rows_per_person)}
         return {"kind": self.kind, **values, "neighbours": self.neighbours.value, **person}
@@ -231,7 +254,8 @@ class Budget(ABC):
     def _set(self, neighbours: Neighbours, rows_per_person: int, **values: Fraction) -> None:
         if not isinstance(neighbours, Neighbours):
             raise BudgetError(
-                "neighbours must be a member of Neighbours, such as Neighbours.ADD_REMOVE_ROW"
+                "neighbours must be a member of Neighbours: Neighbours.ADD_REMOVE_ROW or"
+                " Neighbours.REPLACE_ROW"
             )
         rows = positive_integer("rows_per_person", rows_per_person)
         if rows > _MOST_ROWS:
@@ -240,13 +264,13 @@ class Budget(ABC):
             object.__setattr__(self, name, value)
 
     def _unit(self) -> str:
-        """What is protected, in plain words."""
+        """The neighbouring relation in words."""
         if self.rows_per_person == 1:
             return f"neighbours: {self.neighbours.value}"
-        rows = self.rows_per_person
+        most = f"{self.rows_per_person} at most"
         if self.neighbours is Neighbours.REPLACE_ROW:
-            return f"neighbours: replace all rows of a person, {rows} at most, by others, {rows} at most"
-        return f"neighbours: add or remove all rows of a person, {rows} at most"
+            return f"neighbours: replace all rows of a person, {most}, by others, {most}"
+        return f"neighbours: add or remove all rows of a person, {most}"
 
     def _check_unit(self, other: "Budget") -> None:
         if (other.neighbours, other.rows_per_person) != (self.neighbours, self.rows_per_person):

@@ -1,4 +1,5 @@
-"""How much Gaussian noise an (epsilon, delta) budget must pay for, when one call spends all of it."""
+"""The least Gaussian noise that is proved private when one call spends a whole (epsilon, delta)
+budget."""
 
 import math
 from collections import Counter
@@ -14,11 +15,11 @@ from .gaussian import gaussian_rho_below
 
 __all__ = ["at_once"]
 
-_LARGE_SIGMA2 = 1000  # from which smoothing costs next to nothing: a thousandth of epsilon
-_MOST_GROUPS = 200  # of answers with the same noise and bounds, on the grid
-_TRIALS = 12
-_NEAR = 1e-4  # the part of epsilon that may be left unused
-_ELASTICITY = 0.6  # of epsilon by rho, about
+_LARGE_SIGMA2 = 1000  # from this sigma2 on, smoothing loses at most a thousandth of epsilon
+_MOST_GROUPS = 200  # largest number of kinds of answers on the grid
+_TRIALS = 12  # largest number of steps of the secant search
+_NEAR = 1e-4  # share of epsilon that the search may leave unused
+_ELASTICITY = 0.6  # first guess of d ln(epsilon) / d ln(rho)
 
 
 def at_once(
@@ -29,28 +30,37 @@ def at_once(
 ) -> tuple[DiscreteGaussian, ...]:
     """The noise of answers that together are (epsilon, delta)-differentially private.
 
-    sigma2_i = l2_squared_i / (2 rho_i) with rho_i a share of the largest rho that is found at which
-    the answers are proved to keep within the limits, by one of the bounds of
-    `margin.privacy.composition`, or that is known to.
+    Answer i gets Gaussian noise with sigma2_i = l2_squared_i / (2 rho_i). rho_i is its share of
+    rho, the largest total that the search finds. A total qualifies when a bound of
+    `margin.privacy.composition` proves that all answers keep within the limits. The result is never
+    worse than with the total `known`.
 
     Parameters
     ----------
     shares
-        Of each answer, positive.
+        A positive weight for each answer.
     bounds
-        Of each answer the L1 distance, and the squared L2 distance, of its true values, at most.
+        For each answer: bounds on the L1 distance and on the squared L2 distance between its true
+        values on neighbouring tables.
     limits
         epsilon and delta.
     known
-        A rho that keeps within the limits.
+        A rho that is known to keep within the limits.
     """
+    # Equal answers form one kind; shares are scaled to sum to one.
     asked = [
         (share.as_integer_ratio(), *bound) for share, bound in zip(shares, bounds, strict=True)
     ]
     numbers = Counter(asked)
     total = sum(number * Fraction(*ratio) for (ratio, _, _), number in numbers.items())
-    kinds = {(ratio, l1, l2): (Fraction(*ratio) / total, l1, l2) for ratio, l1, l2 in numbers}
-    plan = _Plan(tuple(sorted((kinds[key], number) for key, number in numbers.items())))
+    kinds = {}
+    for key in numbers:
+        ratio, l1, l2_squared = key
+        kinds[key] = (Fraction(*ratio) / total, l1, l2_squared)
+
+    # The plan is sorted, so that its cached result does not depend on the order of the answers.
+    counted = [(kinds[key], number) for key, number in numbers.items()]
+    plan = _Plan(tuple(sorted(counted)))
     rho = _largest_rho(plan, limits, known)
     noise = {key: _noise(rho, kind) for key, kind in kinds.items()}
     return tuple(noise[key] for key in asked)
@@ -66,29 +76,34 @@ def _noise(rho: Fraction, kind: _Kind) -> DiscreteGaussian:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is answered: kinds of answers and how many there are of each."""
+    """Kinds of answers, and the number of answers of each kind."""
 
     kinds: tuple[tuple[_Kind, int], ...]
 
     def answers(self, rho: Fraction) -> tuple[Moved, ...]:
-        """The answers, when that is the sum of their rhos."""
-        return tuple(
-            Moved(_noise(rho, kind), kind[1], kind[2], times) for kind, times in self.kinds
-        )
+        """The answers with their noise, when `rho` is the sum of their rhos."""
+        found = []
+        for kind, times in self.kinds:
+            _, l1, l2_squared = kind
+            found.append(Moved(_noise(rho, kind), l1, l2_squared, times))
+        return tuple(found)
 
     @property
     def coordinates(self) -> int:
-        """How many coordinates differ between neighbours, at most: integers that differ do so by
-        one or more."""
+        """Upper bound on the number of coordinates that differ between neighbouring tables.
+
+        The answers are integers, so each coordinate that differs adds at least one to both norms.
+        """
         return sum(times * min(l1, l2_squared) for (_, l1, l2_squared), times in self.kinds)
 
     def least_sigma2(self, rho: Fraction) -> Fraction:
-        """The smallest parameter of the noise."""
+        """The smallest sigma2 of the noise."""
         return min(_noise(rho, kind).sigma2 for kind, _ in self.kinds)
 
 
 @lru_cache(maxsize=512)
 def _largest_rho(plan: _Plan, limits: tuple[Fraction, Fraction], known: Fraction) -> Fraction:
+    """The largest proved rho: by smoothing if the noise is large, else on the grid as well."""
     if limits[1] < LEAST_DELTA:
         return known
     rho = max(known, _smooth(plan, limits))
@@ -98,31 +113,48 @@ def _largest_rho(plan: _Plan, limits: tuple[Fraction, Fraction], known: Fraction
 
 
 def _smooth(plan: _Plan, limits: tuple[Fraction, Fraction]) -> Fraction:
-    """About the largest rho by smoothing, found in floats and then proved; zero when there is none."""
+    """The largest rho by smoothing, about; it is searched in floats and then proved.
+
+    Zero when smoothing proves nothing.
+    """
     inner = smooth_limits(plan.coordinates, *limits)
     if inner is None:
         return Fraction(0)
     allowed = gaussian_rho_below(*inner)
-    share = np.array([float(kind[0]) for kind, _ in plan.kinds])
-    variance = np.array(
-        [kind[2] / (2 * float(kind[0])) for kind, _ in plan.kinds]
-    )  # sigma2 at a rho of one
+
+    # The rho of the Gaussian loss as a function of the total, by kinds; `variance` is sigma2 at a
+    # total of one.
+    share = np.array([float(share) for (share, _, _), _ in plan.kinds])
+    squares = np.array([float(l2_squared) for (_, _, l2_squared), _ in plan.kinds])
+    variance = squares / (2 * share)
     times = np.array([number for _, number in plan.kinds])
-    low, high = 0.0, min(float(allowed), float(variance.min()) / 2)
+
+    # Bisection: the largest total whose Gaussian loss is allowed.
+    low = 0.0
+    high = min(float(allowed), float(variance.min()) / 2)
     for _ in range(60):
         middle = (low + high) / 2
         reached = float((times * share * middle / (1 - 2 * middle / variance)).sum())
-        low, high = (middle, high) if reached <= allowed else (low, middle)
+        if reached <= allowed:
+            low = middle
+        else:
+            high = middle
+
+    # Exact check of the result.
     rho = _short(low * (1 - 1e-9))
     proved = smooth_rho(plan.answers(rho))
     return rho if proved is not None and proved <= allowed else Fraction(0)
 
 
 def _on_grid(plan: _Plan, limits: tuple[Fraction, Fraction], rho: Fraction) -> Fraction:
-    """The largest rho that is found on the grid, at least the given one: by secants in logarithms."""
+    """The largest rho that the grid proves, at least the given one.
+
+    The search uses secants of ln(epsilon) over ln(rho).
+    """
     epsilon, delta = limits
     target = float(epsilon) * (1 - _NEAR / 2)
-    best, failed = rho, math.inf
+    best = rho
+    failed = math.inf
     trial = max(float(gaussian_rho_below(epsilon, delta)), float(rho))
     before: tuple[float, float] | None = None
     for _ in range(_TRIALS):
@@ -137,26 +169,30 @@ def _on_grid(plan: _Plan, limits: tuple[Fraction, Fraction], rho: Fraction) -> F
                 break
         else:
             failed = min(failed, trial)
+
+        # The next trial: along the secant through the last two, with a slope from 0.3 to 2.
         slope = _ELASTICITY
         if before is not None and reached > 0 and reached != before[1]:
             slope = math.log(reached / before[1]) / math.log(trial / before[0])
         if reached > 0:
             before = trial, reached
-        trial *= (target / max(reached, target / 4)) ** (1 / min(max(slope, 0.3), 2.0))
+        bounded_slope = min(max(slope, 0.3), 2.0)
+        trial *= (target / max(reached, target / 4)) ** (1 / bounded_slope)
+
+        # Outside the bracket of the proved and the failed totals: its middle instead.
         if not float(best) < trial < failed:
             trial = (float(best) + failed) / 2 if failed < math.inf else 2 * float(best)
     return best
 
 
 def _short(number: float) -> Fraction:
-    """At most the number, and within a part of 10**-7 of it, with few digits.
+    """A number of few digits that is at most `number` and within a relative 10**-7 of it.
 
-    Exact noise is drawn by it, and the last bits of floats, which differ between machines, hardly
-    ever enter it.
+    Its exact value is a parameter of the noise. The last bits of floats differ between machines;
+    with few digits they hardly ever change the result.
     """
     rounded = Fraction(f"{number:.7e}")
-    return (
-        rounded
-        if rounded <= number
-        else rounded - Fraction(f"1e{math.floor(math.log10(number)) - 7}")
-    )
+    if rounded <= number:
+        return rounded
+    last_digit = Fraction(f"1e{math.floor(math.log10(number)) - 7}")
+    return rounded - last_digit

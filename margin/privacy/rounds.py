@@ -1,5 +1,4 @@
-"""`Rounds`: how many queries are drawn in each round, and what that costs, before anything is
-drawn."""
+"""Rounds of query draws: sizes, bounded ranges and cost, all fixed before the first draw."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from .loss import certified_epsilon
 
 __all__ = ["Rounds"]
 
-_LARGEST = 1 << 40
+_LARGEST = 1 << 40  # largest size, total number of records and total number of draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,32 +20,32 @@ class Rounds:
     """Rounds of independent draws among queries and their negations, as in Dual Query (Gaboardi et
     al. 2014).
 
-    In round t, from 1, a query q is drawn with a probability proportional to exp(step * sum over
-    the rounds before of (c_q / size - a_q)), where c_q counts the rows of which q is true, and a_q
-    is what `records` published records answered in that round on average. A negation has counts of
-    its own, of the rows of which q is false.
+    Rounds t are numbered from 1. Round t draws a query q with a probability proportional to
+    exp(step * (sum over the earlier rounds of (c_q / size - a_q))). Here c_q is the number of rows
+    for which q is true. a_q is the average answer to q over the `records` published records of that
+    earlier round. A negation has its own count: the number of rows for which q is false.
 
-    A row added moves each c_q up by zero or one, so the logarithms of the probabilities of round t
-    lie, between tables that differ in m rows, in an interval of length range_t = step (t - 1) m /
-    size: a bounded range (Dong, Durfee and Rogers 2020), zero in the first round. Where m rows are
-    replaced by others, m counts twice.
+    An added row raises each c_q by zero or one. So, between tables that differ in m rows, the
+    logarithms of the probabilities of round t change within an interval of length range_t = step
+    (t - 1) m / size. This is a bounded range (Dong, Durfee and Rogers 2020); it is zero in the
+    first round. If m rows are replaced by others, the tables differ in 2 m rows.
 
     Parameters
     ----------
     step
         The learning rate eta, > 0.
     samples
-        How many queries are drawn in each round.
+        Number of queries drawn in each round.
     size
-        What counts are divided by: about the number of rows, but public, not learnt from them
-        unless that was paid for.
+        Divisor of the counts, about the number of rows. It must be public: do not take it from the
+        data, unless the budget paid for it.
     records
-        How many records answer in each round.
+        Number of records that answer in each round.
 
     Raises
     ------
     BudgetError
-        When one of them is not such a number.
+        When an argument is not as described.
     """
 
     step: Fraction
@@ -59,45 +58,54 @@ class Rounds:
         object.__setattr__(self, "step", exact("step", step))
         if self.step <= 0:
             raise BudgetError(f"step ({shown(step)}) must be > 0")
-        object.__setattr__(
-            self, "samples", tuple(positive_integer("samples", number) for number in self.samples)
-        )
+        samples = tuple(positive_integer("samples", number) for number in self.samples)
+        object.__setattr__(self, "samples", samples)
         for name in ("size", "records"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
         if not self.samples:
-            raise BudgetError("there must be at least one round")
+            raise BudgetError("samples is empty: give the number of draws of at least one round")
         if max(self.size, self.records * len(self.samples), sum(self.samples)) > _LARGEST:
-            raise BudgetError("size, records and samples must be at most 2**40 in all")
+            raise BudgetError(
+                "size, records * (number of rounds) and the sum of samples must each be at most"
+                " 2**40: use smaller numbers"
+            )
 
     @property
     def rate(self) -> Fraction:
-        """The factor of the whole numbers multiplier * count - size * (sum of the records' answers)
-        in the exponent."""
+        """The rate r of the draws: a query has a probability proportional to exp(r score).
+
+        The score is the whole number multiplier * count - size * (sum of the records' answers).
+        """
         return self.step / (self.size * self.records)
 
     def multiplier(self, place: int) -> int:
-        """The multiplier of the round in that place, from 0."""
+        """The multiplier of the counts in a round; `place` counts the rounds from 0."""
         return self.records * place
 
     def ranges(self, rows: int) -> tuple[tuple[Fraction, int], ...]:
-        """Of each round the bounded range of a draw and the number of draws; `rows` as of
-        `Budget.rows`."""
+        """For each round: the bounded range of one draw, and the number of draws.
+
+        `rows` is `Budget.rows`: the number of rows in which neighbouring tables differ.
+        """
         each = self.step * rows / self.size
         return tuple((each * place, draws) for place, draws in enumerate(self.samples))
 
     def cost(self, budget: Budget) -> Fraction:
-        """The epsilons of all draws for a pure budget, else their rhos: range**2 / 8 (Cesar and
-        Rogers 2021)."""
+        """The sum of the epsilons of all draws for a pure budget; otherwise the sum of their rhos.
+
+        A draw of bounded range r has epsilon = r and rho = r**2 / 8 (Cesar and Rogers 2021).
+        """
         each = self.step * budget.rows / self.size
         if isinstance(budget, PureDP):
             return each * sum(place * draws for place, draws in enumerate(self.samples))
-        return each**2 * sum(place**2 * draws for place, draws in enumerate(self.samples)) / 8
+        squares = sum(place**2 * draws for place, draws in enumerate(self.samples))
+        return each**2 * squares / 8
 
     def units(self, budget: Budget) -> int:
-        """`cost` as a charge, rounded up; at least one."""
+        """`cost` as a charge: whole units, rounded up, at least one."""
         return max(1, math.ceil(self.cost(budget) / UNIT))
 
     def epsilon(self, budget: ApproxDP) -> Fraction:
-        """An epsilon such that all rounds together are (epsilon, budget.delta)-differentially
-        private, proved."""
+        """A proved epsilon: all rounds together are (epsilon, budget.delta)-differentially
+        private."""
         return certified_epsilon(self.ranges(budget.rows), budget.delta)

@@ -1,4 +1,4 @@
-"""Dividing an integer number of units by shares, exactly."""
+"""Exact division of a whole number of units in proportion to shares."""
 
 import math
 from fractions import Fraction
@@ -11,16 +11,20 @@ __all__ = ["split_units"]
 
 
 def split_units(total: int, shares: object) -> tuple[int, ...]:
-    """Charges in proportion to `shares`, each within one unit of its exact share, that sum to
-    `total`."""
+    """Charges that are proportional to `shares` and sum to `total`.
+
+    Each charge is within one unit of its exact share.
+    """
     pieces = _rounded_down(total, shares)
     if not pieces:
-        raise BudgetError(f"shares ({shown(shares)}) must ask for one piece or more")
-    for i in range(total - sum(pieces)):  # fewer than there are pieces
+        raise BudgetError(f"shares ({shown(shares)}) must give at least one piece")
+    # Rounding down leaves fewer units than there are pieces: the first pieces get one each.
+    for i in range(total - sum(pieces)):
         pieces[i] += 1
     if min(pieces) < 1:
         raise BudgetError(
-            f"a piece of the {total} units to split would be below one unit: use fewer or more even shares"
+            f"the smallest piece of {total} units would be below one unit: use fewer shares, or"
+            " shares that differ less"
         )
     return tuple(pieces)
 
@@ -39,12 +43,13 @@ def _rounded_down(total: int, shares: object) -> list[int]:
 def _weights(shares: object) -> list[Fraction]:
     if isinstance(shares, str | bytes | bool) or not hasattr(shares, "__iter__"):
         raise BudgetError(
-            f"shares ({shown(shares)}) must be a sequence of positive numbers, or how many equal pieces"
+            f"shares ({shown(shares)}) must be a sequence of positive numbers, or the number of"
+            " equal pieces"
         )
     weights = [exact(f"share {i}", share) for i, share in enumerate(shares)]
     for i, weight in enumerate(weights):
         if weight <= 0:
             raise BudgetError(
-                f"share {i} ({text(weight)}) must be > 0: leave out what gets nothing"
+                f"share {i} ({text(weight)}) must be > 0: leave out answers that get nothing"
             )
     return weights

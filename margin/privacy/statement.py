@@ -1,4 +1,5 @@
-"""`Statement`: what is protected, how well, and over which domain; for programs and for people."""
+"""Statements of a guarantee: the unit of protection, the budget and the domain, as JSON and as
+text."""
 
 import dataclasses
 import hashlib
@@ -15,26 +16,27 @@ __all__ = ["Bound", "Statement", "digest", "for_unit"]
 
 _FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
 _NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}
+_APART = {"neighbours", "rows_per_person"}  # of a budget's JSON: a statement holds them itself
 
 
 class Bound(Enum):
-    """Who answers for the largest number of rows of one unit."""
+    """Who guarantees the largest number of rows of one unit."""
 
     NOT_NEEDED = "not needed"
-    """Nobody has to: the unit is one row."""
+    """No guarantee is needed: the unit is one row."""
 
     DECLARED = "declared"
-    """The owner of the data, who declared it with `rows_per_person=`. The software did not check.
-    """
+    """The owner of the data declared it with `rows_per_person=`. The software did not check it."""
 
     ENFORCED = "enforced"
-    """This software, which counted no more rows of a unit than that (`unit=`)."""
+    """The software counted at most this many rows of each unit (`unit=`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What a release, or a charge to a ledger, protects. It holds declarations only, nothing of the
-    data.
+    """The guarantee of a release, or of a charge to a ledger.
+
+    It holds declarations only, and nothing that depends on the rows.
 
     Attributes
     ----------
@@ -42,17 +44,19 @@ class Statement:
         The budget that is spent: its kind and numbers, which tables are neighbours, and the largest
         number of rows of one unit (`rows_per_person`).
     unit
-        The column whose values name the units; None where the unit is not named by a column.
+        The column that identifies the units; None if no column does.
     bound
-        Who answers for the largest number of rows; by default, what follows from the other two.
+        Who guarantees the largest number of rows. The default follows from `unit` and `budget`.
     domain
         The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
-        items have a domain of their own, whose digest is another.
+        items have their own domain, with a different digest.
 
     Raises
     ------
     BudgetError
-        When the budget is none, or the bound cannot be that of the unit.
+        When `budget` is not a budget, or `bound` does not fit the unit.
+    DomainError
+        When `unit` is not the name of a column.
 
     Examples
     --------
@@ -60,8 +64,8 @@ class Statement:
     >>> said = Statement(budget=PureDP(1, rows_per_person=3), unit="person_id")
     >>> said.to_json()["bound"], said.to_json()["rows"]
     ('enforced', 3)
-    >>> print(Statement(budget=PureDP(1)).describe())
-    Protects one row: the results would be almost equally likely if any one row was added or left out. ...
+    >>> print(Statement(budget=PureDP(1)).whom.split(":")[0])
+    Protects one row
     """
 
     budget: Budget
@@ -73,8 +77,10 @@ class Statement:
         if not isinstance(self.budget, Budget):
             kind = type(self.budget).__name__
             raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}")
-        if self.unit is not None and (not isinstance(self.unit, str) or not self.unit):
-            raise DomainError(f"unit must be the name of a column, not {self.unit!r}")
+        if self.unit is not None:
+            _check_unit_name(self.unit)
+
+        # The first possible bound is the default.
         if self.unit is not None:
             possible = [Bound.ENFORCED]
         elif self.rows == 1:
@@ -93,7 +99,7 @@ class Statement:
 
     @property
     def neighbours(self) -> Neighbours:
-        """Which tables are neighbours."""
+        """The neighbouring relation of the budget."""
         return self.budget.neighbours
 
     @property
@@ -101,29 +107,33 @@ class Statement:
         """The unit of protection, as the object of a sentence."""
         replaced = ", replaced" if self.neighbours is Neighbours.REPLACE_ROW else ""
         if self.unit is not None:
-            return f"all rows with the same {self.unit!r}, at most {self.rows} of them counted{replaced}"
+            rows = f"at most {self.rows} of them counted"
+            return f"all rows with the same {self.unit!r}, {rows}{replaced}"
         if self.rows == 1:
             return f"one row{replaced}"
         return f"all rows of a person, at most {self.rows} as declared{replaced}"
 
     def describe(self) -> str:
-        """The statement for people: whom it protects, whom it does not, and the budget."""
+        """The statement as text: who is protected, who is not, and the budget."""
         return f"{self.whom} Guarantee: {self.budget.describe()}."
 
     @property
     def whom(self) -> str:
-        """Whom it protects and whom it does not, in one or two sentences."""
+        """Who is protected and who is not, in two or three sentences."""
+        public = ""
         if self.budget.number_of_rows_is_public:
-            change, public = "said something else", " The number of rows is public."
+            change = "said something else"
+            public = " The number of rows is public."
         elif self.neighbours is Neighbours.REPLACE_ROW:
-            change, public = "said something else, or were fewer or more", ""
+            change = "said something else, or were fewer or more"
         else:
-            change, public = "were added or left out", ""
+            change = "were added or left out"
         alike = "the results would be almost equally likely if"
         if self.unit is not None:
             return (
-                f"Protects all rows with the same {self.unit!r}, however many the table holds: {alike} "
-                f"all of them {change}. The software counts at most {self.rows} of them.{public}"
+                f"Protects all rows with the same {self.unit!r}, however many the table holds:"
+                f" {alike} all of them {change}. The software counts at most {self.rows} of"
+                f" them.{public}"
             )
         if self.rows == 1:
             return (
@@ -131,22 +141,21 @@ class Statement:
                 f"A person who has several rows is not protected as a whole.{public}"
             )
         return (
-            f"Protects all rows of a person who has at most {self.rows}: {alike} all of them {change}. "
-            f"That nobody has more was declared; the software did not check it.{public}"
+            f"Protects all rows of a person who has at most {self.rows}: {alike} all of them"
+            f" {change}. That nobody has more was declared; the software did not check it.{public}"
         )
 
     def same_unit(self, other: "Statement") -> bool:
-        """Whether both protect the same unit, so that their budgets may be added up."""
+        """True if both protect the same unit; only then may their budgets be added up."""
         ours = (self.unit, self.rows, self.neighbours)
-        return ours == (other.unit, other.rows, other.neighbours)
+        theirs = (other.unit, other.rows, other.neighbours)
+        return ours == theirs
 
     def to_json(self) -> dict[str, Any]:
-        """The statement as JSON values, of which `from_json` makes an equal one."""
+        """The statement as JSON values; `from_json` reads them back."""
         assert self.bound is not None
-        apart = ("neighbours", "rows_per_person")
-        numbers = {
-            name: value for name, value in self.budget.to_json().items() if name not in apart
-        }
+        budget = self.budget.to_json()
+        numbers = {name: value for name, value in budget.items() if name not in _APART}
         return {
             "unit": self.unit,
             "bound": self.bound.value,
@@ -158,31 +167,37 @@ class Statement:
 
     @classmethod
     def from_json(cls, record: object) -> "Statement":
-        """The statement that `to_json` wrote; BudgetError or DomainError when `record` is anything
-        else."""
+        """The statement that `to_json` wrote.
+
+        Raises
+        ------
+        BudgetError, DomainError
+            When `record` is anything else.
+        """
         if not isinstance(record, dict) or record.keys() != _FIELDS:
-            raise BudgetError(f"a statement must be an object with {', '.join(sorted(_FIELDS))}")
-        rows, domain = record["rows"], record["domain"]
+            fields = ", ".join(sorted(_FIELDS))
+            raise BudgetError(f"a statement must be an object with exactly the keys {fields}")
+        rows = record["rows"]
+        domain = record["domain"]
         neighbours = record["neighbours"]
-        if (
-            type(rows) is not int
-            or not isinstance(neighbours, str)
-            or neighbours not in _NEIGHBOURS
-        ):
-            raise BudgetError("a statement must have a whole number of rows, and neighbours")
-        if not isinstance(record["budget"], dict) or record["budget"].keys() & {
-            "neighbours",
-            "rows_per_person",
-        }:
+        if type(rows) is not int:
+            raise BudgetError("the rows of a statement must be a whole number")
+        if not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
+            names = ", ".join(_NEIGHBOURS)
+            raise BudgetError(f"the neighbours of a statement must be one of: {names}")
+        if not isinstance(record["budget"], dict) or record["budget"].keys() & _APART:
             raise BudgetError(
-                "the budget of a statement must be an object of a kind and its numbers"
+                "the budget of a statement must be an object with a kind and the numbers of that"
+                " kind only"
             )
         if domain is not None and not _is_digest(domain):
             raise BudgetError(
-                "the domain of a statement must be 'sha256:' and 64 hexadecimal digits"
+                "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits"
             )
-        if record["bound"] not in [bound.value for bound in Bound]:
-            raise BudgetError(f"bound must be one of: {', '.join(bound.value for bound in Bound)}")
+        bounds = [bound.value for bound in Bound]
+        if record["bound"] not in bounds:
+            raise BudgetError(f"the bound of a statement must be one of: {', '.join(bounds)}")
+
         apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}
         return cls(
             budget=budget_from_json({**record["budget"], **apart}),
@@ -193,8 +208,9 @@ class Statement:
 
 
 def digest(domain: Domain) -> str:
-    """The SHA-256 of a domain's canonical JSON: keys sorted, no spaces, ASCII. It tells which
-    domain was declared.
+    """The SHA-256 of a domain's canonical JSON, which identifies the declared domain.
+
+    The canonical JSON has sorted keys, no spaces, and ASCII characters only.
 
     Examples
     --------
@@ -209,31 +225,51 @@ def digest(domain: Domain) -> str:
 
 
 def for_unit(budget: Budget, unit: str | None, max_rows: int | None) -> Budget:
-    """The budget that protects all rows of a unit, at most `max_rows` of which are counted.
+    """The budget that protects all rows of a unit, when at most `max_rows` of them are counted.
+
+    Parameters
+    ----------
+    budget
+        The budget as declared.
+    unit
+        The column that identifies the units; None for no such column.
+    max_rows
+        The largest number of rows of one unit that are counted; None to keep the budget's
+        rows_per_person.
 
     Raises
     ------
-    BudgetError, DomainError
-        When the unit is no name, or does not go with `max_rows` or with the budget.
+    BudgetError
+        When `max_rows` is given without `unit`, or the budget does not fit them.
+    DomainError
+        When `unit` is not the name of a column.
     """
     if unit is None:
         if max_rows is not None:
-            raise BudgetError("max_rows bounds the rows of a unit: name its column with unit=")
+            raise BudgetError(
+                "max_rows limits the rows of one unit, but no unit is given: name its column with"
+                " unit="
+            )
         return budget
-    if not isinstance(unit, str) or not unit:
-        raise DomainError(f"unit must be the name of a column, not {unit!r}")
+    _check_unit_name(unit)
     if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
         raise BudgetError(
-            "unit= needs neighbours=ADD_REMOVE_ROW: with units, the number of rows is not public"
+            "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is"
+            " not public when rows belong to units"
         )
     if max_rows is None:
         return budget
     if budget.rows_per_person not in (1, max_rows):
         raise BudgetError(
-            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) must be equal; "
-            f"leave one out"
+            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person})"
+            " must be equal: leave one of them out"
         )
     return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
+
+
+def _check_unit_name(unit: object) -> None:
+    if not isinstance(unit, str) or not unit:
+        raise DomainError(f"unit must be the name of a column, not {unit!r}")
 
 
 def _is_digest(value: object) -> bool:

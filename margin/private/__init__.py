@@ -1,8 +1,9 @@
-"""`Private`: the only door to the data. What is true stays behind it; only noisy things come out.
+"""The only access to the data: true counts stay inside `Private`, and only noisy results leave it.
 
-Every method checks copies of its arguments, counts, charges, and only then draws. What is said
-below of a neighbouring table, of rows m that a person may have, and of rows that are replaced, is
-carried through by `Budget.sensitivity`. The proofs are in docs/proofs, a page a method.
+Every method checks copies of its arguments, counts the rows, charges the budget, and only then
+draws. The docstrings state the effect of one added row. `Budget.sensitivity` extends it to all
+neighbouring tables: to the m rows of one person, and to replaced rows. The proofs are in
+docs/proofs, one page for each method.
 """
 
 from .choose import Choices
@@ -30,24 +31,24 @@ __all__ = [
 class Private(Measures, Linear, Choices, Queries, Sparse, Sketches, Sets):
     """A table that can only be measured with noise, and only within a budget.
 
-    The guarantee holds for everything that comes out of this object together, for any two tables
-    that `budget.neighbours` says are neighbours.
+    The guarantee holds for all results of this object together, for any two tables that are
+    neighbours by `budget.neighbours`.
 
-    Every method takes `spend`: its part of the whole budget, such as "1/3" or 0.5, rounded down to
-    1e-12; all that is left when not given. Charges add up (sequential composition), also when each
-    is chosen after seeing earlier answers. Errors that an argument causes come before anything is
-    charged.
+    Every method takes `spend`: its share of the whole budget, such as "1/3" or 0.5, rounded down to
+    a whole unit of 1e-12. The default is all that is left. Charges add up (sequential composition),
+    also when each is chosen after seeing earlier answers. An error caused by an argument is raised
+    before anything is charged.
 
     Parameters
     ----------
     source
-        Where the rows are. No other object keeps a reference to it.
+        The source of the rows. No other object keeps a reference to it.
     domain
-        What the rows may hold.
+        The attributes of the rows and their categories.
     budget
-        What may be spent in all.
+        The total that may be spent.
     entropy
-        Where noise comes from.
+        The source of random bytes for the noise.
     ledger
-        Charged with the whole budget once, before the first draw.
+        The data set of a ledger. It is charged with the whole budget once, before the first draw.
     """

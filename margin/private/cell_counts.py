@@ -1,5 +1,8 @@
-"""The non-zero cells of a table of any size: GROUP BY, in memory while rows are few, else by
-DuckDB, which spills; or where the rows are, on a cluster."""
+"""The non-zero cells of a table of any size.
+
+Rows are grouped in memory while they are few; otherwise by DuckDB, which can use the disk, or on
+the cluster that holds them.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -22,26 +25,28 @@ __all__ = ["Cells", "Counted", "cells_in", "nonzero_cells"]
 Batch = Mapping[str, npt.NDArray[Any]]
 
 _IN_MEMORY = 1 << 22
-"""So many words of cells are grouped in memory."""
+"""Largest number of words that are grouped in memory."""
 
 
 class Cells(Protocol):
-    """The nodes of a grid whose counts are not zero, wherever these are held."""
+    """The nodes of a grid whose counts are not zero, in memory or elsewhere."""
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """Number of nodes."""
 
     def blocks(self) -> Iterator[tuple[Integers, Integers]]:
-        """All of them, some at a time: words (nodes, words) and counts (nodes,). No node comes
-        twice; the next time there are the same again, perhaps in another order."""
+        """All nodes, block by block: words (nodes, words) and counts (nodes,).
+
+        Each node comes once. A second call gives the same nodes, possibly in another order.
+        """
 
     def close(self) -> None:
-        """Let go of what holds them."""
+        """Release the memory or the connection that holds the nodes."""
 
 
 class Counted(NamedTuple):
-    """Nodes in memory, in order."""
+    """Nodes in memory, in ascending order."""
 
     words: Integers
     counts: Integers
@@ -63,51 +68,74 @@ class Counted(NamedTuple):
 class Groups(Protocol):
     """A source that groups its rows where they are, on a cluster."""
 
-    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid, /) -> Cells:
+    def cells(
+        self,
+        domain: Domain,
+        view: View,
+        leaves: Grid,
+        nodes: Grid,
+        /,
+    ) -> Cells:
         """See `cells_in`."""
 
 
-def cells_in(source: Source, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> Cells:
-    """The nodes that some row of a source is in. Where the source can group its rows itself, they
-    stay there.
+def cells_in(
+    source: Source,
+    domain: Domain,
+    view: View,
+    leaves: Grid,
+    nodes: Grid,
+) -> Cells:
+    """The nodes of a view that contain at least one row, with their counts.
+
+    A source that can group its rows itself does so.
 
     Parameters
     ----------
+    source, domain, view
+        The rows, their domain, and the attributes of the table.
     leaves
-        The cells of the view.
+        The grid of the cells of the view.
     nodes
-        The nodes of axes over these cells: the cells themselves, or of trees.
+        The grid of the nodes of axes over these cells: the cells themselves, or nodes of trees.
     """
     if isinstance(source, Groups):
         return source.cells(domain, view, leaves, nodes)
     words, counts = nonzero_cells(iter(source.batches(domain)), view, leaves)
-    return (
-        Counted(words, counts)
-        if nodes.axes == leaves.axes
-        else Counted(*nodes.spread(leaves.unpack(words), counts))
-    )
+    if nodes.axes == leaves.axes:
+        return Counted(words, counts)
+    words, counts = nodes.spread(leaves.unpack(words), counts)
+    return Counted(words, counts)
 
 
-def nonzero_cells(batches: Iterator[Batch], view: View, grid: Grid) -> tuple[Integers, Integers]:
-    """The cells that some row is in, as words of the grid, in order, and how many rows are: (cells,
-    words), (cells,).
+def nonzero_cells(
+    batches: Iterator[Batch],
+    view: View,
+    grid: Grid,
+) -> tuple[Integers, Integers]:
+    """The cells that contain at least one row, as words of the grid in ascending order, and the
+    number of rows in each: arrays (cells, words) and (cells,).
 
-    Nothing depends on the order of the rows.
+    The result does not depend on the order of the rows.
     """
     packed = (grid.pack([batch[name] for name in view]) for batch in batches)
-    held, size = [], 0
+    held = []
+    size = 0
     for words in packed:
         held.append(words)
         size += words.size
         if size > _IN_MEMORY:
             return _by_engine(itertools.chain(held, packed), len(grid.groups))
-    words = np.concatenate(held) if held else np.empty((0, len(grid.groups)), np.int64)
-    return counted(words)
+    if not held:
+        return counted(np.empty((0, len(grid.groups)), np.int64))
+    return counted(np.concatenate(held))
 
 
 def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Integers]:
-    """DuckDB's GROUP BY over a stream of words: it keeps to its memory limit and spills to a folder
-    that is removed."""
+    """`nonzero_cells` by DuckDB's GROUP BY over a stream of words.
+
+    DuckDB keeps within its memory limit, and uses a temporary folder, which is removed.
+    """
     import pyarrow as pa
 
     from ..data.files import connect, quoted
@@ -118,10 +146,10 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
     def record_batches() -> Iterator[Any]:
         try:
             for block in blocks:
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(np.ascontiguousarray(column)) for column in block.T], names
-                )
-        except DataError as error:  # which the engine would wrap in one of its own
+                columns = [pa.array(np.ascontiguousarray(column)) for column in block.T]
+                yield pa.RecordBatch.from_arrays(columns, names)
+        except DataError as error:
+            # Raised again below: DuckDB would replace it by an error of its own.
             refused.append(error)
 
     schema = pa.schema([(name, pa.int64()) for name in names])
@@ -133,10 +161,12 @@ def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Intege
         query = f"SELECT {keys}, count(*) AS rows FROM cells GROUP BY {keys}"
         found = quietly(
             lambda: connection.execute(query).fetchnumpy(),
-            "the rows could not be grouped: the disk is too small",
+            "the rows could not be grouped, because the temporary folder is full: free space on the"
+            " disk",
         )
     if refused:
         raise refused[0]
-    words = np.stack([np.asarray(found[name], np.int64) for name in names], axis=1)
+    columns = [np.asarray(found[name], np.int64) for name in names]
+    words = np.stack(columns, axis=1)
     order = ordered(words)
     return words[order], np.asarray(found["rows"], np.int64)[order]

@@ -15,14 +15,14 @@ from .gate import LARGEST_WEIGHT, Gate
 __all__ = ["LARGEST_ANSWERS", "LARGEST_PENALTY", "Choices"]
 
 LARGEST_ANSWERS = 1 << 39
-"""The most that all public answers of a choice may add up to, in size."""
+"""Largest sum of the absolute values of all public answers of a choice."""
 
 LARGEST_PENALTY = 1 << 40
-"""The most that a penalty may be, in size."""
+"""Largest absolute value of a penalty."""
 
 
 class Choices(Gate):
-    """The part of `Private` that chooses views."""
+    """The methods of `Private` that choose views."""
 
     def select(
         self,
@@ -34,56 +34,75 @@ class Choices(Gate):
         penalties: Sequence[int] | None = None,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """The views that public answers are furthest from: places of `count` candidates, chosen one
-        after another.
+        """Choose the views whose tables differ most from public answers.
 
-        The exponential mechanism with score weight * (|table - public|_1 - penalty). Public answers
-        are rounded to integers first, so that scores are integers. Adding a row changes one cell of
-        each table by one, hence each distance by at most one up or down and each score by at most
-        the largest weight w: the changes of two scores are at most 2 w apart. Distances are cut off
-        at 2**40, so that scores fit into 64 bits; that moves no two of them apart. Each choice is
-        charged an equal part of what is spent.
+        This is the exponential mechanism with score weight * (|table - public|_1 - penalty). Public
+        answers are rounded to integers first, so scores are integers. Adding a row changes one cell
+        of each table by one. So each distance changes by at most one, up or down, and each score by
+        at most the largest weight w. The changes of two scores differ by at most 2 w. Distances are
+        cut off at 2**40, so that scores fit into 64 bits; this does not increase the difference of
+        any two distances. Candidates are chosen one after another. Each choice is charged an equal
+        part of what is spent.
 
         Parameters
         ----------
         candidates
             The views to choose from.
         public
-            For each view an array of its shape, or a Marginal, made without looking at the data but
-            through `Private`.
+            For each view an array of its shape, or a Marginal. They must not depend on the data,
+            except through results of `Private`.
         count
-            How many to choose.
+            Number of views to choose.
         weights, penalties
-            For each view whole numbers: from 0 to 2**20; of at most 2**40 in size. One and zero
-            when not given.
+            One whole number for each view: weights from 0 to 2**20 (default 1), penalties from
+            -2**40 to 2**40 (default 0).
         spend
             See `Private`.
+
+        Returns
+        -------
+        tuple of int
+            Places of the chosen candidates, shape (count,), in the order of the choices.
+
+        Raises
+        ------
+        DomainError
+            When an argument is not as described. Nothing is charged.
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
+        DataError
+            When the rows do not fit the domain. Nothing is charged.
         """
+        # Check copies of the arguments.
         views = self._views(candidates)
         wanted = positive_integer("count", count)
-        if len(public) != len(views) or wanted > len(views):
+        if len(public) != len(views):
             raise DomainError(
-                f"{len(views)} candidates need as many public answers, and a count of at most as many"
+                f"{len(public)} public answers are given for {len(views)} candidates: give one for"
+                " each"
+            )
+        if wanted > len(views):
+            raise DomainError(
+                f"count ({wanted}) must be at most the number of candidates, {len(views)}"
             )
         arrays = [
-            whole("a public answer", array, self.domain.shape(v))
-            for array, v in zip(public, views, strict=True)
+            whole("a public answer", array, self.domain.shape(view))
+            for array, view in zip(public, views, strict=True)
         ]
-        weight = whole(
-            "weights", np.ones(len(views), int) if weights is None else weights, (len(views),)
-        )
-        penalty = whole(
-            "penalties",
-            np.zeros(len(views), int) if penalties is None else penalties,
-            (len(views),),
-        )
+        given = np.ones(len(views), int) if weights is None else weights
+        weight = whole("weights", given, (len(views),))
+        given = np.zeros(len(views), int) if penalties is None else penalties
+        penalty = whole("penalties", given, (len(views),))
         if sum(total(np.abs(array)) for array in arrays) > LARGEST_ANSWERS:
-            raise DomainError("public answers must not add up to more than 2**39")
+            raise DomainError("the absolute values of public answers must sum to at most 2**39")
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
             raise DomainError("weights must be whole numbers from 0 to 2**20, not all zero")
+
+        # Count, charge, draw.
         about = (tuple(views), digest(*arrays, weight, penalty))
         spread = 2 * self.budget.rows * int(weight.max())
-        events = self._choices("select", about, split_units(self._units(spend), wanted), spread)
+        charges = split_units(self._units(spend), wanted)
+        events = self._choices("select", about, charges, spread)
         scores = weight * (gaps(self._tables(views), arrays) - penalty)
         mechanisms = [self.budget.selection(event.units, spread=spread) for event in events]
         chosen = self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy))

@@ -1,11 +1,11 @@
-"""Public arrays as whole numbers, how far true tables are from them, and where true numbers are cut
-off.
+"""Public arrays as whole numbers, distances of true tables from them, and the cut-off of true
+numbers.
 
-**Cutting off.** True numbers that would not fit into 64 bits are cut off at a public bound; they
-are never refused, because a refusal that depends on the rows would tell something about them for
-nothing. To cut off is x -> min(max(x, -b), b). It never moves two numbers further apart, so neither
-the L1 nor the L2 distance of two true answers grows, nor does the change of any one score. Each use
-states why that suffices for it.
+**Cut-off.** A true number that would not fit into 64 bits is cut off at a public bound b. It is
+never refused, because a refusal that depends on the rows would reveal something about them without
+a charge. The cut-off is x -> min(max(x, -b), b). It does not increase the distance between two
+numbers. So neither the L1 nor the L2 distance of two true answers grows, nor does the change of any
+one score. Each use states why this is sufficient.
 """
 
 import hashlib
@@ -22,60 +22,71 @@ __all__ = ["LARGEST_GAP", "LARGEST_TRUE", "cut_off", "digest", "gaps", "total", 
 
 
 LARGEST_TRUE = 1 << 61
-"""Where the true answers that noise is added to are cut off: with noise of at most 2**62 they fit
-into 64 bits."""
+"""Cut-off of true answers that get noise: with noise of at most 2**62 they fit into 64 bits."""
 
 LARGEST_GAP = 1 << 40
-"""Where the distances of tables from public answers are cut off."""
+"""Cut-off of the distances of tables from public answers."""
 
-_LARGEST = 1 << 40
+_LARGEST = 1 << 40  # largest absolute value of a public number
 
 
 def whole(name: str, value: object, shape: tuple[int, ...]) -> Integers:
-    """A public array of that shape, rounded to integers; DomainError naming it when it is not one.
+    """A copy of a public array of the given shape, rounded to integers.
 
-    It is copied before it is checked, so that what is used is what was checked, whatever becomes of
-    the original.
+    The copy is made before the check. So later changes of the original have no effect.
+
+    Raises
+    ------
+    DomainError
+        When `value` has another shape, or holds other things than finite numbers of at most 2**40
+        in absolute value. The message names it as `name`.
     """
     array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
     if array.shape != shape:
-        raise DomainError(f"{name} has shape {array.shape}, but the view's table has {shape}")
-    if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
-        raise DomainError(f"{name} must hold finite numbers of at most 2**40 in size")
-    rounded: Integers = (array if array.dtype.kind in "iu" else np.rint(array)).astype(
-        np.int64, copy=False
-    )
+        raise DomainError(f"{name} has shape {array.shape}, but must have shape {shape}")
+    kind = array.dtype.kind
+    if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
+        raise DomainError(f"{name} must hold finite numbers of at most 2**40 in absolute value")
+    numbers = array if kind in "iu" else np.rint(array)
+    rounded: Integers = numbers.astype(np.int64, copy=False)
     return rounded
 
 
 def within(array: npt.NDArray[Any], largest: int) -> bool:
-    """Whether all finite numbers of an array are from -largest to largest.
+    """True if all finite numbers of an array are from -largest to largest.
 
-    The absolute values of an integer array would not tell: that of -2**63 is -2**63 in 64 bits.
+    Absolute values are not enough: in 64 bits the absolute value of -2**63 is -2**63.
     """
-    return not array.size or (int(array.max()) <= largest and int(array.min()) >= -largest)
+    if not array.size:
+        return True
+    return int(array.max()) <= largest and int(array.min()) >= -largest
 
 
 def cut_off(true: npt.NDArray[Any]) -> Integers:
-    """True answers, of 64 bits or of any length, cut off at +-`LARGEST_TRUE`."""
+    """True answers cut off at +-`LARGEST_TRUE`; the integers may be of any length."""
     cut = true if within(true, LARGEST_TRUE) else np.clip(true, -LARGEST_TRUE, LARGEST_TRUE)
     return cut.astype(np.int64, copy=False)
 
 
 def total(counts: Integers) -> int:
-    """The sum of counts, none below zero, of any length."""
-    upper, lower = int((counts >> 31).sum()), int((counts & ((1 << 31) - 1)).sum())
+    """The exact sum of counts >= 0, as an int of any length."""
+    # The upper and the lower 31 bits are summed apart, so that no sum overflows.
+    upper = int((counts >> 31).sum())
+    lower = int((counts & ((1 << 31) - 1)).sum())
     return (upper << 31) + lower
 
 
 def gaps(tables: Sequence[Integers], public: Sequence[Integers]) -> Integers:
-    """The L1 distance of each table from the public one, cut off at `LARGEST_GAP`: array (views,)."""
-    distances = [int(np.abs(t - p).sum()) for t, p in zip(tables, public, strict=True)]
-    return np.array([min(distance, LARGEST_GAP) for distance in distances], np.int64)
+    """The L1 distance of each table from its public answer, cut off at `LARGEST_GAP`: (views,)."""
+    distances = []
+    for table, answer in zip(tables, public, strict=True):
+        distance = int(np.abs(table - answer).sum())
+        distances.append(min(distance, LARGEST_GAP))
+    return np.array(distances, np.int64)
 
 
 def digest(*arrays: Integers) -> str:
-    """A text that stands for public arrays."""
+    """The SHA-256 of public arrays, as hexadecimal digits, which identifies them in events."""
     hashed = hashlib.sha256()
     for array in arrays:
         hashed.update(np.ascontiguousarray(array, np.int64).data)

@@ -1,4 +1,4 @@
-"""What all methods of `Private` have in common: they check, count, charge, and only then draw."""
+"""The base class of `Private`: it counts the rows, charges the budget, and then draws noise."""
 
 import logging
 import math
@@ -30,20 +30,18 @@ log = logging.getLogger("margin")
 T = TypeVar("T")
 
 LARGEST_WEIGHT = 1 << 20
-"""The most that a weight, a multiplier or the L1 sensitivity of counts in small units may be."""
+"""Largest weight, multiplier, or L1 sensitivity of counts in small units."""
 
 
 class Chargeable(Protocol):
-    """A record of what has been spent on a data set, kept beyond the process:
-    `Ledger.dataset(name)`."""
+    """A lasting record of what has been spent on a data set, such as `Ledger.dataset(name)`."""
 
     def charge(self, budget: Budget, /) -> Token | None:
-        """Record durably that the budget is spent, or raise and record nothing."""
+        """Record durably that the budget is spent; if that fails, raise and record nothing."""
 
 
 class Gate:
-    """A source of rows, what may be spent on them, and what has been done; see `Private` for the
-    parameters."""
+    """The rows, the budget, and the events so far; see `Private` for the parameters."""
 
     def __init__(
         self,
@@ -55,7 +53,9 @@ class Gate:
         ledger: Chargeable | None = None,
     ) -> None:
         if isinstance(ledger, Ledger):
-            raise BudgetError("a ledger holds many data sets: pass ledger.dataset(name)")
+            raise BudgetError(
+                "ledger must be one data set, but a Ledger holds many: pass ledger.dataset(name)"
+            )
         self.domain = domain
         self.budget = budget
         self._source = source
@@ -71,33 +71,40 @@ class Gate:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "Private cannot be copied: two objects would not know what the other has answered"
+            "Private cannot be copied: neither copy would know the answers of the other"
         )
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What has been done so far."""
+        """The events so far, one for each answer, in order."""
         return tuple(self._events)
 
     @property
     def spent(self) -> Budget:
-        """The guarantee of what has been done, for whoever adds up: the budget, or what it has been
-        certified as."""
+        """The guarantee of all answers so far, for composition with other releases.
+
+        It is the budget, or the `CertifiedDP` that the budget became.
+        """
         whole = self._certified is not None or any(event.together for event in self._events)
         return certified(self.budget) if whole else self.budget
 
     @property
     def token(self) -> Token | None:
-        """What the ledger gave for the charge, once it has been charged."""
+        """The receipt of the ledger; None before the charge."""
         return self._token
 
-    def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
-        """Charge for the events, note them, and draw. `true` is what the draw will hide, for an
-        audit to look at.
+    def _answer(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        draw: Callable[[], T],
+    ) -> T:
+        """Charge for the events, record them, and draw.
 
-        Events of no units have been charged with an earlier one.
+        `true` holds the true values that the draw hides; only an audit looks at it. Events of zero
+        units were paid by an earlier event.
         """
-        # Threads may share a gate: no other answer comes between what is checked and what is noted.
+        # Threads may share a gate: no other answer may come between the check and the record.
         with self._deciding:
             self._check_certified(events)
             if units := sum(event.units for event in events):
@@ -107,7 +114,8 @@ class Gate:
         return draw()
 
     def _check_certified(self, events: Sequence[Event]) -> None:
-        """Where rounds were certified, all else must be purely private, within the rest of epsilon."""
+        """BudgetError unless all answers beside certified rounds are purely private, within the
+        rest of epsilon."""
         if self._certified is None:
             return
         assert isinstance(self.budget, ApproxDP)
@@ -117,57 +125,61 @@ class Gate:
         )
         if others is None or epsilon + others > self.budget.epsilon:
             raise BudgetError(
-                "what certified rounds leave of epsilon pays for less, and for pure privacy only"
+                "beside certified rounds, only answers with pure differential privacy are possible,"
+                " within the epsilon that the rounds leave: use Laplace noise or spend less"
             )
 
     def _charge(self, units: int) -> None:
-        """The ledger with all of the budget the first time, then the account."""
+        """Charge the account, and, with the first charge, the ledger with the whole budget."""
         if units > self._account.remaining:
-            self._account.charge(units)  # refuses, before the ledger is touched
+            self._account.charge(units)  # raises, before the ledger is charged
         if self._ledger is not None and not self._account.spent:
             self._token = self._ledger.charge(self.budget)
         self._account.charge(units)
 
     def _share(self, spend: Number | None) -> Fraction | None:
-        """A part of the whole budget, checked; None for all that is left."""
+        """`spend` as a share of the whole budget; None for all that is left."""
         if spend is None:
             return None
         share = exact("spend", spend)
         if not 0 < share <= 1:
             raise BudgetError(
-                f"spend ({shown(spend)}) must be a part of the whole budget, > 0 and <= 1"
+                f"spend ({shown(spend)}) must be a share of the whole budget, > 0 and <= 1"
             )
         return share
 
     def _units(self, spend: Number | None) -> int:
-        """A part of the whole budget, or what is left of it, in units."""
+        """`spend` in units: a share of the whole budget, or all that is left."""
         share = self._share(spend)
         if share is None:
             if not self._account.remaining:
-                raise BudgetError("nothing is left of the budget: spend less on earlier calls")
+                raise BudgetError("the budget is used up: spend less on earlier calls")
             return self._account.remaining
         units = math.floor(share * self.budget.units)
         if units < 1:
             raise BudgetError(
-                f"spend ({shown(spend)}) comes to less than one unit of 1e-12: spend more"
+                f"spend ({shown(spend)}) is less than one unit of 1e-12 of the budget: spend more"
             )
         return units
 
     def _is_all(self, units: int) -> bool:
-        """Whether a call that is charged so much is all that is ever answered, and may be bought by
-        its loss.
+        """True if a call that costs `units` may be bought by the distribution of its privacy loss.
 
-        Nothing has been answered, and nothing will be left. A ledger adds up rho, which such a call
-        does not keep to.
+        This requires that the call is the first one, that it spends all of an `ApproxDP` budget,
+        and that there is no ledger: a ledger adds up rhos, and such a call has no guarantee in rho.
         """
         first = not self._events and not self._account.spent
         approximate = isinstance(self.budget, ApproxDP) and self._ledger is None
         return approximate and first and units == self.budget.units
 
     def _choices(
-        self, method: str, about: tuple[object, ...], charges: Sequence[int], spread: int
+        self,
+        method: str,
+        about: tuple[object, ...],
+        charges: Sequence[int],
+        spread: int,
     ) -> tuple[Event, ...]:
-        """The events of choices, one a charge."""
+        """The events of choices, one for each charge."""
         samplers = {units: self._selection(units, spread) for units in set(charges)}
         return tuple(
             Event(method=method, about=about, units=units, sampler=samplers[units], spread=spread)
@@ -177,40 +189,48 @@ class Gate:
     def _selection(self, units: int, spread: int) -> ExponentialMechanism:
         return self.budget.selection(units, spread=spread)
 
-    def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
-        """Each table with independent noise of its event in every cell; equal samplers draw
-        together.
+    def _noisy(self, events: Sequence[Event], true: Sequence[Integers]) -> list[Integers]:
+        """Charge for the events, and return the true values with their noise."""
+        return self._answer(events, true, lambda: self._add_noise(events, true))
 
-        The sums are clamped: see `noisy_sum`.
+    def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
+        """The tables with the noise of their events, independent from cell to cell.
+
+        Sums are clamped: see `noisy_sum`.
         """
         noisy: list[Integers] = list(tables)
+        # Events with equal samplers are drawn in one call.
         for sampler in dict.fromkeys(event.sampler for event in events):
             assert not isinstance(sampler, ExponentialMechanism)
             rows = [row for row, event in enumerate(events) if event.sampler == sampler]
             ends = np.cumsum([tables[row].size for row in rows])
-            drawn = np.split(sampler.sample(int(ends[-1]), self._entropy), ends[:-1])
+            together = sampler.sample(int(ends[-1]), self._entropy)
+            drawn = np.split(together, ends[:-1])
             for row, draws in zip(rows, drawn, strict=True):
                 true = tables[row]
                 noisy[row] = noisy_sum(true, draws.reshape(true.shape))
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
+        """Views of the domain, checked."""
         checked = [self.domain.view(view) for view in views]
         if not checked:
-            raise DomainError("there must be at least one view")
+            raise DomainError("views is empty: give at least one view")
         return checked
 
     def _items(self, attributes: Iterable[str]) -> View:
+        """Attributes that are items, checked."""
         names = self.domain.view(attributes)
         for name in names:
             if self.domain[name].size != 2:
                 raise DomainError(
-                    f"attribute {name!r} is no item: it must have two categories, absent and present"
+                    f"attribute {name!r} is not an item, because it has {self.domain[name].size}"
+                    " categories: an item has two, absent and present"
                 )
         return names
 
     def _tables(self, views: Sequence[View]) -> list[Integers]:
-        """The true tables. Rows are read once for each view, and kept from every eye."""
+        """The true tables. Each view is counted once; the tables never leave this object."""
         new = list(dict.fromkeys(view for view in views if view not in self._counted))
         if new:
             log.info("counting the views")

@@ -1,16 +1,15 @@
-"""True counts of items in sets, in whole numbers; a set that is too long counts less for each of
-its items.
+"""True counts of items in sets, in whole numbers; long sets count less for each of their items.
 
-The share of a set of c items in each of them is, in units of 1 / grain,
+A set of c items adds a share to the count of each of its items. In units of 1 / grain the share is
 
-    grain when c <= most,    most * floor(grain / c) when c > most,
+    grain if c <= most,    most * floor(grain / c) if c > most.
 
-so at most grain, at most grain * most in all, and at most grain**2 * most as a sum of squares. It
-grows with `most`.
+So a share is at most grain. The shares of one set sum to at most grain * most, and their squares to
+at most grain**2 * most. The share grows with `most`.
 
-Sums of many shares may exceed 64 bits: counts are cut off, and what is computed from them uses
-integers of any length where 64 bits would not do. Why cutting off costs nothing is said in
-`counts`.
+Sums of many shares may exceed 64 bits. Counts are therefore cut off, and further results use
+integers of any length where 64 bits are not enough. `counts` explains why a cut-off costs no
+privacy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from .counts import LARGEST_TRUE, cut_off, total
 __all__ = [
     "LARGEST_LOSS",
     "few_counts",
+    "full_counts",
     "holders",
     "lost",
     "read_baskets",
@@ -39,15 +39,17 @@ __all__ = [
 Batch = Mapping[str, npt.NDArray[Any]]
 
 LARGEST_LOSS = 1 << 60
-"""Where the losses that make the scores of choices are cut off."""
+"""Cut-off of the losses that make the scores of choices."""
 
-_BLOCK = 1 << 15
-_LARGEST_SUM = 1 << 62  # of what is computed in 64 bits
+_BLOCK = 1 << 15  # number of items handled at a time
+_LARGEST_SUM = 1 << 62  # largest sum that is computed in 64 bits
 
 
 def read_baskets(source: Any, domain: Domain, names: View) -> Baskets:
-    """The sets of all rows: of a source of sets, or of the attributes of two categories that are
-    one."""
+    """The sets of all rows.
+
+    The source may be one of sets; otherwise a set holds the attributes `names` whose code is one.
+    """
     if callable(getattr(source, "baskets", None)) and len(domain) == 1:
         baskets: Baskets = source.baskets(domain)
         return baskets
@@ -55,7 +57,8 @@ def read_baskets(source: Any, domain: Domain, names: View) -> Baskets:
 
 
 def _of_batches(batches: Iterator[Batch], names: View) -> Baskets:
-    sizes, items = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    sizes = [np.empty(0, np.int64)]
+    items = [np.empty(0, np.int64)]
     for batch in batches:
         held = np.stack([batch[name] == 1 for name in names], axis=1)
         sizes.append(held.sum(axis=1))
@@ -68,47 +71,59 @@ def truncated(baskets: Baskets, items: int, most: int, grain: int) -> Integers:
     sizes = baskets.sizes
     ends = np.cumsum(sizes)
     counts = np.zeros(items, np.int64)
-    step = max(
-        1, LARGEST_TRUE // grain
-    )  # sets whose shares add up to 2**61 at most, and to 2**62 with those before
+    # The shares of `step` sets sum to at most 2**61, and with earlier counts to at most 2**62.
+    step = max(1, LARGEST_TRUE // grain)
     for start in range(0, sizes.size, step):
-        some = sizes[start : start + step]
-        held = baskets.items[ends[start] - sizes[start] : ends[min(start + step, sizes.size) - 1]]
+        stop = min(start + step, sizes.size)
+        some = sizes[start:stop]
+        held = baskets.items[ends[start] - sizes[start] : ends[stop - 1]]
         np.add.at(counts, held, np.repeat(_shares(some, most, grain), some))
         np.minimum(counts, LARGEST_TRUE, out=counts)
     return counts
 
 
-def lost(baskets: Baskets, grid: Integers) -> Integers:
-    """How many items more each value of a grid loses than the largest, cut off at 2**60: array
-    (grid,).
+def full_counts(baskets: Baskets, items: int) -> Integers:
+    """The number of sets that hold each item: array (items,)."""
+    counts = np.bincount(baskets.items, minlength=items)
+    return counts.astype(np.int64)
 
-    With b the largest, a set of c items loses max(0, c - most) - max(0, c - b) = min(max(0, c -
-    most), b - most) more.
+
+def lost(baskets: Baskets, grid: Integers) -> Integers:
+    """For each value of a grid, the number of items that it loses beyond the losses of the largest
+    value: array (grid,), cut off at 2**60.
+
+    Let b be the largest value. A set of c items loses max(0, c - most) - max(0, c - b) =
+    min(max(0, c - most), b - most) more items with `most` than with b.
     """
     sizes, sets = np.unique(baskets.sizes, return_counts=True)
     more = np.clip(sizes[:, None] - grid, 0, grid.max() - grid)
-    losses = [
-        sum(items * number for items, number in zip(column, sets.tolist(), strict=True))
-        for column in more.T.tolist()
-    ]
-    return np.array([min(loss, LARGEST_LOSS) for loss in losses], np.int64)
+    numbers = sets.tolist()
+    losses = []
+    for column in more.T.tolist():
+        # In ints of any length.
+        loss = sum(items * number for items, number in zip(column, numbers, strict=True))
+        losses.append(min(loss, LARGEST_LOSS))
+    return np.array(losses, np.int64)
 
 
 def few_counts(baskets: Baskets, items: int, most: int) -> Integers:
-    """The counts of all items when each set keeps `most` of its items at most: array (items,).
+    """The counts of all items when each set keeps at most `most` of its items: array (items,).
 
-    Which, a hash of the item and of the set as a whole decides: neither the order of the sets nor
-    that of the items in them.
+    A hash of the item and of the whole set decides which items are kept. So the result does not
+    depend on the order of the sets, or on the order of the items in them.
     """
+    # A hash of each whole set: the sum of the hashes of its items.
     rows = np.repeat(np.arange(baskets.sizes.size), baskets.sizes)
     mixed = _mix(baskets.items.astype(np.uint64))
     whole = np.zeros(baskets.sizes.size, np.uint64)
     np.add.at(whole, rows, mixed)
+
+    # The items of each set in the order of their hashes; the first `most` are kept.
     order = np.lexsort((baskets.items, _mix(mixed ^ whole[rows]), rows))
     starts = np.cumsum(baskets.sizes) - baskets.sizes
     rank = np.arange(rows.size) - starts[rows]
-    return np.bincount(baskets.items[order][rank < most], minlength=items).astype(np.int64)
+    kept = baskets.items[order][rank < most]
+    return np.bincount(kept, minlength=items).astype(np.int64)
 
 
 def scaled_gaps(
@@ -119,42 +134,61 @@ def scaled_gaps(
     longest: int,
     grain: int,
 ) -> Integers:
-    """Sum over items j of |A T(j, most) - B T(j, longest)| for each `most` of an ascending grid and
-    each A, cut off at 2**60: (grid, A).
+    """The sums over items j of |A T(j, most) - B T(j, longest)|, cut off at 2**60: array (grid, A).
 
-    T are the counts of `truncated`, not cut off; `scales` are the numerators A and their common
-    denominator B. One pass over the sets in the order of their sizes: with N(j) of the sets of at
-    most `most` items holding j, and R(j) the sum of floor(grain / c) over the longer ones, T =
-    grain N + most R, and from one `most` to the next each set moves from R to N at most once.
+    There is one sum for each `most` of an ascending grid and each A. T are the counts of
+    `truncated` without the cut-off. `scales` holds the numerators A and their common denominator B.
+
+    The sets are visited once, in the order of their sizes. Let N(j) be the number of sets of at
+    most `most` items that hold j, and let R(j) be the sum of floor(grain / c) over the longer sets
+    that hold j. Then T = grain N + most R. From one `most` to the next, each set moves from R to N
+    at most once.
     """
     numerators, denominator = scales
+
+    # The sets by size, and the items of all sets in this order.
     order = np.argsort(baskets.sizes, kind="stable")
     sizes = baskets.sizes[order]
     ends = np.cumsum(sizes)
     starts = (np.cumsum(baskets.sizes) - baskets.sizes)[order]
-    held = baskets.items[np.repeat(starts - (ends - sizes), sizes) + np.arange(int(sizes.sum()))]
+    moves = np.repeat(starts - (ends - sizes), sizes)
+    places = moves + np.arange(int(sizes.sum()))
+    held = baskets.items[places]
     share = grain // np.maximum(sizes, 1)
-    # A set adds at most `grain` to each T and R, and at most grain * longest to all of one T
-    # together.
+
+    # A set adds at most `grain` to each T and R, and at most grain * longest to the sum of one T
+    # over all items.
     parts = _dtype(grain * sizes.size)
     sums = _dtype(2 * max(*numerators, denominator) * grain * longest * sizes.size)
-    whole, rest, short = np.zeros(items, parts), np.zeros(items, parts), np.zeros(items, parts)
-    np.add.at(whole, held, np.repeat(_shares(sizes, longest, grain).astype(parts), sizes))
+
+    # T(j, longest), R and N; at first all sets are in R.
+    whole = np.zeros(items, parts)
+    rest = np.zeros(items, parts)
+    short = np.zeros(items, parts)
+    long_shares = _shares(sizes, longest, grain).astype(parts)
+    np.add.at(whole, held, np.repeat(long_shares, sizes))
     np.add.at(rest, held, np.repeat(share.astype(parts), sizes))
+
     gaps = np.zeros((grid.size, len(numerators)), np.int64)
     moved = 0
+    first = 0
     for row, most in enumerate(grid.tolist()):
+        # Move the sets of at most `most` items from R to N.
         upto = int(np.searchsorted(sizes, most, side="right"))
-        first, last = (int(ends[place - 1]) if place else 0 for place in (moved, upto))
+        last = int(ends[upto - 1]) if upto else 0
         np.add.at(short, held[first:last], 1)
-        np.subtract.at(
-            rest, held[first:last], np.repeat(share[moved:upto].astype(parts), sizes[moved:upto])
-        )
+        shares = np.repeat(share[moved:upto].astype(parts), sizes[moved:upto])
+        np.subtract.at(rest, held[first:last], shares)
         moved = upto
+        first = last
+
+        # The distances, block by block, so that temporary arrays stay small.
         apart = [0] * len(numerators)
         for start in range(0, items, _BLOCK):
             block = slice(start, start + _BLOCK)
-            counts = grain * short[block].astype(sums) + most * rest[block].astype(sums)
+            fully = grain * short[block].astype(sums)
+            partly = most * rest[block].astype(sums)
+            counts = fully + partly
             others = denominator * whole[block].astype(sums)
             for column, numerator in enumerate(numerators):
                 apart[column] += int(np.abs(numerator * counts - others).sum())
@@ -163,18 +197,20 @@ def scaled_gaps(
 
 
 def _dtype(largest: int) -> np.dtype[Any]:
-    """That of sums of at most this: 64 bits, or integers of any length."""
+    """The type for sums of at most `largest`: 64 bits, or integers of any length."""
     return np.dtype(np.int64 if largest < _LARGEST_SUM else object)
 
 
 def _shares(sizes: Integers, most: int, grain: int) -> Integers:
-    """What sets of these sizes count for each of their items."""
+    """The share that a set of each size adds to the count of each of its items."""
     return np.where(sizes > most, most * (grain // np.maximum(sizes, 1)), grain)
 
 
 def walsh(counts: Integers, first: int) -> Integers:
-    """The Walsh coefficients of lowest sequency, cut off at +-2**61: array (first,); the counts are
-    padded to 2**k entries."""
+    """The Walsh coefficients of lowest sequency, cut off at +-2**61: array (first,).
+
+    The counts are padded with zeros to 2**k entries.
+    """
     size = 1 << max(counts.size - 1, 0).bit_length()
     values = np.zeros(size, _dtype(total(counts)))
     values[: counts.size] = counts
@@ -182,7 +218,7 @@ def walsh(counts: Integers, first: int) -> Integers:
 
 
 def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64's finaliser."""
+    """Pseudorandom words, one for each word: the finaliser of SplitMix64."""
     words = (words + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: npt.NDArray[np.uint64] = words ^ (words >> np.uint64(31))
@@ -192,14 +228,17 @@ def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 def holders(
     baskets: Baskets, groups: Sequence[tuple[int, ...]]
 ) -> dict[tuple[int, ...], npt.NDArray[np.bool_]]:
-    """Which sets hold at least one item of each group: arrays (sets,) by group."""
+    """For each group, the sets that hold at least one of its items: arrays (sets,) by group."""
+    # The sets that hold an item, for all items in ascending order.
     rows = np.repeat(np.arange(baskets.sizes.size), baskets.sizes)
     order = np.argsort(baskets.items, kind="stable")
-    items, rows = baskets.items[order], rows[order]
+    items = baskets.items[order]
+    rows = rows[order]
     found = {}
     for group in groups:
         held = np.zeros(baskets.sizes.size, np.bool_)
         for item in group:
-            held[rows[slice(*np.searchsorted(items, [item, item + 1]))]] = True
+            start, stop = np.searchsorted(items, [item, item + 1])
+            held[rows[start:stop]] = True
         found[group] = held
     return found

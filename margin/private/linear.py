@@ -20,16 +20,16 @@ __all__ = ["Answers", "Linear", "linear_events", "variance_of"]
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Noisy answers of a strategy.
+    """The noisy answers to the queries of a strategy.
 
     Attributes
     ----------
     strategy
-        What was asked.
+        The strategy as it was passed.
     values
-        Array of shape ``strategy.shape``.
+        The answers, array of shape ``strategy.shape``.
     variance
-        Of the independent noise in each of them.
+        The variance of the noise in each answer. The noise is independent from answer to answer.
     """
 
     strategy: Strategy
@@ -38,7 +38,7 @@ class Answers:
 
 
 class Linear(Gate):
-    """The part of `Private` that adds noise to linear queries."""
+    """The method of `Private` that answers linear queries."""
 
     def measure_linear(
         self,
@@ -47,44 +47,47 @@ class Linear(Gate):
         shares: Sequence[Number] | None = None,
         spend: Number | None = None,
     ) -> tuple[Answers, ...]:
-        """The answers of some strategies, each with independent noise.
+        """The answers of strategies, each with independent noise.
 
-        Adding a row adds one column of a strategy's matrix to its answers. Its sensitivity is
-        therefore the largest norm of a column: of a Kronecker product the product of the factors'
-        largest norms, computed in integers (see `Strategy.sensitivity`, also for rows that are
-        replaced). Answers are integers, computed without rounding, and cut off at +-2**61, which
-        moves no two of them apart. A strategy of sensitivity D that is charged e of pure
-        differential privacy gets discrete Laplace noise of scale D / e, one that is charged r of
-        zCDP discrete Gaussian noise of variance parameter D**2 / (2 r); the charges of the
-        strategies add up to what is spent. A first call that spends all of an `ApproxDP` budget
-        gets less noise: see `measure`.
+        Adding a row adds one column of a strategy's matrix to its answers. So the sensitivity is
+        the largest norm of a column. For a Kronecker product it is the product of the largest norms
+        of the factors, computed in integers (see `Strategy.sensitivity`, also for replaced rows).
+        Answers are integers, computed without rounding, and cut off at +-2**61, which does not
+        increase the difference of any two of them.
 
-        Norms and answers are computed from copies of the matrices, by `Strategy` itself: a subclass
-        that says otherwise is not asked.
+        Let D be the sensitivity of a strategy. If it is charged e of pure differential privacy, it
+        gets discrete Laplace noise of scale D / e. If it is charged r of zCDP, it gets discrete
+        Gaussian noise of variance parameter D**2 / (2 r). The charges of the strategies sum to the
+        amount that is spent. A first call that spends all of an `ApproxDP` budget gets less noise:
+        see `measure`.
+
+        Norms and answers are computed from copies of the matrices, by `Strategy` itself. Methods of
+        a subclass are not called.
 
         Parameters
         ----------
         strategies
-            What to measure.
+            The strategies to measure.
         shares
-            Their parts of what is spent, positive, in proportion. When not given, in proportion to
-            their sensitivities (L1 under pure differential privacy, else squared L2), which gives
-            all answers the same noise: as if they were one vector, whose sensitivity is at most the
-            sum.
+            A positive weight for each strategy: its share of the amount that is spent. The default
+            is its sensitivity (L1 under pure differential privacy, else squared L2). Then all
+            answers get the same noise, as if they were one vector, whose sensitivity is at most the
+            sum of the sensitivities.
         spend
             See `Private`.
 
         Returns
         -------
         tuple of Answers
+            One for each strategy.
 
         Raises
         ------
         DomainError
-            When a strategy does not fit the domain, or shares are not as many as strategies.
-            Nothing is charged.
+            When a strategy does not fit the domain, or the number of shares is not the number of
+            strategies. Nothing is charged.
         BudgetError
-            When nothing is left, or a share comes to nothing. Nothing is charged.
+            When nothing is left, or a share is less than one unit. Nothing is charged.
         DataError
             When the rows do not fit the domain. Nothing is charged.
         """
@@ -96,40 +99,57 @@ class Linear(Gate):
         together = self._is_all(units)
         events = linear_events(self.budget, copies, shares=shares, units=units, together=together)
         true = self._linear(copies)
-        noisy = self._answer(events, true, lambda: self._add_noise(events, true))
+        noisy = self._noisy(events, true)
         return tuple(
             Answers(strategy, answers.astype(np.float64), variance_of(event))
             for strategy, answers, event in zip(asked, noisy, events, strict=True)
         )
 
     def _linear(self, strategies: Sequence[Strategy]) -> list[Integers]:
-        """The true answers. Only views that no other contains are counted; the tables of the others
-        are their sums."""
+        """The true answers.
+
+        Only views that no other view contains are counted; the tables of the others are sums.
+        """
+        # For each view, a counted view that contains it. `member` tells which attributes the
+        # counted views have. Views are visited from the largest to the smallest.
         axes = [self.domain.axes(strategy.view) for strategy in strategies]
         largest = sorted({tuple(sorted(view)) for view in axes}, key=len, reverse=True)
         member = np.zeros((len(largest), len(self.domain)), np.bool_)
-        counted: list[tuple[int, ...]] = []
-        holder: dict[tuple[int, ...], tuple[int, ...]] = {}
-        # how many of the counted have more attributes than the view at hand: only they can hold it
+        counted: list[_Axes] = []
+        holder: dict[_Axes, _Axes] = {}
+        # Number of counted views with more attributes than this view: only these can contain it.
         longer = 0
         for view in largest:
             while longer < len(counted) and len(counted[longer]) > len(view):
                 longer += 1
             containing = np.flatnonzero(member[:longer, view].all(axis=1))
-            if not containing.size:
+            if containing.size:
+                holder[view] = counted[containing[0]]
+            else:
                 member[len(counted), view] = True
                 counted.append(view)
-            holder[view] = counted[containing[0]] if containing.size else view
+                holder[view] = view
+
         names = [tuple(self.domain.attributes[axis] for axis in view) for view in counted]
         tables = dict(zip(counted, self._tables(names), strict=True))
+
+        # Sum each table over the attributes that the view lacks, and bring its axes into order.
         answers = []
         for strategy, view in zip(strategies, axes, strict=True):
             whole = holder[tuple(sorted(view))]
-            table = tables[whole].sum(
-                axis=tuple(p for p, axis in enumerate(whole) if axis not in view)
-            )
-            answers.append(strategy.answers(table.transpose(np.argsort(np.argsort(view)))))
+            left_out = tuple(place for place, axis in enumerate(whole) if axis not in view)
+            table = tables[whole].sum(axis=left_out)
+            answers.append(strategy.answers(table.transpose(_ranks(view))))
         return answers
+
+
+_Axes = tuple[int, ...]  # the attributes of a view, by their places in the domain
+
+
+def _ranks(view: _Axes) -> Integers:
+    """The rank of each attribute of a view among its attributes, in the order of the domain."""
+    ranks: Integers = np.argsort(np.argsort(view))
+    return ranks
 
 
 def linear_events(
@@ -140,25 +160,26 @@ def linear_events(
     units: int,
     together: bool = False,
 ) -> list[Event]:
-    """What `Private.measure_linear` will do, one event a strategy, whose sampler tells the noise;
-    no charge.
+    """The events of `Private.measure_linear`, one for each strategy; nothing is charged.
 
-    `together`: whether it is all that an `ApproxDP` budget ever answers, and is bought so
-    (`ApproxDP.at_once`).
+    The sampler of an event is its noise. `together` is true if the call spends all of an `ApproxDP`
+    budget at once; see `ApproxDP.at_once`.
     """
     if not strategies:
-        raise DomainError("there must be at least one strategy")
+        raise DomainError("strategies is empty: give at least one strategy")
     if shares is not None and len(shares) != len(strategies):
         raise DomainError(
-            f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
+            f"{len(shares)} shares are given for {len(strategies)} strategies: give one for each"
         )
     bounds = [strategy.sensitivity(budget) for strategy in strategies]
     if shares is None:
-        shares = [bound[0] if isinstance(budget, PureDP) else bound[1] for bound in bounds]
+        norm = 0 if isinstance(budget, PureDP) else 1  # the place of L1 or of squared L2
+        shares = [bound[norm] for bound in bounds]
     charges = split_units(units, shares)
     if together:
         noises = budget.at_once(shares, bounds)
     else:
+        # Equal charges for equal bounds buy one noise object.
         asked = list(zip(charges, bounds, strict=True))
         bought = {
             (charge, l1, l2): budget.noise(charge, l1=l1, l2_squared=l2)

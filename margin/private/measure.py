@@ -15,7 +15,7 @@ __all__ = ["Measures"]
 
 
 class Measures(Gate):
-    """The part of `Private` that adds noise to tables."""
+    """The method of `Private` that adds noise to tables."""
 
     def measure(
         self,
@@ -24,47 +24,57 @@ class Measures(Gate):
         shares: Sequence[Number] | None = None,
         spend: Number | None = None,
     ) -> tuple[Marginal, ...]:
-        """The tables of some views, each cell with independent noise.
+        """The tables of views, with independent noise in each cell.
 
-        Adding a row changes one cell of a view's table by one, so its sensitivity is 1 in the L1 as
-        in the L2 norm. A view that is charged e of pure differential privacy gets discrete Laplace
-        noise of scale 1 / e, one that is charged r of zCDP discrete Gaussian noise of variance
-        parameter 1 / (2 r) (Canonne, Kamath and Steinke 2020); the charges of the views add up to
-        what is spent, exactly. Zero cells get noise like all others, and the cells are those of the
-        declared domain, so nothing but the counts depends on the rows.
+        Adding a row changes one cell of a view's table by one, so the sensitivity is 1 in the L1
+        norm and in the L2 norm. If a view is charged e of pure differential privacy, it gets
+        discrete Laplace noise of scale 1 / e. If it is charged r of zCDP, it gets discrete Gaussian
+        noise of variance parameter 1 / (2 r) (Canonne, Kamath and Steinke 2020). The charges of the
+        views sum exactly to the amount that is spent. Zero cells get noise like all other cells,
+        and the cells are those of the declared domain. So only the counts depend on the rows.
 
-        A first call that spends all of an `ApproxDP` budget, without a ledger, is all that is ever
-        answered: its noise is bought by the distribution of its privacy loss (`ApproxDP.at_once`),
-        and `Private.spent` tells.
+        If the first call spends all of an `ApproxDP` budget, without a ledger, nothing else is ever
+        answered. Then the noise is bought by the distribution of the privacy loss
+        (`ApproxDP.at_once`), and `Private.spent` becomes a `CertifiedDP` budget.
 
         Parameters
         ----------
         views
             The views to measure.
         shares
-            Their parts of what is spent, positive, in proportion; equal when not given.
+            A positive weight for each view: its share of the amount that is spent. The default is
+            equal shares.
         spend
             See `Private`.
+
+        Returns
+        -------
+        tuple of Marginal
+            The noisy table of each view.
 
         Raises
         ------
         DomainError
-            When a view is not one of the domain, or shares are not as many as views. Nothing is
-            charged.
+            When a view is not one of the domain, or the number of shares is not the number of
+            views. Nothing is charged.
         BudgetError
-            When nothing is left, or a share comes to nothing. Nothing is charged.
+            When nothing is left, or a share is less than one unit. Nothing is charged.
         DataError
             When the rows do not fit the domain. Nothing is charged.
         """
         checked = self._views(views)
         if shares is not None and len(shares) != len(checked):
             raise DomainError(
-                f"{len(shares)} shares are given for {len(checked)} views; give one for each"
+                f"{len(shares)} shares are given for {len(checked)} views: give one for each"
             )
-        units, parts = self._units(spend), len(checked) if shares is None else shares
+
+        # The noise of each view.
+        units = self._units(spend)
+        parts = len(checked) if shares is None else shares
         charges = split_units(units, parts)
         l1, l2_squared = self.budget.sensitivity()
-        if together := self._is_all(units):
+        together = self._is_all(units)
+        if together:
             noises = self.budget.counts_at_once(parts)
         else:
             bought = {charge: self.budget.count_noise(charge) for charge in set(charges)}
@@ -73,16 +83,18 @@ class Measures(Gate):
             Event(
                 method="measure",
                 about=view,
-                units=c,
+                units=charge,
                 sampler=noise,
                 l1=l1,
                 l2_squared=l2_squared,
                 together=together,
             )
-            for view, c, noise in zip(checked, charges, noises, strict=True)
+            for view, charge, noise in zip(checked, charges, noises, strict=True)
         ]
+
+        # Count, charge, draw.
         tables = self._tables(checked)
-        noisy = self._answer(events, tables, lambda: self._add_noise(events, tables))
+        noisy = self._noisy(events, tables)
         return tuple(
             Marginal(
                 self.domain.restrict(view),

@@ -29,28 +29,35 @@ __all__ = ["Queries", "QueryRounds", "pure_epsilon"]
 log = logging.getLogger("margin")
 
 _LARGEST = 1 << 59
-"""Of each part of a score, so that no score is above 2**61. Arguments above it are refused, counts
-above it cut off: a refusal that depends on the rows would tell their number for nothing."""
+"""Largest absolute value of each part of a score, so that no score is above 2**61. Larger arguments
+are refused, larger counts are cut off: a refusal that depends on the rows would reveal their number
+without a charge."""
 
 _AT_ONCE = 1 << 20
-"""So many queries are copied, checked and counted together."""
+"""Number of queries that are copied, checked and counted together."""
 
 
 class Queries(Gate):
-    """The part of `Private` that draws queries."""
+    """The methods of `Private` that count rows and draw queries."""
 
     def count_rows(self, *, spend: Number | None = None) -> int:
-        """About how many rows there are.
+        """The number of rows, with noise.
 
-        Where neighbours replace one row by one row, their number is the same in all neighbours, and
-        given as it is, for nothing. Else with discrete Laplace noise: the rows of a person, m at
-        most, are added, removed, or replaced by m at most, so the number changes by at most m; the
-        sensitivity is m in L1 and in L2. A budget of rho buys epsilon = sqrt(2 rho), rounded down.
+        If neighbours replace one row by one row, all neighbours have the same number of rows. Then
+        the true number is returned, without a charge. Otherwise discrete Laplace noise is added. At
+        most m rows of a person are added, removed, or replaced by at most m others, so the number
+        changes by at most m: the sensitivity is m in the L1 norm and in the L2 norm. A budget of
+        rho buys epsilon = sqrt(2 rho), rounded down.
 
         Parameters
         ----------
         spend
             See `Private`.
+
+        Raises
+        ------
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
         """
         if self.budget.number_of_rows_is_public:
             return self._number_of_rows()
@@ -59,16 +66,27 @@ class Queries(Gate):
         l2_squared = l1**2
         noise = self.budget.laplace(units, l1=l1)
         event = Event(
-            method="count_rows", about=(), units=units, sampler=noise, l1=l1, l2_squared=l2_squared
+            method="count_rows",
+            about=(),
+            units=units,
+            sampler=noise,
+            l1=l1,
+            l2_squared=l2_squared,
         )
         true = np.array([self._number_of_rows()], np.int64)
-        return int(self._answer([event], [true], lambda: self._add_noise([event], [true]))[0][0])
+        noisy = self._noisy([event], [true])[0]
+        return int(noisy[0])
 
     def affords(self, rounds: Rounds, *, spend: Number | None = None) -> bool:
-        """Whether `sample_queries` would find enough left of the budget. Says nothing about the
-        rows.
+        """True if the budget holds enough for `sample_queries` with these arguments.
 
-        No sensitivity: only the budget, what has been spent of it and the arguments are looked at.
+        No sensitivity: the result depends only on the budget, on the amount spent so far, and on
+        the arguments, not on the rows.
+
+        Parameters
+        ----------
+        rounds, spend
+            See `sample_queries`.
         """
         played = _copied(rounds)
         try:
@@ -78,54 +96,60 @@ class Queries(Gate):
         return True
 
     def sample_queries(
-        self, queries: Workload, rounds: Rounds, *, spend: Number | None = None
+        self,
+        queries: Workload,
+        rounds: Rounds,
+        *,
+        spend: Number | None = None,
     ) -> "QueryRounds":
         """Rounds of independent draws among queries and their negations, by the exponential
         mechanism.
 
-        The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers: c_q is
-        the number of rows of which q is true, a_q what the records published so far answered in
-        sum, multiplier_t = records * (t - 1). Negations have the same score with *their* counts, of
-        the rows of which q is false: not the score of q with the other sign, which it is only if
-        there are `size` rows. So a row added raises each count by zero or one and lowers none: the
-        changes of two scores are at most multiplier_t apart, `Budget.rows` times that for
-        neighbours.
+        The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers. Here
+        c_q is the number of rows for which q is true, a_q is the sum of the answers to q of the
+        records published so far, and multiplier_t = records * (t - 1). A negation has the same
+        score with its own count: the number of rows for which q is false. (This is minus the score
+        of q only if there are exactly `size` rows.) Adding a row raises each count by zero or one
+        and lowers none. So the changes of two scores differ by at most multiplier_t for one row,
+        and by at most `Budget.rows` times multiplier_t for neighbours.
 
-        All rounds are charged at once, before the first draw: the sum of their epsilons or rhos
-        (`Rounds.cost`). Where `spend` of an `ApproxDP` budget cannot pay that, it does if the
-        rounds are certified to be (epsilon', delta)-differentially private (`Rounds.epsilon`),
-        epsilon' being that part of the budget's epsilon less the epsilons of all that was done
-        before, which must have been purely private. So must be what is done afterwards, within what
-        is left of epsilon: basic composition. The rounds are then not concentrated as the budget
-        promises, so that a ledger, which adds up rho, is never charged so, and `Private.spent`
-        tells.
+        All rounds are charged together, before the first draw: the sum of their epsilons or rhos
+        (`Rounds.cost`). If `spend` of an `ApproxDP` budget is less than this sum, there is a second
+        way to pay: the rounds are certified as (epsilon', delta)-differentially private
+        (`Rounds.epsilon`). Here epsilon' is the share `spend` of the budget's epsilon minus the
+        epsilons of all earlier answers, which must have been purely private. All later answers must
+        be purely private too, within the rest of epsilon, by basic composition. Certified rounds do
+        not have the guarantee in rho that the budget promises. So they are refused if there is a
+        ledger, which adds up rhos, and `Private.spent` becomes a `CertifiedDP` budget.
 
         Parameters
         ----------
         queries
-            Of the same domain.
+            Queries over the domain of this object.
         rounds
-            How many are drawn in each round, and with which step.
+            The number of draws in each round, and the step.
         spend
-            What the charge may be at most; see `Private`.
+            Upper bound on the charge; see `Private`.
 
         Returns
         -------
         QueryRounds
-            Whose `draw` makes the draws of one round after another.
+            An object whose `draw` makes the draws of one round after another.
 
         Raises
         ------
         BudgetError
             When the rounds cost more than is left. Nothing is charged.
         DomainError, DataError
-            When the queries are of another domain, or the rows do not fit. Nothing is charged.
+            When the queries have another domain, or the rows do not fit it. Nothing is charged.
         """
         self._check_queries(queries)
         played = _copied(rounds)
         units = self._charge_for(played, self._share(spend))
         if max(played.multiplier(len(played.samples)), 1) * played.size > _LARGEST:
-            raise DomainError("rounds times records times size must be at most 2**59: use fewer")
+            raise DomainError(
+                "rounds times records times size must be at most 2**59: use fewer rounds or records"
+            )
         self._query_counts(queries)
         return QueryRounds(self, queries, played, units)
 
@@ -138,43 +162,62 @@ class Queries(Gate):
         size: int,
         spend: Number | None = None,
     ) -> tuple[float, float]:
-        """The mean and the largest absolute error of the answers of records, as shares of the rows,
-        with noise.
+        """The mean and the largest absolute error of the answers of records, with noise.
 
-        In whole numbers the error of query q is |records * c_q - size * a_q|, for its count c_q and
-        the number a_q of the records of which it is true. A row added moves each by at most
-        `records`, so the sensitivity of their sum is records times the number of queries, and that
-        of the largest `records`, in L1 and L2. Counts are cut off where the sum would exceed 2**59,
-        which moves no two of them apart. Discrete Laplace noise, half of what is spent on each; a
-        budget of rho buys epsilon = sqrt(2 rho), rounded down.
+        In whole numbers the error of query q is |records * c_q - size * a_q|, where c_q is its
+        count and a_q is the number of records for which it is true. Adding a row changes each error
+        by at most `records`. So the sensitivity of the sum of the errors is `records` times the
+        number of queries, and the sensitivity of the largest error is `records`, in L1 and in L2.
+        Counts are cut off where the sum would exceed 2**59, which does not increase the difference
+        of any two of them. Each of the two numbers gets discrete Laplace noise for half of the
+        charge. A budget of rho buys epsilon = sqrt(2 rho), rounded down.
 
-        Where rows are replaced, the m rows that go and the m that come move each count by m at
-        most, in one direction: each error by m times `records`, in L1 and L2, which is within what
-        is declared.
+        If m rows are replaced by m others, each count changes by at most m in total. So each error
+        changes by at most m times `records`, in L1 and in L2, which is within the declared bound.
 
         Parameters
         ----------
         queries
-            Of the same domain.
+            Queries over the domain of this object.
         answered
-            Of each query, how many of the records it is true of: integers, shape (queries,).
+            For each query, the number of records for which it is true: integers, shape (queries,).
         records
-            How many records there are.
+            Number of records.
         size
             The public number of rows.
         spend
             See `Private`.
+
+        Returns
+        -------
+        float, float
+            The mean error and the largest error, as shares of the rows.
+
+        Raises
+        ------
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
+        DomainError, DataError
+            When an argument is not as described, or the rows do not fit the domain. Nothing is
+            charged.
         """
+        # Check copies of the arguments.
         self._check_queries(queries)
         true_counts, _ = self._query_counts(queries)
-        known, number = whole("answered", answered, true_counts.shape), true_counts.size
-        records, size = positive_integer("records", records), positive_integer("size", size)
+        known = whole("answered", answered, true_counts.shape)
+        number = true_counts.size
+        records = positive_integer("records", records)
+        size = positive_integer("size", size)
         if max(records, int(np.abs(known).max())) * size * number > _LARGEST:
-            raise DomainError("records, or answers, times size times queries must be at most 2**59")
+            raise DomainError(
+                "size times the number of queries times the largest of records and answers must be"
+                " at most 2**59: use smaller numbers"
+            )
+
+        # The noise of the sum and the noise of the largest error.
         events = []
-        for part, moved in zip(
-            split_units(self._units(spend), 2), (records * number, records), strict=True
-        ):
+        halves = split_units(self._units(spend), 2)
+        for part, moved in zip(halves, (records * number, records), strict=True):
             l1, l2_squared = self.budget.sensitivity(l1=moved, l2_squared=moved**2)
             noise = self.budget.laplace(part, l1=l1)
             about = (queries.digest, records, size, digest(known))
@@ -188,38 +231,51 @@ class Queries(Gate):
                     l2_squared=l2_squared,
                 )
             )
+
+        # True errors, charge, draw.
         counts = np.minimum(true_counts, _LARGEST // (records * number))
         errors = np.abs(records * counts - size * known)
         true = [errors.sum(keepdims=True), errors.max(keepdims=True)]
-        noisy = self._answer(events, true, lambda: self._add_noise(events, true))
-        return int(noisy[0][0]) / (records * size * number), int(noisy[1][0]) / (records * size)
+        noisy = self._noisy(events, true)
+        mean = int(noisy[0][0]) / (records * size * number)
+        largest = int(noisy[1][0]) / (records * size)
+        return mean, largest
 
     def _check_queries(self, queries: Workload) -> None:
-        """DomainError unless these are queries that the gate itself can count: a subclass would
-        count as it likes."""
+        """DomainError unless the queries belong to the two classes that the gate counts itself.
+
+        A subclass could count differently.
+        """
         if type(queries) not in (Conjunctions, Parities):
-            raise DomainError("queries must be Conjunctions or Parities, and no subclass of them")
+            raise DomainError(
+                "queries must be Conjunctions or Parities (and no subclass of them), not"
+                f" {type(queries).__name__}"
+            )
         if queries.domain is not self.domain and queries.domain != self.domain:
-            raise DomainError("the queries are of another domain than the data")
+            raise DomainError(
+                "the domain of the queries differs from the domain of the data: make the queries"
+                " with the same domain"
+            )
 
     def _charge_for(self, rounds: Rounds, share: Fraction | None) -> int:
-        """What the rounds are charged, or BudgetError."""
+        """The charge for the rounds, in units; BudgetError when the budget does not hold enough."""
         most = self._units(share)
         units = rounds.units(self.budget)
         if units <= most:
             return units
+        # Too expensive in rho: the rounds may be certified as a whole instead.
         if isinstance(self.budget, ApproxDP) and self._ledger is None and self._certified is None:
             before = pure_epsilon(self._events)
             allowed = self.budget.epsilon * (Fraction(1) if share is None else share)
             if before is not None and rounds.epsilon(self.budget) + before <= allowed:
                 return most
         raise BudgetError(
-            f"{len(rounds.samples)} rounds of {max(rounds.samples)} draws cost more than the budget has left: "
-            f"use fewer rounds or draws, a smaller step, or spend more"
+            f"{len(rounds.samples)} rounds of up to {max(rounds.samples)} draws cost more than the"
+            " budget has left: use fewer rounds or draws, a smaller step, or spend more"
         )
 
     def _query_counts(self, queries: Workload) -> tuple[Integers, int]:
-        """The true counts of the queries, and the number of rows: kept from every eye."""
+        """The true counts of the queries, and the number of rows; they never leave this object."""
         if queries.digest not in self._counted_queries:
             log.info("counting the queries")
             self._counted_queries.clear()
@@ -231,13 +287,23 @@ class Queries(Gate):
             return rows
         if callable(getattr(self._source, "bits", None)):
             return int(self._source.rows)  # type: ignore[attr-defined]
-        return sum(len(next(iter(batch.values()))) for batch in self._source.batches(self.domain))
+        rows = 0
+        for batch in self._source.batches(self.domain):
+            column = next(iter(batch.values()))
+            rows += len(column)
+        return rows
 
 
 class QueryRounds:
-    """The rounds of `Private.sample_queries`, which alone makes one."""
+    """The rounds of draws that `Private.sample_queries` returns."""
 
-    def __init__(self, gate: Queries, queries: Workload, rounds: Rounds, units: int) -> None:
+    def __init__(
+        self,
+        gate: Queries,
+        queries: Workload,
+        rounds: Rounds,
+        units: int,
+    ) -> None:
         self._gate = gate
         self._queries = queries
         self._rounds = rounds
@@ -250,27 +316,37 @@ class QueryRounds:
         Parameters
         ----------
         answered
-            Of each query, how many of the records published so far it is true of: integers, shape
-            (queries,).
+            For each query, the number of records published so far for which it is true: integers,
+            shape (queries,).
 
         Returns
         -------
         numpy.ndarray
-            Places from 0 to 2 * queries - 1, shape (draws,): place q + queries is the negation of
+            Places from 0 to 2 * queries - 1, shape (draws,). Place q + queries is the negation of
             query q.
+
+        Raises
+        ------
+        BudgetError
+            When all rounds have been drawn, or the budget cannot pay for them any more.
+        DomainError
+            When `answered` is not as described.
         """
-        with self._gate._deciding:  # of two threads each gets a round of its own
+        # Two threads get different rounds.
+        with self._gate._deciding:
             return self._draw(answered)
 
     def _draw(self, answered: npt.ArrayLike) -> Integers:
-        gate, rounds = self._gate, self._rounds
+        gate = self._gate
+        rounds = self._rounds
         counts, rows = gate._query_counts(self._queries)
         known = whole("answered", answered, counts.shape)
         if self._done >= len(rounds.samples):
-            raise BudgetError("all rounds have been drawn")
-        multiplier, draws = rounds.multiplier(self._done), rounds.samples[self._done]
+            raise BudgetError(f"all {len(rounds.samples)} rounds have been drawn")
+        multiplier = rounds.multiplier(self._done)
+        draws = rounds.samples[self._done]
         if rounds.size * int(np.abs(known).max()) > _LARGEST:
-            raise DomainError("answers times size must be at most 2**59")
+            raise DomainError("answers times size must be at most 2**59: use smaller numbers")
         mechanism = ExponentialMechanism(rounds.rate)
         event = Event(
             method="sample_queries",
@@ -282,36 +358,48 @@ class QueryRounds:
             rounds=rounds,
         )
         scores = scores_of(counts, rows, known, multiplier, rounds.size)
-        if (
-            not self._done
-            and isinstance(gate.budget, ApproxDP)
-            and rounds.units(gate.budget) > self._units
-        ):
-            if gate._certified is not None:
-                raise BudgetError(
-                    "rounds have been certified already, and only one play of them can be"
-                )
-            gate._certified = rounds, rounds.epsilon(gate.budget)
+
+        # The first draw of rounds that cost more than their charge certifies them.
+        first = not self._done and isinstance(gate.budget, ApproxDP)
+        if first and rounds.units(gate.budget) > self._units:
+            self._certify()
+
         drawn = gate._answer(
             [event], [scores], lambda: mechanism.draw(scores, draws, gate._entropy)
         )
         self._done += 1
         return drawn
 
+    def _certify(self) -> None:
+        """Make the gate hold all other answers to what the certified rounds leave of epsilon."""
+        gate = self._gate
+        assert isinstance(gate.budget, ApproxDP)
+        if gate._certified is not None:
+            raise BudgetError(
+                "other rounds have been certified already, and a budget certifies rounds only once:"
+                " draw from those, or use a new budget"
+            )
+        gate._certified = self._rounds, self._rounds.epsilon(gate.budget)
+
 
 def scores_of(
-    counts: Integers, rows: int, answered: Integers, multiplier: int, size: int
+    counts: Integers,
+    rows: int,
+    answered: Integers,
+    multiplier: int,
+    size: int,
 ) -> Integers:
     """The scores of the queries, then of their negations: shape (2 * queries,).
 
-    A query's is multiplier * count - size * answered; its negation's has rows - count for the
-    count, and what of the records, multiplier in all, does not answer yes. Counts are cut off at
-    what keeps the product below 2**59, which moves them by no more than a row moves the counts
-    themselves.
+    The score of a query is multiplier * count - size * answered. The score of its negation is
+    multiplier * (rows - count) - size * (multiplier - answered), where `multiplier` is the number
+    of all records. Counts are cut off such that the product stays below 2**59. A row changes the
+    cut-off counts by no more than it changes the counts.
     """
     most = _LARGEST // max(multiplier, 1)
     scores = np.empty(2 * counts.size, np.int64)
-    asked, denied = scores[: counts.size], scores[counts.size :]
+    asked = scores[: counts.size]
+    denied = scores[counts.size :]
     np.minimum(counts, most, out=asked)
     np.minimum(rows - counts, most, out=denied)
     scores *= multiplier
@@ -321,14 +409,14 @@ def scores_of(
 
 
 def counted(source: Any, domain: Domain, queries: Workload) -> tuple[Integers, int]:
-    """Of how many rows of a source each query is true, shape (queries,), and how many rows there
-    are.
+    """The number of rows for which each query is true, shape (queries,), and the number of rows.
 
-    Rows are counted in pieces that fit into memory, whose counts add up; so are queries, each piece
-    a copy that is checked anew: each query is of one row true or false, whatever became of the
-    arrays after they were checked.
+    Rows are counted in pieces that fit into memory, whose counts add up. Queries are counted in
+    pieces too. Each piece is a copy that is checked again. So each query is true or false for a
+    row, even if the arrays were changed after their first check.
     """
-    counts, rows = np.zeros(len(queries), np.int64), 0
+    counts = np.zeros(len(queries), np.int64)
+    rows = 0
     for table in bit_tables(source, domain, queries.used):
         rows += table.rows
         for start in range(0, counts.size, _AT_ONCE):
@@ -338,32 +426,47 @@ def counted(source: Any, domain: Domain, queries: Workload) -> tuple[Integers, i
 
 
 def _piece(queries: Workload, domain: Domain, some: slice) -> Workload:
-    """Some of the queries, as copies that are checked; DomainError when they are not of the domain."""
+    """Some of the queries, as checked copies; DomainError when they do not fit the domain."""
     attributes = np.array(queries.attributes[some])
     if isinstance(queries, Conjunctions):
         assert queries.negated is not None
-        return Conjunctions(
-            domain, attributes, np.array(queries.values[some]), np.array(queries.negated[some])
-        )
+        values = np.array(queries.values[some])
+        negated = np.array(queries.negated[some])
+        return Conjunctions(domain, attributes, values, negated)
     return Parities(domain, attributes)
 
 
-def bit_tables(source: Any, domain: Domain, used: npt.NDArray[np.bool_]) -> Iterator[BitTable]:
-    """The bits of some attributes, all rows at once where they fit into memory: from a source that
-    has them ready (`bits`), else from its batches of codes. There is always one table, if only of
-    no rows."""
+def bit_tables(
+    source: Any,
+    domain: Domain,
+    used: npt.NDArray[np.bool_],
+) -> Iterator[BitTable]:
+    """The bits of some attributes, in one or more tables of rows.
+
+    If all bits fit into memory, they come in one table from a source that holds them (`bits`).
+    Otherwise they are made from batches of codes. There is always at least one table, possibly
+    without rows.
+    """
     ready = getattr(source, "bits", None)
-    if callable(ready) and Lines.of(domain, used).count * ((source.rows + 63) // 64) <= MAX_WORDS:
-        yield ready(domain, used)
-    else:
-        yield from BitTable.pieces(domain, used, source.batches(domain), words=MAX_WORDS)
+    if callable(ready):
+        words = Lines.of(domain, used).count * ((source.rows + 63) // 64)
+        if words <= MAX_WORDS:
+            yield ready(domain, used)
+            return
+    yield from BitTable.pieces(domain, used, source.batches(domain), words=MAX_WORDS)
 
 
 def _copied(rounds: Rounds) -> Rounds:
-    """The same rounds, made anew and checked: what a subclass says of their cost is not asked.
-    Whose events are whose is told by the identity of the copy."""
+    """A checked copy of the rounds.
+
+    Methods of a subclass, which could state another cost, are not called. The identity of the copy
+    tells which events belong to these rounds.
+    """
     if not isinstance(rounds, Rounds):
-        raise DomainError("rounds must be Rounds")
+        raise DomainError(f"rounds must be a Rounds object, not {type(rounds).__name__}")
     return Rounds(
-        step=rounds.step, samples=rounds.samples, size=rounds.size, records=rounds.records
+        step=rounds.step,
+        samples=rounds.samples,
+        size=rounds.size,
+        records=rounds.records,
     )

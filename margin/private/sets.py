@@ -1,4 +1,4 @@
-"""Tables and counts of sets of items."""
+"""Noisy tables and counts of sets of items."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,14 +18,15 @@ from .items import Items
 __all__ = ["Pattern", "Sets"]
 
 Pattern = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
-"""Groups of items of each of which a row holds at least one, and groups of which it holds none."""
+"""Two tuples of groups of items. A row fits if it holds at least one item of each group in the
+first tuple, and no item of any group in the second."""
 
-_MAX_BASIS = 20
+_MAX_BASIS = 20  # largest number of items in a basis
 _MAX_PATTERNS = 1 << 16
 
 
 class Sets(Items):
-    """The part of `Private` that counts sets of items."""
+    """The methods of `Private` that count sets of items."""
 
     def select_sets(
         self,
@@ -35,45 +36,56 @@ class Sets(Items):
         count: int,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Sets of items that many rows hold whole: places of `count` candidates, chosen one after
-        another.
+        """Choose sets of items that many rows contain.
 
-        The exponential mechanism with the number of such rows as the score, peeling. Adding a row
-        raises each score by zero or one and lowers none, so that the changes of two scores are at
-        most one apart. Each choice is charged an equal part of what is spent.
+        This is the exponential mechanism; the score of a set is the number of rows that hold all of
+        its items. Sets are chosen one after another, each among those not chosen yet. Adding a row
+        raises each score by zero or one and lowers none, so the changes of two scores differ by at
+        most one. Each choice is charged an equal part of what is spent.
 
         Parameters
         ----------
         attributes, spend
             See `truncated_counts`.
         candidates
-            Places of items; found without looking at the data but through `Private`.
+            The sets, as places of items. They must not depend on the data, except through results
+            of `Private`.
         count
-            How many to choose.
+            Number of sets to choose.
+
+        Returns
+        -------
+        tuple of int
+            Places of the chosen candidates, shape (count,), in the order of the choices.
+
+        Raises
+        ------
+        DomainError
+            When a candidate is not a set of items, or there are fewer than `count`. Nothing is
+            charged.
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
         """
         names, items = self._universe(attributes)
         sets = [self._group(group, items.sizes[0]) for group in candidates]
-        if not sets or positive_integer("count", count) > len(sets):
-            raise DomainError(f"there are {len(sets)} candidates: {count} cannot be chosen")
+        if not sets:
+            raise DomainError("candidates is empty: give at least one set of items")
+        if positive_integer("count", count) > len(sets):
+            raise DomainError(
+                f"count ({count}) must be at most the number of candidates, {len(sets)}"
+            )
         spread = self.budget.rows
-        events = self._choices(
-            "select_sets",
-            (names, tuple(sets), count),
-            split_units(self._units(spend), count),
-            spread,
-        )
+        charges = split_units(self._units(spend), count)
+        events = self._choices("select_sets", (names, tuple(sets), count), charges, spread)
         baskets = read_baskets(self._source, self.domain, names)
-        held = holders(
-            baskets, [(item,) for item in sorted({item for group in sets for item in group})]
-        )
-        scores = np.array(
-            [np.logical_and.reduce([held[(item,)] for item in group]).sum() for group in sets],
-            np.int64,
-        )
+        held = holders(baskets, _single_items(sets))
+        scores = np.zeros(len(sets), np.int64)
+        for place, group in enumerate(sets):
+            flags = [held[(item,)] for item in group]
+            scores[place] = np.logical_and.reduce(flags).sum()
         mechanisms = [self.budget.selection(event.units, spread=spread) for event in events]
-        return tuple(
-            self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy)).tolist()
-        )
+        chosen = self._answer(events, [scores], lambda: peel(mechanisms, scores, self._entropy))
+        return tuple(chosen.tolist())
 
     def basis_tables(
         self,
@@ -82,29 +94,40 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[list[Integers], float]:
-        """For each set of items how many rows hold which of them: noisy tables with an axis of two
-        an item.
+        """Noisy tables of sets of items: the numbers of rows that hold each combination of the
+        items.
 
-        Adding a row changes one cell of each table by one. Its sensitivity is 1 in the L1 as in the
-        L2 norm for each table, and each is charged an equal part of what is spent; see `measure`.
+        Adding a row changes one cell of each table by one. The sensitivity of each table is 1 in
+        the L1 norm and in the L2 norm. Each table is charged an equal part of what is spent; see
+        `measure`.
 
         Parameters
         ----------
         attributes, spend
             See `truncated_counts`.
         bases
-            Places of items, of 20 at most, found without looking at the data but through `Private`.
+            The sets, as places of at most 20 items each. They must not depend on the data, except
+            through results of `Private`.
 
         Returns
         -------
-        tuple
-            The tables, and the variance of the noise in each cell of any.
+        list of numpy.ndarray
+            For each set an array with one axis of length 2 for each item: absent, present.
+        float
+            The variance of the noise in each cell.
+
+        Raises
+        ------
+        DomainError
+            When `bases` is not as described. Nothing is charged.
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
         """
         names, items = self._universe(attributes)
         checked = [self._group(basis, items.sizes[0]) for basis in bases]
         if not checked or max(map(len, checked)) > _MAX_BASIS:
             raise DomainError(
-                f"there must be at least one basis, and at most {_MAX_BASIS} items in each"
+                f"bases must hold one or more sets of items, each of at most {_MAX_BASIS} items"
             )
         charge = self._units(spend) // len(checked)
         l1, l2_squared = self.budget.sensitivity()
@@ -121,20 +144,17 @@ class Sets(Items):
             for basis in checked
         ]
         baskets = read_baskets(self._source, self.domain, names)
-        held = holders(
-            baskets, [(item,) for item in sorted({item for basis in checked for item in basis})]
-        )
+        held = holders(baskets, _single_items(checked))
         true = []
         for basis in checked:
+            # The cell of each row: the items are the binary digits of its place.
             place = np.zeros(baskets.sizes.size, np.int64)
             for item in basis:
                 place = 2 * place + held[(item,)]
-            true.append(
-                np.bincount(place, minlength=1 << len(basis))
-                .astype(np.int64)
-                .reshape((2,) * len(basis))
-            )
-        return self._answer(events, true, lambda: self._add_noise(events, true)), noise.variance
+            cells = np.bincount(place, minlength=1 << len(basis)).astype(np.int64)
+            true.append(cells.reshape((2,) * len(basis)))
+        noisy = self._noisy(events, true)
+        return noisy, noise.variance
 
     def pattern_counts(
         self,
@@ -143,38 +163,47 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[Integers, float]:
-        """How many rows fit each of some patterns, every row counted for the first that it fits.
+        """Noisy numbers of rows that fit patterns; each row counts for the first pattern it fits.
 
-        Adding a row changes one count by one, since it counts once at most: the sensitivity is 1 in
-        the L1 as in the L2 norm, however the patterns overlap.
+        Adding a row changes at most one count by one: the sensitivity is 1 in the L1 norm and in
+        the L2 norm, also when patterns overlap.
 
         Parameters
         ----------
         attributes, spend
             See `truncated_counts`.
         patterns
-            Found without looking at the data but through `Private`.
+            The patterns, in order; see `Pattern`. They must not depend on the data, except through
+            results of `Private`.
 
         Returns
         -------
-        tuple
-            Noisy counts, integers of shape (patterns,), and the variance of the noise.
+        numpy.ndarray
+            Noisy counts, integers of shape (patterns,).
+        float
+            The variance of the noise in each count.
+
+        Raises
+        ------
+        DomainError
+            When `patterns` is not as described, or there are more than 2**16. Nothing is charged.
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
         """
         names, items = self._universe(attributes)
-        checked = tuple(
-            tuple(
-                tuple(self._group(group, items.sizes[0]) for group in groups) for groups in pattern
-            )
-            for pattern in patterns
-        )
+
+        def groups_of(groups: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+            return tuple(self._group(group, items.sizes[0]) for group in groups)
+
+        checked = tuple(tuple(groups_of(groups) for groups in pattern) for pattern in patterns)
         if not 1 <= len(checked) <= _MAX_PATTERNS:
-            raise DomainError(f"there must be 1 to {_MAX_PATTERNS} patterns")
+            raise DomainError(f"patterns must hold from 1 to {_MAX_PATTERNS} patterns")
         event = self._event("pattern_counts", (names, checked), self.budget.sensitivity(), spend)
         baskets = read_baskets(self._source, self.domain, names)
-        held = holders(
-            baskets,
-            sorted({group for pattern in checked for groups in pattern for group in groups}),
-        )
+        asked = {group for pattern in checked for groups in pattern for group in groups}
+        held = holders(baskets, sorted(asked))
+
+        # `free` marks the rows that fit no earlier pattern.
         free = np.ones(baskets.sizes.size, np.bool_)
         true = np.zeros(len(checked), np.int64)
         for place, (present, absent) in enumerate(checked):
@@ -185,5 +214,11 @@ class Sets(Items):
                 fits &= ~held[group]
             true[place] = fits.sum()
             free &= ~fits
-        noisy = self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        noisy = self._noisy([event], [true])[0]
         return noisy, event.sampler.variance  # type: ignore[union-attr]
+
+
+def _single_items(sets: Iterable[Sequence[int]]) -> list[tuple[int]]:
+    """A group for each item that is in some set, in ascending order."""
+    items = {item for group in sets for item in group}
+    return [(item,) for item in sorted(items)]

@@ -15,30 +15,37 @@ from .gate import Gate
 __all__ = ["Sketches"]
 
 
-_MOST = 1 << 24
+_MOST = 1 << 24  # largest number of buckets
 
 
 class Sketches(Gate):
-    """The part of `Private` that adds noise to sketches."""
+    """The method of `Private` that adds noise to sketches."""
 
     def sketch_counts(
-        self, view: Iterable[str], *, rows: int, width: int, key: int, spend: Number | None = None
+        self,
+        view: Iterable[str],
+        *,
+        rows: int,
+        width: int,
+        key: int,
+        spend: Number | None = None,
     ) -> Integers:
-        """A count sketch of a view of any size: in each row each cell is in one of `width` buckets,
-        with a sign.
+        """A noisy count sketch of a view of any size.
 
-        Adding a row of the data adds one or minus one to a bucket in each row of the sketch: it
-        changes `rows` counts by one. Neighbours that differ in m rows differ by at most m `rows` in
-        L1 and m**2 `rows` in squared L2.
+        In each row of the sketch, a hash function puts each cell of the view into one of `width`
+        buckets, with a sign. Adding a row of the data adds one or minus one to one bucket in each
+        row of the sketch, so it changes `rows` counts by one. The sensitivity for neighbours that
+        differ in m rows is at most m * rows in L1 and m**2 * rows in squared L2.
 
         Parameters
         ----------
         view
-            The attributes.
+            The attributes of the view.
         rows, width
             The shape of the sketch.
         key
-            From which the hash functions follow: public, and chosen without looking at the data.
+            A public number that determines the hash functions, from 0 to 2**63 - 1. It must not
+            depend on the data.
         spend
             See `Private`.
 
@@ -46,15 +53,24 @@ class Sketches(Gate):
         -------
         numpy.ndarray
             Noisy sums, integers of shape (rows, width).
+
+        Raises
+        ------
+        DomainError
+            When an argument is not as described, or rows times width is above 2**24. Nothing is
+            charged.
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
         """
         checked = self.domain.view(view)
         shape = positive_integer("rows", rows), positive_integer("width", width)
         if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < 1 << 63:
             raise DomainError("key must be a whole number from 0 to 2**63 - 1")
         if shape[0] * shape[1] > _MOST:
-            raise DomainError(f"rows times width must be at most {_MOST}")
+            raise DomainError(f"rows times width must be at most {_MOST}: use a smaller sketch")
         units = self._units(spend)
-        l1, l2_squared = self.budget.rows * shape[0], self.budget.rows**2 * shape[0]
+        l1 = self.budget.rows * shape[0]
+        l2_squared = self.budget.rows**2 * shape[0]
         noise = self.budget.noise(units, l1=l1, l2_squared=l2_squared)
         event = Event(
             method="sketch_counts",
@@ -70,4 +86,4 @@ class Sketches(Gate):
             for row in range(shape[0]):
                 where, sign = buckets(columns, shape[1], row, key)
                 np.add.at(true[row], where, sign)
-        return self._answer([event], [true], lambda: self._add_noise([event], [true]))[0]
+        return self._noisy([event], [true])[0]

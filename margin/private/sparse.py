@@ -1,4 +1,4 @@
-"""Summaries of noisy tables too large to be written out."""
+"""Summaries of noisy tables that are too large to hold in memory."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -22,32 +22,32 @@ __all__ = ["Keep", "Largest", "Sparse", "SparseCells"]
 
 Rule = Keep | Largest
 
-_MOST_TOUCHED = 1 << 20
-_MOST_BITS = 1000
+_MOST_TOUCHED = 1 << 20  # largest number of nodes that one row is in
+_MOST_BITS = 1000  # largest number of binary digits of the number of cells
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SparseCells:
-    """What a summary kept of a noisy table.
+    """A summary of a noisy table: the kept nodes and their noisy counts.
 
     Attributes
     ----------
     domain
         The attributes of the view.
     axes
-        What the counts are of: an axis an attribute.
+        The axes whose nodes are counted, one for each attribute.
     codes
-        Which nodes of the axes were kept, in order: shape (kept, attributes). The cells themselves,
-        with `Leaves`.
+        The codes of the kept nodes, in order: shape (kept, attributes). With `Leaves` the nodes are
+        the cells.
     counts
         Their noisy counts, integers: shape (kept,).
     keep
-        The rule.
+        The rule by which nodes were kept.
     cut
-        For `Largest`: the cut, a point of the public grid of priorities; zero when nothing was cut
+        For `Largest`: the cut, a point of the public grid of priorities; zero if nothing was cut
         off.
     variance
-        That of the noise in each node, before any was dropped.
+        The variance of the noise in each node, before any node was dropped.
     """
 
     domain: Domain
@@ -60,7 +60,7 @@ class SparseCells:
 
 
 class Sparse(Gate):
-    """The part of `Private` that adds noise to huge views."""
+    """The method of `Private` that adds noise to huge views."""
 
     def sparse_cells(
         self,
@@ -70,55 +70,52 @@ class Sparse(Gate):
         axes: Sequence[Axis] | None = None,
         spend: Number | None = None,
     ) -> SparseCells:
-        """A summary of the noisy table of a huge view: of some of its cells, the noisy counts.
+        """A summary of the noisy table of a huge view: the noisy counts of some of its cells.
 
-        As if discrete Laplace noise were added to each cell, of which there may be 10**300, and all
-        but some of the results were dropped by a rule that looks at the results only, which is
-        post-processing (Cormode, Procopiuc, Srivastava and Tran 2012). Adding a row changes one
-        cell by one; with other axes than `Leaves` it changes one node of each combination of their
-        levels by one, so that the L1 sensitivity is the product of the numbers of levels. A budget
-        of zCDP buys epsilon = sqrt(2 rho), rounded down. The theorem and its proof are in
-        docs/proofs/sparse_cells.md.
+        The result has the same distribution as the following. Discrete Laplace noise is added to
+        each cell; there may be up to 10**300 cells. Then a rule drops most of the results. The rule
+        depends on the noisy results only, so it is post-processing (Cormode, Procopiuc, Srivastava
+        and Tran 2012). Adding a row changes one cell by one. With other axes than `Leaves` it
+        changes one node of each combination of their levels by one, so the L1 sensitivity is the
+        product of the numbers of levels. A budget of zCDP buys epsilon = sqrt(2 rho), rounded down.
+        The theorem and its proof are in docs/proofs/sparse_cells.md.
 
         Parameters
         ----------
         view
-            The attributes.
+            The attributes of the view.
         keep
-            Which noisy counts are kept, chosen without looking at the data; or a function of the
-            number of cells and the noise that says so. Both are public.
+            The rule that decides which noisy counts are kept, or a function that returns this rule.
+            The function gets the number of cells and the noise, which are public. The rule must not
+            depend on the data.
         axes
-            One an attribute, of its size; `Leaves` when not given.
+            One axis for each attribute, of its size; `Leaves` by default.
         spend
             See `Private`.
 
         Raises
         ------
         DomainError
-            When the table has 10**300 cells or more, axes do not fit, or millions of empty cells
-            would be kept. Nothing is charged.
+            When the table has 10**300 cells or more, the axes do not fit the view, or too many
+            empty cells would be kept. Nothing is charged.
+        BudgetError
+            When the budget does not hold enough. Nothing is charged.
         """
         checked = self.domain.view(view)
         sizes = self.domain.shape(checked)
         cells = Grid([Leaves(size) for size in sizes])
         grid = cells if axes is None else Grid(axes)
-        if tuple(axis.size for axis in grid.axes) != sizes:
-            raise DomainError(
-                "axes must be as many as the attributes of the view, and of their sizes"
-            )
-        if grid.cells.bit_length() > _MOST_BITS:
-            raise DomainError("the view has more than 10**300 cells: leave attributes out")
-        if grid.touched > _MOST_TOUCHED:
-            raise DomainError(
-                f"a row is in {grid.touched} nodes of so many trees: use trees for fewer attributes"
-            )
+        _check_grid(grid, sizes)
+
+        # The noise; the squared L2 distance holds also for nodes that count with a sign.
         units = self._units(spend)
         l1, _ = self.budget.sensitivity(l1=grid.touched)
-        l2_squared = self.budget.rows**2 * grid.touched  # also for nodes that count with a sign
+        l2_squared = self.budget.rows**2 * grid.touched
         together = self._is_all(units)
-        noise = (
-            self.budget.laplace_at_once(l1=l1) if together else self.budget.laplace(units, l1=l1)
-        )
+        if together:
+            noise = self.budget.laplace_at_once(l1=l1)
+        else:
+            noise = self.budget.laplace(units, l1=l1)
         rule = self._rule(keep, grid, noise)
         event = Event(
             method="sparse_cells",
@@ -129,6 +126,8 @@ class Sparse(Gate):
             l2_squared=l2_squared,
             together=together,
         )
+
+        # Count, charge, draw.
         with closing(cells_in(self._source, self.domain, checked, cells, grid)) as true:
 
             def draw() -> Kept:
@@ -153,19 +152,40 @@ class Sparse(Gate):
         grid: Grid,
         noise: DiscreteLaplace,
     ) -> Rule:
-        """The rule, checked."""
+        """The rule, checked; a function is called with the number of cells and the noise."""
         rule = keep if isinstance(keep, Keep | Largest) else keep(grid.cells, noise)
         positive_integer("theta", rule.theta)
         if isinstance(rule, Largest):
             if positive_integer("size", rule.size) > MAX_KEPT:
-                raise DomainError(f"size ({rule.size}) must be at most {MAX_KEPT}")
+                raise DomainError(
+                    f"size ({rule.size}) must be at most {MAX_KEPT}: keep fewer cells"
+                )
         elif positive_integer("tau", rule.tau) < rule.theta or rule.tau > 1 << 124:
             raise DomainError(
-                f"tau ({rule.tau}) must be at least theta ({rule.theta}), and at most 2**124"
+                f"tau ({rule.tau}) must be at least theta ({rule.theta}) and at most 2**124"
             )
         elif rule.tau > 1 << 62 and rule.tau.bit_count() > 1:
-            raise DomainError("a tau above 2**62 must be a power of two")
+            raise DomainError(f"tau ({rule.tau}) is above 2**62 and must then be a power of two")
         if rule.theta > 1 << 60:
-            raise DomainError("theta must be at most 2**60")
+            raise DomainError(f"theta ({rule.theta}) must be at most 2**60")
         check_size(grid.cells, noise, rule)
         return rule
+
+
+def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:
+    """DomainError unless the axes fit attributes of these sizes, and the grid is not too large."""
+    if tuple(axis.size for axis in grid.axes) != sizes:
+        raise DomainError(
+            "axes must have the sizes of the attributes of the view, in their order:"
+            f" {', '.join(map(str, sizes))}"
+        )
+    if grid.cells.bit_length() > _MOST_BITS:
+        raise DomainError(
+            "the view has more than 10**300 cells, the largest number that is possible: leave"
+            " attributes out"
+        )
+    if grid.touched > _MOST_TOUCHED:
+        raise DomainError(
+            f"with these trees a row is in {grid.touched} nodes, but at most {_MOST_TOUCHED}"
+            " are possible: use trees for fewer attributes"
+        )

@@ -1,5 +1,4 @@
-"""`Strategy`: linear queries on a view, given by integer matrices; what one row can change in their
-answers."""
+"""Strategies: linear queries on a view, given by integer matrices, and their sensitivity."""
 
 import hashlib
 import math
@@ -20,64 +19,66 @@ from .counts import cut_off, within
 __all__ = ["Factor", "Strategy", "private_copies"]
 
 
-_LARGEST_ENTRY = 1 << 20  # of the numbers of a factor
-_LARGEST_PRODUCT = 1 << 30  # of the numbers of the factors
-_LARGEST_SUM = 1 << 62  # of answers that are computed in 64 bits
-_MOST_ROWS = 1 << 20
-_MOST_PAIRS = 1 << 24  # of columns whose inner products are computed
+_LARGEST_ENTRY = 1 << 20  # largest absolute value of a number of a factor
+_LARGEST_PRODUCT = 1 << 30  # largest product of such numbers, one from each factor
+_LARGEST_SUM = 1 << 62  # largest answer that is computed in 64 bits
+_MOST_ROWS = 1 << 20  # largest number of rows of a factor
+_MOST_PAIRS = 1 << 24  # largest number of pairs of columns whose inner products are computed
 
 
 class Factor:
-    """A matrix of integers, one row a query, with what is to be known of its columns.
+    """An integer matrix with one row for each query, and the norms of its columns.
 
     Raises
     ------
     DomainError
-        When it is not a matrix of integers of at most 2**20 in size, with at most 2**20 rows.
+        When it is not an integer matrix with at most 2**20 rows and absolute values of at most
+        2**20.
     """
 
     def __init__(self, matrix: npt.ArrayLike) -> None:
         array: npt.NDArray[Any] = np.array(matrix)
         if array.ndim != 2 or not array.size or array.dtype.kind != "i":
             raise DomainError(
-                "a factor of a strategy must be a matrix of integers, one row a query"
+                "a factor of a strategy must be a matrix of integers, with one row for each query"
             )
         if len(array) > _MOST_ROWS or not within(array, _LARGEST_ENTRY):
             raise DomainError(
-                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20 in size"
+                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20"
+                " in absolute value"
             )
         self.matrix: Integers = array.astype(np.int64)
         self.matrix.flags.writeable = False
         self.rows, self.columns = self.matrix.shape
-        self.largest = int(
-            np.abs(self.matrix).max()
-        )  # numbers are at most 2**20 in size: see `__init__`
+        self.largest = int(np.abs(self.matrix).max())
 
     @cached_property
     def l1(self) -> int:
-        """The largest L1 norm of a column: at most 2**40, as there are at most 2**20 rows."""
+        """The largest L1 norm of a column. It is at most 2**40, because rows and numbers are at
+        most 2**20."""
         return int(np.abs(self.matrix).sum(axis=0).max())
 
     @cached_property
     def l2_squared(self) -> int:
-        """The largest squared L2 norm of a column: at most 2**60."""
+        """The largest squared L2 norm of a column. It is at most 2**60."""
         return int((self.matrix**2).sum(axis=0).max())
 
     @cached_property
     def least_product(self) -> int:
-        """A lower bound on the inner product of two columns; the least one, unless the matrix is
+        """A lower bound on the inner product of two columns. It is exact unless the matrix is
         huge."""
         if self.columns**2 > _MOST_PAIRS or self.l2_squared >= 1 << 53:
             return -self.l2_squared if self.matrix.min() < 0 else 0
         numbers = self.matrix.astype(np.float64)
-        # By Cauchy and Schwarz all partial sums are below 2**53 in size: floats hold them exactly,
-        # in any order.
+        # By the Cauchy-Schwarz inequality all partial sums are below 2**53 in absolute value. So
+        # floats hold them exactly, in any order of summation.
         return int((numbers.T @ numbers).min())
 
     @cached_property
     def digest(self) -> str:
-        """A text that stands for the matrix."""
-        return hashlib.sha256(repr(self.matrix.shape).encode() + self.matrix.tobytes()).hexdigest()
+        """The SHA-256 of the matrix, as hexadecimal digits, which identifies it in events."""
+        shape = repr(self.matrix.shape).encode()
+        return hashlib.sha256(shape + self.matrix.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -89,19 +90,19 @@ class Strategy:
     view
         The attributes of the table.
     factors
-        One integer matrix for each attribute, of shape (rows, size of the attribute): the queries
-        are the rows of their Kronecker product. Or a single matrix over all cells of the view, the
-        last attribute varying fastest.
+        One integer matrix for each attribute, of shape (rows, size of the attribute). The queries
+        are the rows of their Kronecker product. Or a single matrix over all cells of the view, with
+        the last attribute varying fastest.
 
     Raises
     ------
     DomainError
-        When a factor is not a matrix of integers of at most 2**20, or those of the product may be
-        above 2**30.
+        When a factor is not an integer matrix with absolute values of at most 2**20, or numbers of
+        the product may be above 2**30 in absolute value.
 
     Examples
     --------
-    The two sums and the difference of a table of two attributes:
+    The number of rows, and the difference between the two values of "a":
 
     >>> Strategy(("a", "b"), ([[1, 1], [1, -1]], [[1, 1]])).shape
     (2, 1)
@@ -116,18 +117,21 @@ class Strategy:
         object.__setattr__(self, "factors", made)
         if len(self.factors) not in {1, len(self.view)}:
             raise DomainError(
-                f"{len(self.factors)} matrices are given for {len(self.view)} attributes: give one each"
+                f"{len(self.factors)} matrices are given for {len(self.view)} attributes: give one"
+                " matrix for each attribute"
             )
         if math.prod(max(1, factor.largest) for factor in self.factors) > _LARGEST_PRODUCT:
             raise DomainError(
-                "the numbers of a strategy must be at most 2**30 in size: use smaller numbers"
+                "the numbers of a strategy must be at most 2**30 in absolute value: use smaller"
+                " numbers"
             )
 
     @classmethod
     def total(cls, domain: Domain) -> "Strategy":
-        """The number of rows."""
+        """The strategy with one query: the number of rows."""
         name = domain.attributes[0]
-        return cls((name,), (np.ones((1, domain[name].size), np.int64),))
+        ones = np.ones((1, domain[name].size), np.int64)
+        return cls((name,), (ones,))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -136,43 +140,58 @@ class Strategy:
 
     @cached_property
     def l1(self) -> int:
-        """The largest L1 norm of a column: the columns of a Kronecker product are the products of
-        one column each, and so are their norms. Exact."""
+        """The exact largest L1 norm of a column.
+
+        A column of a Kronecker product is the product of one column of each factor, and its norm is
+        the product of their norms.
+        """
         return math.prod(factor.l1 for factor in self.factors)
 
     @cached_property
     def l2_squared(self) -> int:
-        """The largest squared L2 norm of a column; a product like `l1`. Exact."""
+        """The exact largest squared L2 norm of a column, a product like `l1`."""
         return math.prod(factor.l2_squared for factor in self.factors)
 
     @cached_property
     def least_product(self) -> int:
-        """A lower bound on the inner product of two columns; the least one, unless the factors are
+        """A lower bound on the inner product of two columns. It is exact unless the factors are
         huge."""
+        # The inner product is a product of one inner product from each factor. `low` and `high`
+        # are the ends of the interval of the products so far.
         low = high = 1
         for factor in self.factors:
-            ends = [
-                end * product
-                for end in (low, high)
-                for product in (factor.least_product, factor.l2_squared)
-            ]
+            least = factor.least_product
+            most = factor.l2_squared
+            ends = [low * least, low * most, high * least, high * most]
             low, high = min(ends), max(ends)
         return low
 
     def sensitivity(self, budget: Budget) -> tuple[int, int]:
-        """The L1 distance and the squared L2 distance between the answers on neighbouring tables,
-        at most.
+        """Upper bounds on the L1 distance and the squared L2 distance between the answers on
+        neighbouring tables.
 
-        With m rows a person, neighbours differ by a - b: a is the sum of i columns and b that of j
-        columns, i and j at most m. For added or removed rows one of them is zero: at most m l1 in
-        L1 and m**2 l2_squared in squared L2.
+        A person has m rows at most. Neighbours differ by a - b, where a is the sum of i columns, b
+        is the sum of j columns, and i, j <= m. If rows are added or removed, i or j is zero. Then
+        the distance is at most m l1 in L1, and m**2 l2_squared in squared L2.
 
-        For replaced rows |a - b|_1 <= 2 m l1. With L = l2_squared and g the least inner product of
-        two columns,
-        |a - b|**2 = |a|**2 + |b|**2 - 2 a.b <= (i**2 + j**2) L - 2 i j g. This is convex in i and in j, so its largest
-        value is at a corner: 2 m**2 (L - g) when i = j = m, and m**2 L when one of them is zero. A
-        single row is replaced by a single row, i = j = 1. `Budget.sensitivity` is for counts and
-        would not do here: g is below zero where a strategy has negative numbers.
+        If rows are replaced, |a - b|_1 <= 2 m l1. Let L = l2_squared, and let g be the smallest
+        inner product of two columns. Then |a - b|**2 = |a|**2 + |b|**2 - 2 a.b
+        <= (i**2 + j**2) L - 2 i j g. This bound is convex in i and in j, so its largest value is at
+        a corner: 2 m**2 (L - g) if i = j = m, and m**2 L if i or j is zero. A single row is
+        replaced by a single row, so i = j = 1.
+
+        `Budget.sensitivity` is for counts and is not sufficient here, because g is negative for
+        some strategies with negative numbers.
+
+        Parameters
+        ----------
+        budget
+            The budget, with the neighbouring relation.
+
+        Returns
+        -------
+        int, int
+            The bound on the L1 distance, and the bound on the squared L2 distance.
         """
         m = budget.rows_per_person
         if budget.neighbours is not Neighbours.REPLACE_ROW:
@@ -187,45 +206,47 @@ class Strategy:
         columns = tuple(factor.columns for factor in self.factors)
         if columns not in {shape, (math.prod(shape),)}:
             raise DomainError(
-                f"a strategy on {', '.join(self.view)} needs matrices of {shape} columns, not {columns}"
+                f"a strategy on {', '.join(self.view)} needs matrices with {shape} columns, or one"
+                f" matrix with {math.prod(shape)} columns, not {columns}"
             )
 
     def answers(self, table: Integers) -> Integers:
         """The answers on a table of counts, array of shape `shape`, cut off at +-2**61.
 
-        All sums on the way are at most the product of the factors' largest numbers times the number
-        of rows. They are computed in 64 bits where that is below 2**62, else in integers of any
-        length: no sum wraps around.
+        All intermediate sums are at most the product of the largest numbers of the factors, times
+        the number of rows. If this is below 2**62, they are computed in 64 bits; otherwise in
+        integers of any length. So no sum overflows.
         """
         largest = math.prod(max(1, factor.largest) for factor in self.factors)
+        rows = int(table.sum())
         answers: npt.NDArray[Any] = table.reshape([factor.columns for factor in self.factors])
-        if largest * int(table.sum()) >= _LARGEST_SUM:  # the sum is the number of rows
+        if largest * rows >= _LARGEST_SUM:
             answers = answers.astype(object)
+        # Multiply by one factor at a time, along its axis.
         for axis, factor in enumerate(self.factors):
             matrix = factor.matrix.astype(answers.dtype, copy=False)
-            answers = np.moveaxis(np.tensordot(matrix, answers, axes=(1, axis)), 0, axis)
+            product = np.tensordot(matrix, answers, axes=(1, axis))
+            answers = np.moveaxis(product, 0, axis)
         return np.ascontiguousarray(cut_off(answers))
 
 
 def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
-    """The same strategies, made anew from copies of their matrices: norms and answers are computed
-    by this class from what nobody else can change, not by a subclass, nor from numbers that were
-    changed or noted by others.
+    """The same strategies, made again from copies of their matrices.
+
+    Norms and answers are then computed by `Strategy` itself, from matrices that nobody else can
+    change: not by a subclass, and not from numbers that were changed or cached elsewhere.
 
     Raises
     ------
     DomainError
-        When one is no Strategy, or cannot be made anew.
+        When one is not a Strategy, or cannot be made again.
     """
-    made: dict[
-        tuple[object, ...], Factor
-    ] = {}  # strategies of many views have equal matrices: each is made once
+    # Many strategies have equal matrices; each of them is made once.
+    made: dict[tuple[object, ...], Factor] = {}
     copies = []
     for strategy in strategies:
         if not isinstance(strategy, Strategy):
-            raise DomainError(
-                f"strategies must be a list of Strategy, not of {type(strategy).__name__}"
-            )
+            raise DomainError(f"strategies must be Strategy objects, not {type(strategy).__name__}")
         factors = []
         for factor in strategy.factors:
             matrix = np.array(factor.matrix if isinstance(factor, Factor) else factor)

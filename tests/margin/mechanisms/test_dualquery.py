@@ -439,7 +439,7 @@ def test_an_approximate_budget_buys_certified_rounds():
         records=played.records,
     )
     assert more.epsilon(budget) > F(999, 1000)
-    with pytest.raises(BudgetError, match="nothing is left"):
+    with pytest.raises(BudgetError, match="the budget is used up"):
         gate.measure([["a"]])
 
 
@@ -490,7 +490,7 @@ def test_only_one_play_is_certified_and_all_else_is_counted():
         other.draw(np.zeros(60, int))
     with pytest.raises(BudgetError):  # what rho would pay for, had nothing been certified
         gate.sample_queries(queries, rounds).draw(np.zeros(60, int))
-    with pytest.raises(BudgetError, match="pure privacy only"):
+    with pytest.raises(BudgetError, match="only answers with pure differential privacy"):
         gate.measure([["a"]], spend="0.04")
     assert gate._account.spent == spent
     one.draw(np.zeros(60, int))

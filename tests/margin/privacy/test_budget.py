@@ -428,7 +428,7 @@ def test_a_whole_split_spends_exactly_all(budget):
         account.charge(piece)
     assert account.remaining == 0
     assert account.spent == budget.units
-    with pytest.raises(BudgetError, match="exceeds the 0 that remain"):
+    with pytest.raises(BudgetError, match="exceeds the 0 units that remain"):
         account.charge(1)
     assert account.spent == budget.units
     with pytest.raises(BudgetError):

@@ -636,7 +636,7 @@ def test_a_first_call_that_spends_all_is_bought_as_a_whole():
             noise.variance for noise in noises
         ]
         assert isinstance(private.spent, CertifiedDP) and private.spent.epsilon == BUDGET.epsilon
-        with pytest.raises(BudgetError, match="nothing is left"):
+        with pytest.raises(BudgetError, match="the budget is used up"):
             private.measure([["a"]])
 
 

@@ -271,7 +271,9 @@ def test_an_old_copy_put_back_is_found_by_the_releases(ledger, tmp_path):
     assert [line.split(":")[0] for line in ledger.check(tokens)] == ["second"]
     tokens["third"] = ledger.charge("census", PureDP("0.1"))
     found = ledger.check(tokens)
-    assert any("old copy" in line for line in found) and any("as second" in line for line in found)
+    assert any("older copy" in line for line in found) and any(
+        "as second" in line for line in found
+    )
     other = Ledger(tmp_path / "other.db")
     other.register("census", PureDP(1))
     assert len(other.check({**tokens, "none": None})) == 5
@@ -576,7 +578,7 @@ def test_a_release_that_states_something_else_than_its_charge_is_found(ledger):
         Statement(budget=said.budget),
     ):
         (problem,) = ledger.check({"x": token}, statements={"x": other})
-        assert "states something else than its charge, entry 2" in problem
+        assert "its statement differs from its charge, entry 2" in problem
 
 
 # Names
