@@ -10,10 +10,10 @@ if __name__ != "margin.designs":
     raise ImportError("import margin.designs, not designs")
 
 from .bounds import de_caen_bound, schonheim_bound
-from .covering.covering import covering_design
-from .covering.known import Known, best_known
+from .covering.best_known import Known, best_known
+from .covering.covering_design import covering_design
 from .design import Design
-from .geometry.geometry import affine_geometry, inversive_plane, projective_geometry
+from .geometry.flats_and_circles import affine_geometry, inversive_plane, projective_geometry
 from .geometry.transversal import transversal_design
 from .views.error import expected_error, least_squares_error
 from .views.select import select_views

@@ -8,7 +8,7 @@ import numpy as np
 from ..design import Design
 from ..gf import field
 from ..types import Integers
-from .geometry import combine, subspaces, vectors
+from .flats_and_circles import combine, subspaces, vectors
 
 RESTARTS = 15
 ORDERS = range(3, 41)

@@ -7,9 +7,9 @@ from math import comb, prod
 import numpy as np
 
 from ..checks import check_int, check_ints
-from ..covering.covering import covering_design, too_many
+from ..covering.covering_design import covering_design, too_many
 from ..covering.greedy import greedy_cover, wanted_sets
-from ..covering.reduction import needed
+from ..covering.redundant_blocks import needed
 from ..subsets import Block, members_within
 from .attributes import checked_sets
 from .error import check_power, contrast_weights, weighted_error

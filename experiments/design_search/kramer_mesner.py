@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from margin.designs.covering.shipped import Shipped
+from margin.designs.covering.search_results import Shipped
 from margin.designs.groups import Permutations
 from margin.designs.subsets import subsets
 

@@ -22,13 +22,13 @@ from experiments.design_search.offline_blocks import search_blocks
 from experiments.design_search.offline_classes import search_classes
 from experiments.design_search.offline_copies import search_copies
 from experiments.design_search.offline_orbits import search_orbits
-from margin.designs.covering.classes import Classes
+from margin.designs.covering.annealing import anneal
+from margin.designs.covering.best_known import goal
+from margin.designs.covering.design_table import MOST_POINTS, WIDEST, Cell
 from margin.designs.covering.greedy import greedy_cover, wanted_sets
-from margin.designs.covering.known import goal
-from margin.designs.covering.recipes import MOST_POINTS, WIDEST, Cell
-from margin.designs.covering.search import anneal
-from margin.designs.covering.shipped import Copies, Shipped, read
-from margin.designs.covering.table import table
+from margin.designs.covering.parallel_classes import Classes
+from margin.designs.covering.search_results import Copies, Shipped, read
+from margin.designs.covering.smallest_designs import table
 from margin.designs.groups import Group
 from margin.designs.subsets import Block, coverage, unranked
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from margin.designs.covering.covering import finished
-from margin.designs.covering.known import goal
-from margin.designs.covering.recipes import Cell
-from margin.designs.covering.search import anneal
-from margin.designs.covering.shipped import Shipped
-from margin.designs.covering.table import table
+from margin.designs.covering.annealing import anneal
+from margin.designs.covering.best_known import goal
+from margin.designs.covering.covering_design import finished
+from margin.designs.covering.design_table import Cell
+from margin.designs.covering.search_results import Shipped
+from margin.designs.covering.smallest_designs import table
 from margin.designs.groups import Group
 
 MOVES = 1_000_000

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from margin.designs.covering.classes import Classes, class_counts
-from margin.designs.covering.search import anneal_classes
+from margin.designs.covering.annealing import anneal_classes
+from margin.designs.covering.parallel_classes import Classes, class_counts
 from margin.designs.groups import Group
 
 TRIES = 40

@@ -8,14 +8,14 @@ from random import Random
 import numpy as np
 
 from experiments.design_search.permutations import projective_maps, random_element
-from margin.designs.covering.induced import TOO_WIDE
-from margin.designs.covering.known import goal
-from margin.designs.covering.named import NAMED
-from margin.designs.covering.recipes import NONE, Cell, Table
-from margin.designs.covering.shipped import Copies, shipped
-from margin.designs.covering.table import table
+from margin.designs.covering.best_known import goal
+from margin.designs.covering.classical_designs import NAMED
+from margin.designs.covering.design_table import NONE, Cell, Table
+from margin.designs.covering.induced_designs import TOO_WIDE
+from margin.designs.covering.search_results import Copies, shipped
+from margin.designs.covering.smallest_designs import table
 from margin.designs.design import Design
-from margin.designs.geometry.geometry import affine_geometry, projective_geometry
+from margin.designs.geometry.flats_and_circles import affine_geometry, projective_geometry
 from margin.designs.subsets import Block
 from margin.designs.types import Floats, Integers
 

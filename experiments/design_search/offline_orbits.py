@@ -6,10 +6,10 @@ from random import Random
 
 from experiments.design_search.kramer_mesner import orbit_cover
 from experiments.design_search.permutations import random_subgroup, whole_groups
-from margin.designs.covering.known import goal
-from margin.designs.covering.recipes import Cell
-from margin.designs.covering.shipped import Shipped
-from margin.designs.covering.table import table
+from margin.designs.covering.best_known import goal
+from margin.designs.covering.design_table import Cell
+from margin.designs.covering.search_results import Shipped
+from margin.designs.covering.smallest_designs import table
 
 STEPS = 1000
 

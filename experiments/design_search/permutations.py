@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from margin.designs.geometry.geometry import combine, normalised
+from margin.designs.geometry.flats_and_circles import combine, normalised
 from margin.designs.gf import field, prime_power
 from margin.designs.groups import Permutations
 from margin.designs.types import Integers

@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 
-from margin.designs.covering.classes import (
+from margin.designs.covering.annealing import anneal_classes
+from margin.designs.covering.design_table import MOST_POINTS, WIDEST
+from margin.designs.covering.parallel_classes import (
     UNKNOWN,
     Classes,
     class_counts,
@@ -12,9 +14,7 @@ from margin.designs.covering.classes import (
     read_classes,
     shipped_classes,
 )
-from margin.designs.covering.recipes import MOST_POINTS, WIDEST
-from margin.designs.covering.search import anneal_classes
-from margin.designs.covering.table import table
+from margin.designs.covering.smallest_designs import table
 from margin.designs.groups import Group
 
 

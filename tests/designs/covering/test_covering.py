@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin.designs import best_known, covering_design, de_caen_bound, schonheim_bound
-from margin.designs.covering import covering
-from margin.designs.covering.known import _table
-from margin.designs.covering.named import NAMED
-from margin.designs.covering.pairs import pairs
-from margin.designs.covering.recipes import MOST_POINTS, STRONGEST, WIDEST
-from margin.designs.covering.shipped import shipped, shipped_copies
-from margin.designs.covering.table import table
+from margin.designs.covering import covering_design as covering_design_module
+from margin.designs.covering.best_known import _table
+from margin.designs.covering.classical_designs import NAMED
+from margin.designs.covering.design_table import MOST_POINTS, STRONGEST, WIDEST
+from margin.designs.covering.pair_coverings import pairs
+from margin.designs.covering.search_results import shipped, shipped_copies
+from margin.designs.covering.smallest_designs import table
 from margin.designs.subsets import coverage
 
 EXACT = {
@@ -90,7 +90,7 @@ def test_any_small_design_covers(data):
 def test_same_arguments_and_seed_same_design(case, seed):
     designs = []
     for _ in range(2):
-        covering._covering.cache_clear()
+        covering_design_module._covering.cache_clear()
         designs.append(covering_design(*case, seed=seed, effort=1 + int(case == (11, 5, 2))))
     assert designs[0] == designs[1]
     assert designs[0].verify()

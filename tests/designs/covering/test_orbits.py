@@ -24,8 +24,8 @@ from experiments.design_search.permutations import (
 )
 from experiments.design_search.set_orbits import light_cover, set_orbits
 from margin.designs import projective_geometry
-from margin.designs.covering.shipped import Shipped, read, read_copies
-from margin.designs.covering.table import table
+from margin.designs.covering.search_results import Shipped, read, read_copies
+from margin.designs.covering.smallest_designs import table
 from margin.designs.groups import Permutations
 from margin.designs.subsets import coverage
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from experiments.design_search.offline import kept, main
 from margin.designs import affine_geometry
-from margin.designs.covering.annealing import smaller_by_annealing
+from margin.designs.covering.annealing import anneal
+from margin.designs.covering.annealing_trials import smaller_by_annealing
 from margin.designs.covering.greedy import greedy_cover, wanted_sets, wanted_subsets
-from margin.designs.covering.induced import induce
-from margin.designs.covering.reduction import drop_redundant, fill
-from margin.designs.covering.search import anneal
-from margin.designs.covering.shipped import Copies, Shipped, read, read_copies
-from margin.designs.geometry.bases import near_designs
+from margin.designs.covering.induced_designs import induce
+from margin.designs.covering.redundant_blocks import drop_redundant, fill
+from margin.designs.covering.search_results import Copies, Shipped, read, read_copies
+from margin.designs.geometry.nearby_designs import near_designs
 from margin.designs.groups import Group, orbits
 from margin.designs.subsets import coverage, ranks, subsets, unranked
 

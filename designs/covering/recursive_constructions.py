@@ -10,8 +10,8 @@ from ..geometry.transversal import transversal_cover
 from ..gf import prime_power
 from ..subsets import Block
 from ..types import Integers
-from .classes import class_counts, joined_classes, parallel_classes
-from .recipes import MOST_POINTS, NONE, STRONGEST, WIDEST, Cell, Table
+from .design_table import MOST_POINTS, NONE, STRONGEST, WIDEST, Cell, Table
+from .parallel_classes import class_counts, joined_classes, parallel_classes
 
 SHARED = 3  # points that may belong to every group of a transversal design
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ..geometry.letters import as_text, from_text
 from ..groups import Group, Permutations
 from ..subsets import Block
-from .named import base as named_base
-from .named import described, points
+from .block_text import as_text, from_text
+from .classical_designs import base as named_base
+from .classical_designs import described, points
 
 STARTERS = Path(__file__).with_name("starters.txt")
 PERMUTES = "~"  # begins a word that is a permutation; no block begins with so large a point

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..geometry.geometry import affine_geometry
-from ..geometry.letters import as_text, from_text
+from ..geometry.flats_and_circles import affine_geometry
 from ..gf import prime_power
 from ..groups import Group
 from ..subsets import Block
 from ..types import Integers
+from .block_text import as_text, from_text
 
 FILE = Path(__file__).with_name("classes.txt")
 MOST_POINTS, WIDEST = 99, 12

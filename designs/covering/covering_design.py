@@ -10,17 +10,17 @@ import numpy as np
 from ..bounds import schonheim_bound
 from ..checks import check_int, check_parameters
 from ..design import Design
-from ..geometry.bases import near_designs
+from ..geometry.nearby_designs import near_designs
 from ..geometry.transversal import transversal_cover
 from ..gf import prime_power
 from ..subsets import Block
-from .annealing import smaller_by_annealing
+from .annealing_trials import smaller_by_annealing
+from .design_table import MOST_POINTS, STRONGEST, WIDEST
 from .greedy import LARGEST_TABLE, greedy_cover, wanted_subsets
-from .induced import induce
-from .pairs import pairs
-from .recipes import MOST_POINTS, STRONGEST, WIDEST
-from .reduction import drop_redundant, fill
-from .table import table
+from .induced_designs import induce
+from .pair_coverings import pairs
+from .redundant_blocks import drop_redundant, fill
+from .smallest_designs import table
 
 LARGEST_LIST = 2 * 10**5  # t-subsets that are listed one by one when t > 4
 GREEDY_ABOVE = 1.1  # times the Schonheim bound: below that, a greedy cover never wins

@@ -7,12 +7,12 @@ from functools import cache, partial
 
 from ..design import Design
 from ..geometry.arcs import maximal_arc
-from ..geometry.geometry import affine_geometry, projective_geometry
+from ..geometry.flats_and_circles import affine_geometry, projective_geometry
 from ..geometry.transversal import transversal_cover
 from ..gf import prime_power
 from ..subsets import Block
-from .recipes import MOST_POINTS, NONE
-from .table import table
+from .design_table import MOST_POINTS, NONE
+from .smallest_designs import table
 
 STEP = 500  # the table of sizes ends at a multiple of this
 SHARED = 12  # points that may belong to every group

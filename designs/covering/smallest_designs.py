@@ -10,11 +10,11 @@ from functools import cache, partial
 
 from ..design import Design
 from ..subsets import Block
-from .induced import expanded
-from .named import NAMED, described
-from .recipes import MOST_POINTS, STRONGEST, WIDEST, Cell, Table, empty_table
-from .rules import close
-from .shipped import Copies, Shipped, shipped, shipped_copies
+from .classical_designs import NAMED, described
+from .design_table import MOST_POINTS, STRONGEST, WIDEST, Cell, Table, empty_table
+from .induced_designs import expanded
+from .recursive_constructions import close
+from .search_results import Copies, Shipped, shipped, shipped_copies
 
 
 @cache

@@ -8,7 +8,7 @@ from math import comb
 from ..bounds import schonheim_bound
 from ..design import Design
 from ..gf import prime_power
-from .geometry import affine_geometry, inversive_plane, projective_geometry
+from .flats_and_circles import affine_geometry, inversive_plane, projective_geometry
 from .linear import linear_cover
 
 LARGEST_INCIDENCE = 4_000_000  # points times blocks
