@@ -1,5 +1,7 @@
-"""Annealing of starter blocks and base classes under a group, compiled: long searches whose finds
-are shipped."""
+"""Simulated annealing of starter blocks and of base classes under a cyclic group.
+
+The loops are compiled; see `annealing_loops`.
+"""
 
 from collections.abc import Sequence
 
@@ -10,9 +12,9 @@ from ..subsets import Block
 from ..types import Integers
 from .parallel_classes import Classes
 
-HOT_COLD = 0.6, 0.15  # temperatures, in orbits of full length
-WARM_COLD = 0.35, 0.12  # the same, from a start
-CLASSES_HOT_COLD = 0.45, 0.2  # temperatures for classes, in orbits
+HOT_COLD = 0.6, 0.15  # first and last temperature from random blocks, in orbits of full length
+WARM_COLD = 0.35, 0.12  # the same from given blocks
+CLASSES_HOT_COLD = 0.45, 0.2  # first and last temperature for classes, in orbits
 
 
 def anneal(
@@ -25,134 +27,140 @@ def anneal(
     seed: int,
     start: Sequence[Block] | None = None,
 ) -> tuple[int, list[Block], int]:
-    """Search for starter blocks that cover, by simulated annealing.
+    """Search for starter blocks whose images cover all t-subsets, by simulated annealing.
 
     A move exchanges one point of a starter block, or one cycle of the subgroup that keeps the block
-    in place. The energy is the number of uncovered t-subsets; the temperature falls geometrically.
+    in place. The energy is the number of uncovered t-subsets. The temperature falls geometrically.
 
     Parameters
     ----------
-    group, k, t
-        What acts on the points; points a block; strength.
+    group : Group
+        The maps that act on the points.
+    k, t : int
+        Points per block; strength.
     widths : sequence of int
-        For each starter block the order of the group of shifts that keep it in place: 1, or a
-        divisor of the order.
+        For each starter block, the order of the group of shifts that keep it in place: 1, or a
+        divisor of the group's order.
     moves, seed : int
+        Largest number of moves; random seed.
     start : sequence of blocks, optional
-        Starter blocks of width 1 to begin with, at a lower temperature, in place of random ones;
-        those of less than k points are filled at random.
+        Starter blocks of width 1 to begin with, in place of random ones, at a lower temperature.
+        Blocks of fewer than k points are filled at random.
 
     Returns
     -------
-    (uncovered t-subsets, starter blocks, moves made)
+    (number of uncovered t-subsets, starter blocks, moves made)
     """
-    from .annealing_loops import anneal_blocks
+    from .annealing_loops import Coverage, Schedule, Starters, anneal_blocks
 
-    table, sizes = orbits(group, t)
     rng = np.random.default_rng(seed)
-    blocks, lengths = (
-        _start(group, k, widths, rng) if start is None else _filled(start, group.v, k, rng)
-    )
-    hot, cold = HOT_COLD if start is None else WARM_COLD
-    scale = float(len(group.factors()) * group.order)
+    if start is None:
+        blocks, lengths = _random_blocks(group, k, widths, rng)
+        hot, cold = HOT_COLD
+    else:
+        blocks, lengths = _filled(start, group.v, k, rng)
+        hot, cold = WARM_COLD
+    table, sizes = orbits(group, t)
+    scale = float(len(group.factors()) * group.order)  # t-subsets in an orbit of full length
     energy, found, made = anneal_blocks(
-        table,
-        sizes,
-        group.v,
-        t,
-        group.order,
-        group.fixed,
-        blocks,
-        lengths,
-        np.array(widths, np.int64),
-        moves,
-        hot * scale,
-        cold * scale,
-        int(rng.integers(2**31)),
+        Coverage(table, sizes, np.zeros_like(sizes), group.v, t),
+        Starters(blocks, lengths, np.array(widths, np.int64), group.order, group.fixed),
+        Schedule(moves, hot * scale, cold * scale, int(rng.integers(2**31))),
     )
     starters = [tuple(sorted(row[:n].tolist())) for row, n in zip(found, lengths, strict=True)]
     return int(energy), starters, int(made)
 
 
-def _start(
+def _random_blocks(
     group: Group, k: int, widths: Sequence[int], rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """Random starter blocks of these widths, shape (starters, k), and their lengths."""
     blocks = np.zeros((len(widths), k), np.int64)
     lengths = np.zeros(len(widths), np.int64)
-    moving = group.v - group.fixed
     for row, width in enumerate(widths):
         if width == 1:
             points = rng.permutation(group.v)[:k]
         else:
-            stride = group.order // width
-            cycles = min(k // width, moving // width)
-            chosen = rng.permutation(moving // width)[:cycles]
-            first = chosen // stride * group.order + chosen % stride
-            around = (first[:, None] + stride * np.arange(width)).reshape(-1)
-            rest = rng.permutation(np.arange(moving, group.v))[: k - len(around)]
-            points = np.concatenate([around, rest])
+            points = _random_union_of_cycles(group, k, width, rng)
         blocks[row, : len(points)] = points
         lengths[row] = len(points)
     return blocks, lengths
+
+
+def _random_union_of_cycles(group: Group, k: int, width: int, rng: np.random.Generator) -> Integers:
+    """Random cycles of the subgroup of order `width`, then fixed points, at most k points."""
+    moving = group.v - group.fixed
+    stride = group.order // width
+    number = min(k // width, moving // width)
+    cycles = rng.permutation(moving // width)[:number]
+    first = cycles // stride * group.order + cycles % stride
+    around = (first[:, None] + stride * np.arange(width)).reshape(-1)
+    rest = rng.permutation(np.arange(moving, group.v))[: k - len(around)]
+    return np.concatenate([around, rest])
 
 
 def _filled(
     start: Sequence[Block], v: int, k: int, rng: np.random.Generator
 ) -> tuple[Integers, Integers]:
     """The blocks with random points added up to k, shape (starters, k), and their lengths."""
-    rows = [
-        [*block, *rng.permutation(np.setdiff1d(np.arange(v), block))[: k - len(block)]]
-        for block in start
-    ]
+    rows = []
+    for block in start:
+        others = rng.permutation(np.setdiff1d(np.arange(v), block))
+        rows.append([*block, *others[: k - len(block)]])
     return np.array(rows, np.int64), np.full(len(rows), k)
 
 
 def anneal_classes(
     group: Group, width: int, *, bases: int, moves: int, seed: int
 ) -> Classes | None:
-    """Search for base classes of ceil(v / width) blocks each, whose images hold all pairs, by
-    simulated annealing.
+    """Search for base classes whose images hold all pairs, by simulated annealing.
 
-    A move exchanges two points of a class, or the point of a slot that a class has to spare.
+    Each class has ceil(v / width) blocks. A move swaps two points of a class, or replaces the
+    point of a slot that the class does not need.
 
     Parameters
     ----------
     group : Group
-        Multiplier 1.
+        With multiplier 1.
     width, bases : int
-        Points a block, and number of base classes.
+        Points per block; number of base classes.
     moves, seed : int
+        Largest number of moves; random seed.
 
     Returns
     -------
-    Classes, or None when some pairs stayed apart.
+    Classes, or None if some pairs lie in no block.
     """
-    from .annealing_loops import anneal_base_classes
+    from .annealing_loops import Coverage, Schedule, Slots, anneal_base_classes
 
     v = group.v
     table, sizes = orbits(group, 2)
+    # One more orbit, which costs nothing, stands for a point paired with itself.
     table = table.copy()
-    table[:: v + 1] = len(sizes)  # a point with itself
+    table[:: v + 1] = len(sizes)
+    energies = np.ones(len(sizes) + 1, np.int64)
+    energies[-1] = 0
+    # Each class holds every point once; the slots that remain are spare and get any point.
     rng = np.random.default_rng(seed)
     length = -(-v // width) * width
     places = rng.permuted(np.tile(np.arange(length), (bases, 1)), axis=1)
     spare = places >= v
-    slots = np.where(spare, rng.integers(v, size=places.shape), places)
-    left = anneal_base_classes(
-        table,
-        len(sizes),
-        v,
-        slots,
-        spare,
-        width,
-        moves,
-        *CLASSES_HOT_COLD,
-        int(rng.integers(2**31)),
+    points = np.where(spare, rng.integers(v, size=places.shape), places)
+    uncovered = anneal_base_classes(
+        Coverage(table, energies, np.zeros_like(energies), v, 2),
+        Slots(points, spare, width),
+        Schedule(moves, *CLASSES_HOT_COLD, int(rng.integers(2**31))),
     )
-    if left:
+    if uncovered:
         return None
-    found = [
-        tuple(tuple(sorted({*block})) for block in row.reshape(-1, width).tolist()) for row in slots
-    ]
-    return Classes(group=group, width=width, base=tuple(found))
+    return Classes(group=group, width=width, base=tuple(map(_as_class, _blocks(points, width))))
+
+
+def _blocks(points: Integers, width: int) -> list[list[list[int]]]:
+    """The points of each block of each class."""
+    rows: list[list[list[int]]] = points.reshape(len(points), -1, width).tolist()
+    return rows
+
+
+def _as_class(blocks: list[list[int]]) -> tuple[Block, ...]:
+    return tuple(tuple(sorted(set(block))) for block in blocks)

@@ -1,4 +1,4 @@
-"""covering_design: the best that the constructions and searches of this folder find."""
+"""`covering_design`: the smallest design that the constructions and searches here find."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -18,36 +18,37 @@ from .annealing_trials import smaller_by_annealing
 from .design_table import MOST_POINTS, STRONGEST, WIDEST
 from .greedy import LARGEST_TABLE, greedy_cover, wanted_subsets
 from .induced_designs import induce
-from .pair_coverings import pairs
+from .pair_coverings import pair_coverings
 from .redundant_blocks import drop_redundant, fill
-from .smallest_designs import table
+from .smallest_designs import smallest_designs
 
-LARGEST_LIST = 2 * 10**5  # t-subsets that are listed one by one when t > 4
-GREEDY_ABOVE = 1.1  # times the Schonheim bound: below that, a greedy cover never wins
-MOST_BLOCKS = 4 * 10**5  # of a design that is built
-MOST_FINISHED = 25_000  # blocks of a design that is relieved of redundant ones
-FINISHED = 3  # how many of the smallest candidates are relieved of redundant blocks
+LARGEST_LIST = 2 * 10**5  # largest number of t-subsets that are listed one by one when t > 4
+GREEDY_ABOVE = 1.1  # times the Schonheim bound: a greedy cover never beats a size below this
+MOST_BLOCKS = 4 * 10**5  # largest bound on the number of blocks for which a design is built
+MOST_FINISHED = 25_000  # largest number of blocks among which redundant ones are sought
+FINISHED = 3  # number of the smallest candidates whose redundant blocks are dropped
 
 Candidate = tuple[list[Block], str]
 
 
 def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -> Design:
-    """Few blocks of k points out of v that hold every t points together somewhere.
+    """A small (v, k, t) covering design: blocks of k of v points, every t points in some block.
 
-    For k <= 12, t <= 4 and v <= 99 (any v when t = 2) takes the best of a table that is closed
-    under the rules of `table`: finite geometries, designs induced by them, transversal designs,
-    shipped finds of long searches, joins and deletions. Otherwise, and with more effort, induces
-    designs from geometries, covers greedily and anneals under cyclic groups. The result is checked
-    by enumeration of every t-subset.
+    For k <= 12, t <= 4 and v <= 99 (any v when t = 2) the design comes from a table. The table
+    holds finite geometries, designs induced by them, transversal designs, results of long
+    searches, joins and deletions. For other parameters, and with more effort, designs are induced
+    from geometries, covered greedily and annealed under cyclic groups. The result is verified by
+    enumeration of every t-subset.
 
     Parameters
     ----------
     v, k, t : int
-        Points, points a block, points that must meet; 1 <= t <= min(v, k).
+        Number of points, points per block, strength; 1 <= t <= min(v, k).
     seed : int
-        Same arguments and seed, same design.
+        The same arguments and seed give the same design.
     effort : int
-        At least 1: no annealing. Each more is annealing of about a second, counted in moves.
+        At least 1. With 1 nothing is annealed. Each unit more anneals for about a second; the work
+        is counted in moves, not in time.
 
     Returns
     -------
@@ -56,8 +57,8 @@ def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -
     Raises
     ------
     ValueError
-        If a parameter is out of range, or the design would have too many t-subsets to enumerate, or
-        too many blocks.
+        If a parameter is out of range, if there are too many t-subsets to enumerate, or if the
+        design would have too many blocks.
 
     Examples
     --------
@@ -72,13 +73,13 @@ def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -
     check_int("effort", effort, 1)
     if t > 1 and k < v and too_many(v, t):
         raise ValueError(
-            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate: lower v or t; any such design has "
-            f"{schonheim_bound(v, k, t)} blocks or more"
+            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate: lower v or t; "
+            f"any such design has {schonheim_bound(v, k, t)} blocks or more"
         )
     if 1 < t < k < v and schonheim_bound(v, k, t) > MOST_BLOCKS:
         raise ValueError(
-            f"a ({v}, {k}, {t}) covering design has {schonheim_bound(v, k, t)} blocks or more, too many to build: "
-            "lower v or t, or raise k"
+            f"a ({v}, {k}, {t}) covering design has {schonheim_bound(v, k, t)} blocks or more, "
+            "too many to build: lower v or t, or raise k"
         )
     return _covering(v, k, t, seed, effort)
 
@@ -94,7 +95,8 @@ def _covering(v: int, k: int, t: int, seed: int, effort: int) -> Design:
     design = Design(v=v, k=k, t=t, blocks=tuple(sorted(blocks)), provenance=provenance)
     if not design.verify():
         raise RuntimeError(
-            f"{provenance} left {len(design.uncovered())} subsets uncovered: please report this"
+            f"{provenance} must cover all {t}-subsets of {v} points by blocks of {k} points, but "
+            f"left {len(design.uncovered())} uncovered: please report this"
         )
     return design
 
@@ -110,24 +112,24 @@ def _trivial(v: int, k: int, t: int) -> Candidate | None:
 
 
 def _best(v: int, k: int, t: int, seed: int, effort: int) -> Candidate:
+    """The smallest of the candidates, once redundant blocks are dropped; annealed if asked."""
     bound = schonheim_bound(v, k, t)
     candidates = [_tabled(v, k, t)] if k <= WIDEST and _in_a_table(v, t) else []
     if not candidates or (effort > 1 and len(candidates[0][0]) > bound):
-        for candidate in _constructed(v, k, t, seed):
-            candidates.append(candidate)
-            if len(candidate[0]) <= bound:
-                break
-        candidates.sort(key=lambda c: len(c[0]))
+        candidates += _constructed_until(bound, v, k, t, seed)
+        candidates.sort(key=lambda candidate: len(candidate[0]))
         if not candidates or len(candidates[0][0]) > GREEDY_ABOVE * bound:
             candidates.insert(0, (_greedy(v, k, t, seed), "a greedy cover"))
-    ready = [(finished(blocks, v, k, t), words) for blocks, words in candidates[:FINISHED]]
-    best = min(ready, key=lambda c: len(c[0]))
+    smallest = candidates[:FINISHED]
+    ready = [(finished(blocks, v, k, t), provenance) for blocks, provenance in smallest]
+    best = min(ready, key=lambda candidate: len(candidate[0]))
     annealed = smaller_by_annealing(
         v, k, t, above=bound, below=len(best[0]), effort=effort - 1, seed=seed
     )
     if annealed is None:
         return best
-    return annealed[0], f"simulated annealing under a cyclic group of order {annealed[1]}"
+    blocks, order = annealed
+    return blocks, f"simulated annealing under a cyclic group of order {order}"
 
 
 def _in_a_table(v: int, t: int) -> bool:
@@ -136,12 +138,23 @@ def _in_a_table(v: int, t: int) -> bool:
 
 def _tabled(v: int, k: int, t: int) -> Candidate:
     if v > MOST_POINTS:
-        large = pairs(v, k)
-        return large.build(v), large.words[v]
-    return table().build(v, k, t), table().recipes[v, k, t][0]
+        large = pair_coverings(v, k)
+        return large.build(v), large.provenance[v]
+    table = smallest_designs()
+    return table.build(v, k, t), table.recipes[v, k, t].provenance
+
+
+def _constructed_until(bound: int, v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
+    """Constructed candidates up to the first one that reaches the bound."""
+    for candidate in _constructed(v, k, t, seed):
+        yield candidate
+        if len(candidate[0]) <= bound:
+            return
 
 
 def _constructed(v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
+    """Induced designs and, for pairs, transversal designs whose groups are covered."""
+
     def cover(n: int) -> Sequence[Block]:
         return _covering(n, k, min(t, n), seed, 1).blocks
 
@@ -150,14 +163,15 @@ def _constructed(v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
         blocks = induce(base, v, k, cover, rng)
         if blocks is not None:
             yield blocks, f"a design induced by the {base.provenance}"
-    if t == 2:
-        for shared in (0, 1):
-            q = max(k - 1, -(-(v - shared) // k))
-            while prime_power(q) is None:
-                q += 1
-            if q * q <= 2 * schonheim_bound(v, k, t):
-                blocks = transversal_cover(v, k, q, cover, shared=shared)
-                yield blocks, f"a transversal design of order {q}, groups covered"
+    if t != 2:
+        return
+    for shared in (0, 1):
+        q = max(k - 1, -(-(v - shared) // k))
+        while prime_power(q) is None:
+            q += 1
+        if q * q <= 2 * schonheim_bound(v, k, t):
+            blocks = transversal_cover(v, k, q, cover, shared=shared)
+            yield blocks, f"a transversal design of order {q}, groups covered"
 
 
 def _greedy(v: int, k: int, t: int, seed: int) -> list[Block]:
@@ -170,7 +184,7 @@ def _greedy(v: int, k: int, t: int, seed: int) -> list[Block]:
 
 
 def finished(blocks: list[Block], v: int, k: int, t: int) -> list[Block]:
-    """The blocks, filled up, less those that are redundant; very many are left as they are."""
+    """The blocks, filled up to k points, without redundant ones; unchanged if there are many."""
     if len(blocks) > MOST_FINISHED:
         return blocks
     needed = drop_redundant(blocks, v, t)

@@ -1,7 +1,9 @@
-"""Sizes and recipes of coverings of pairs on any number of points: transversal designs, recursively
-on their groups."""
+"""Coverings of pairs on any number of points, beyond the table of `smallest_designs`.
 
-from collections.abc import Callable
+Most come from transversal designs whose groups are covered recursively.
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -12,55 +14,76 @@ from ..geometry.transversal import transversal_cover
 from ..gf import prime_power
 from ..subsets import Block
 from .design_table import MOST_POINTS, NONE
-from .smallest_designs import table
+from .smallest_designs import smallest_designs
 
-STEP = 500  # the table of sizes ends at a multiple of this
-SHARED = 12  # points that may belong to every group
-ADDED = 20  # points that may be joined to others
+STEP = 500  # the list of sizes ends at a multiple of this
+SHARED = 12  # largest number of points that belong to every group
+ADDED = 20  # largest number of points that are joined to the others
+
+Builder = Callable[["PairCoverings"], list[Block]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pairs:
-    """Sizes of (v, k, 2) coverings by v, and how to build those beyond the table."""
+class PairCoverings:
+    """Sizes of (v, k, 2) coverings for one k, and how to build those beyond the table.
+
+    Parameters
+    ----------
+    k : int
+        Points per block.
+    sizes : list of int
+        Number of blocks by v.
+    provenance, builders : dict
+        Where the blocks come from, and what makes them, by v; for v beyond the table.
+    """
 
     k: int
     sizes: list[int]
-    words: dict[int, str]
-    builders: dict[int, Callable[["Pairs"], list[Block]]]
+    provenance: dict[int, str]
+    builders: dict[int, Builder]
 
     def build(self, v: int) -> list[Block]:
-        """The blocks on v points; some may be redundant."""
-        return table().build(v, self.k, 2) if v <= MOST_POINTS else self.builders[v](self)
+        """The blocks on v points. Some blocks may be redundant."""
+        if v <= MOST_POINTS:
+            return smallest_designs().build(v, self.k, 2)
+        return self.builders[v](self)
 
-    def offer(
-        self, v: int, size: int, words: str, builder: Callable[["Pairs"], list[Block]]
-    ) -> None:
-        """Take a builder if it gives fewer blocks than what is there."""
+    def offer(self, v: int, size: int, provenance: str, builder: Builder) -> None:
+        """Store a builder if it gives fewer blocks than the one stored."""
         if size < self.sizes[v]:
-            self.sizes[v], self.words[v], self.builders[v] = size, words, builder
+            self.sizes[v] = size
+            self.provenance[v] = provenance
+            self.builders[v] = builder
 
 
-def pairs(v: int, k: int) -> Pairs:
-    """The sizes up to v points or more, for blocks of k points, k <= table.WIDEST."""
-    return _pairs(-(-v // STEP) * STEP, k)
+def pair_coverings(v: int, k: int) -> PairCoverings:
+    """Coverings of pairs on up to v points or more, by blocks of k <= WIDEST points."""
+    return _pair_coverings(-(-v // STEP) * STEP, k)
 
 
 @cache
-def _pairs(most: int, k: int) -> Pairs:
-    known = table().sizes[2, k].tolist()
-    found = Pairs(k=k, sizes=known + [NONE] * (most - MOST_POINTS), words={}, builders={})
-    _add_steiner_systems(found, most)
+def _pair_coverings(most: int, k: int) -> PairCoverings:
+    tabled = smallest_designs().sizes[2, k].tolist()
+    sizes = tabled + [NONE] * (most - MOST_POINTS)
+    found = PairCoverings(k=k, sizes=sizes, provenance={}, builders={})
+    for v, provenance, build in _steiner_systems(k):
+        if MOST_POINTS < v <= most:
+            size = v * (v - 1) // (k * (k - 1))
+            found.offer(v, size, provenance, partial(_built, build))
     for v in range(MOST_POINTS + 1, most + 1):
         for shared in range(SHARED + 1):
-            _add_transversal(found, v, shared)
+            _offer_transversal(found, v, shared)
         for added in range(1, ADDED + 1):
-            _add_join(found, v, added)
+            _offer_join(found, v, added)
+    # Deleting the last point gives a covering of one point fewer.
     for v in reversed(range(MOST_POINTS + 1, most)):
-        found.offer(v, found.sizes[v + 1], found.words.get(v + 1, ""), partial(_shortened, v + 1))
+        provenance = found.provenance.get(v + 1, "")
+        found.offer(v, found.sizes[v + 1], provenance, partial(_shortened, v + 1))
     return found
 
 
-def _add_transversal(found: Pairs, v: int, shared: int) -> None:
+def _offer_transversal(found: PairCoverings, v: int, shared: int) -> None:
+    """A transversal design, each of whose groups is covered together with `shared` points."""
     k = found.k
     spread = v - shared
     groups = [spread * (i + 1) // k - spread * i // k for i in range(k)]
@@ -68,65 +91,62 @@ def _add_transversal(found: Pairs, v: int, shared: int) -> None:
     q = max(k - 1, max(groups))
     while prime_power(q) is None:
         q += 1
-    words = f"a transversal design of order {q}, groups covered"
-    found.offer(v, q * q + covers, words, partial(_transversal, v, q, shared))
+    provenance = f"a transversal design of order {q}, groups covered"
+    found.offer(v, q * q + covers, provenance, partial(_transversal, v, q, shared))
 
 
-def _add_join(found: Pairs, v: int, added: int) -> None:
-    """A covering of fewer points and one of those that are added; parts of both, of k points
-    together, pair them up."""
+def _offer_join(found: PairCoverings, v: int, added: int) -> None:
+    """Cover most of the points and the `added` points each alone, then pair the two parts up.
+
+    For the pairs across, both parts are cut into pieces of `width` and k - width points.
+    """
     k, rest = found.k, v - added
-    cross = [(-(-added // width) * -(-rest // (k - width)), width) for width in range(1, k)]
-    count, width = min(cross)
-    size = found.sizes[rest] + found.sizes[added] + count
-    if size < found.sizes[v]:
-        found.offer(
-            v, size, f"a join of {rest} points and {added}", partial(_joined, rest, added, width)
-        )
+    crossings = [(-(-added // width) * -(-rest // (k - width)), width) for width in range(1, k)]
+    across, width = min(crossings)
+    size = found.sizes[rest] + found.sizes[added] + across
+    provenance = f"a join of {rest} points and {added}"
+    found.offer(v, size, provenance, partial(_joined, rest, added, width))
 
 
-def _add_steiner_systems(found: Pairs, most: int) -> None:
-    """Designs that hold each pair once: lines of geometries and of maximal arcs."""
-    k = found.k
-    designs: list[tuple[int, str, Callable[[], Design]]] = []
+def _steiner_systems(k: int) -> Iterator[tuple[int, str, Callable[[], Design]]]:
+    """Points, provenance and builder of designs that hold each pair in exactly one block.
+
+    They are the lines of geometries and of maximal arcs.
+    """
     for m in range(2, 5):
         if prime_power(k):
-            designs.append((k**m, f"the lines of AG({m}, {k})", partial(affine_geometry, m, k, 1)))
+            yield k**m, f"the lines of AG({m}, {k})", partial(affine_geometry, m, k, 1)
         if prime_power(k - 1):
             points = ((k - 1) ** (m + 1) - 1) // (k - 2)
-            designs.append(
-                (
-                    points,
-                    f"the lines of PG({m}, {k - 1})",
-                    partial(projective_geometry, m, k - 1, 1),
-                )
-            )
+            lines = partial(projective_geometry, m, k - 1, 1)
+            yield points, f"the lines of PG({m}, {k - 1})", lines
     if k & (k - 1) == 0:
         for power in range(k.bit_length(), 9):
             q = 2**power
             name = f"the lines of a maximal arc of degree {k} in PG(2, {q})"
-            designs.append((q * k - q + k, name, partial(maximal_arc, q, k)))
-    for v, words, build in designs:
-        if MOST_POINTS < v <= most:
-            found.offer(v, v * (v - 1) // (k * (k - 1)), words, partial(_built, build))
+            yield q * k - q + k, name, partial(maximal_arc, q, k)
 
 
-def _transversal(v: int, q: int, shared: int, found: Pairs) -> list[Block]:
+def _transversal(v: int, q: int, shared: int, found: PairCoverings) -> list[Block]:
     return transversal_cover(v, found.k, q, found.build, shared=shared)
 
 
-def _shortened(v: int, found: Pairs) -> list[Block]:
-    return [tuple(p for p in block if p < v - 1) for block in found.build(v)]
+def _shortened(v: int, found: PairCoverings) -> list[Block]:
+    return [tuple(point for point in block if point < v - 1) for block in found.build(v)]
 
 
-def _joined(rest: int, added: int, width: int, found: Pairs) -> list[Block]:
-    def parts(start: int, end: int, width: int) -> list[Block]:
-        return [tuple(range(i, min(i + width, end))) for i in range(start, end, width)]
+def _joined(rest: int, added: int, width: int, found: PairCoverings) -> list[Block]:
+    blocks = [*found.build(rest)]
+    blocks += [tuple(rest + point for point in block) for block in found.build(added)]
+    large = _pieces(0, rest, found.k - width)
+    small = _pieces(rest, rest + added, width)
+    return blocks + [(*a, *b) for a in large for b in small]
 
-    blocks = found.build(rest) + [tuple(rest + p for p in block) for block in found.build(added)]
-    others = parts(rest, rest + added, width)
-    return blocks + [(*a, *b) for a in parts(0, rest, found.k - width) for b in others]
+
+def _pieces(start: int, end: int, width: int) -> list[Block]:
+    """The points from `start` to `end`, cut into pieces of `width` points."""
+    return [tuple(range(i, min(i + width, end))) for i in range(start, end, width)]
 
 
-def _built(build: Callable[[], Design], found: Pairs) -> list[Block]:
+def _built(build: Callable[[], Design], found: PairCoverings) -> list[Block]:
     return list(build().blocks)

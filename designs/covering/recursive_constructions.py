@@ -1,6 +1,5 @@
-"""The rules that make covering designs of others: what closes a table of them."""
+"""Constructions that make covering designs from smaller ones, and the closure of a table."""
 
-from collections.abc import Callable
 from functools import cache, partial
 from itertools import combinations, combinations_with_replacement, pairwise
 
@@ -10,162 +9,177 @@ from ..geometry.transversal import transversal_cover
 from ..gf import prime_power
 from ..subsets import Block
 from ..types import Integers
-from .design_table import MOST_POINTS, NONE, STRONGEST, WIDEST, Cell, Table
+from .design_table import MOST_POINTS, NONE, STRONGEST, WIDEST, Cell, Recipe, Table
 from .parallel_classes import class_counts, joined_classes, parallel_classes
 
-SHARED = 3  # points that may belong to every group of a transversal design
+SHARED = 3  # largest number of points that belong to every group of a transversal design
 
-Build = Callable[[Table], list[Block]]
+Crossings = dict[tuple[bool, bool], Integers]
 
 
-def close(made: Table) -> None:
-    """Apply all rules until nothing changes; a cell needs others of less t, less k or other v only."""
+def close(table: Table) -> None:
+    """Apply all constructions to a table until nothing changes.
+
+    A cell only depends on cells with a smaller t, a smaller k, or another v.
+    """
     for t in range(2, STRONGEST + 1):
         for k in range(t + 1, WIDEST + 1):
             for v in range(k + 1, MOST_POINTS + 1):
-                _offer_narrower(made, v, k, t)
-                _offer_copies(made, v, k, t)
-            crossings, classes = _crossings(made, k, t), _class_crossings(k, t)
-            before = None
-            while before is None or (before != made.sizes[t, k]).any():
-                before = made.sizes[t, k].copy()
-                for v in range(k + 1, MOST_POINTS + 1):
-                    _offer_join(made, (v, k, t), crossings)
-                    if classes is not None:
-                        _offer_class_join(made, (v, k, t), classes)
-                    if t == 2:
-                        _offer_transversal(made, v, k)
-                for v in reversed(range(k + 1, MOST_POINTS)):
-                    words = f"a design of {v + 1} points, less one"
-                    made.offer(
-                        (v, k, t),
-                        int(made.sizes[t, k, v + 1]),
-                        (words, partial(_shortened, (v + 1, k, t))),
-                    )
+                _offer_narrower(table, v, k, t)
+                _offer_copies(table, v, k, t)
+            _close_row(table, k, t)
 
 
-def _offer_narrower(made: Table, v: int, k: int, t: int) -> None:
-    made.offer(
-        (v, k, t),
-        int(made.sizes[t, k - 1, v]),
-        (f"blocks of {k - 1} points", partial(_built, (v, k - 1, t))),
-    )
+def _close_row(table: Table, k: int, t: int) -> None:
+    """Apply the constructions that make a cell from other v, until nothing changes."""
+    crossings = _crossings(table, k, t)
+    classes = _class_crossings(k, t)
+    before = None
+    while before is None or (before != table.sizes[t, k]).any():
+        before = table.sizes[t, k].copy()
+        for v in range(k + 1, MOST_POINTS + 1):
+            _offer_join(table, (v, k, t), crossings)
+            if classes is not None:
+                _offer_class_join(table, (v, k, t), classes)
+            if t == 2:
+                _offer_transversal(table, v, k)
+        for v in reversed(range(k + 1, MOST_POINTS)):
+            _offer_shortened(table, v, k, t)
 
 
-def _built(cell: Cell, made: Table) -> list[Block]:
-    return made.build(*cell)
+def _offer_narrower(table: Table, v: int, k: int, t: int) -> None:
+    """Blocks of k - 1 points."""
+    recipe = Recipe(f"blocks of {k - 1} points", partial(_built, (v, k - 1, t)))
+    table.offer((v, k, t), int(table.sizes[t, k - 1, v]), recipe)
 
 
-def _shortened(cell: Cell, made: Table) -> list[Block]:
+def _built(cell: Cell, table: Table) -> list[Block]:
+    return table.build(*cell)
+
+
+def _offer_shortened(table: Table, v: int, k: int, t: int) -> None:
+    """A design of one point more, whose last point is deleted."""
+    provenance = f"a design of {v + 1} points, less one"
+    recipe = Recipe(provenance, partial(_shortened, (v + 1, k, t)))
+    table.offer((v, k, t), int(table.sizes[t, k, v + 1]), recipe)
+
+
+def _shortened(cell: Cell, table: Table) -> list[Block]:
     last = cell[0] - 1
-    return [tuple(p for p in block if p != last) for block in made.build(*cell)]
+    return [tuple(p for p in block if p != last) for block in table.build(*cell)]
 
 
-def _offer_copies(made: Table, v: int, k: int, t: int) -> None:
-    """Each point of a design stands for several."""
+def _offer_copies(table: Table, v: int, k: int, t: int) -> None:
+    """A smaller design, each of whose points stands for several."""
     for copies in range(2, k // t + 1):
         n, width = -(-v // copies), k // copies
-        words = f"a design of {n} points, each standing for {copies}"
-        made.offer(
-            (v, k, t),
-            int(made.sizes[t, width, n]),
-            (words, partial(_copied, (n, width, t), copies, v)),
-        )
+        provenance = f"a design of {n} points, each standing for {copies}"
+        recipe = Recipe(provenance, partial(_copied, (n, width, t), copies, v))
+        table.offer((v, k, t), int(table.sizes[t, width, n]), recipe)
 
 
-def _copied(cell: Cell, copies: int, v: int, made: Table) -> list[Block]:
-    return [
-        tuple(p for point in block for p in range(point * copies, min(point * copies + copies, v)))
-        for block in made.build(*cell)
-    ]
+def _copied(cell: Cell, copies: int, v: int, table: Table) -> list[Block]:
+    blocks = []
+    for block in table.build(*cell):
+        spans = [range(p * copies, min(p * copies + copies, v)) for p in block]
+        blocks.append(tuple(point for span in spans for point in span))
+    return blocks
 
 
-def _crossings(made: Table, k: int, t: int) -> dict[tuple[bool, bool], Integers]:
-    """Blocks that a join takes, shape (MOST_POINTS + 1,) * 2, by the points of each part, without
-    those in one part.
+def _crossings(table: Table, k: int, t: int) -> Crossings:
+    """Number of blocks of a join that hold points of both parts, by the sizes of the parts.
 
-    One array for joins whose t-subsets of the second part are left to a cover of that part alone,
-    or not; and the same for the first part.
+    Each array has the shape (MOST_POINTS + 1, MOST_POINTS + 1). There is one array for each answer
+    to two questions: are the t-subsets within the second part left to a cover of that part alone,
+    and are those within the first part left to a cover of the first part alone.
     """
     points = np.arange(MOST_POINTS + 1)
-    prices = {
-        run: _price(made, k, t, run, points[:, None], points)[0]
-        for run in combinations_with_replacement(range(t + 1), 2)
-    }
-    alone = (0, 0), (t, t)
-    totals: dict[tuple[bool, bool], Integers] = {}
-    for runs in _divisions(t):
-        ends = alone[0] in runs, alone[1] in runs
-        total = np.sum([prices[run] for run in runs if run not in alone], axis=0)
+    prices = {run: _price(table, k, t, run, points[:, None], points)[0] for run in _runs(t)}
+    second_alone, first_alone = (0, 0), (t, t)
+    totals: Crossings = {}
+    for division in _divisions(t):
+        ends = second_alone in division, first_alone in division
+        inner = [prices[run] for run in division if run not in (second_alone, first_alone)]
+        total = np.sum(inner, axis=0)
         totals[ends] = np.minimum(totals.get(ends, total), total)
     return totals
 
 
+def _runs(t: int) -> list[tuple[int, int]]:
+    """All runs of consecutive numbers of 0, 1, ..., t, each given by its first and last."""
+    return list(combinations_with_replacement(range(t + 1), 2))
+
+
 def _divisions(t: int) -> list[list[tuple[int, int]]]:
-    """All ways to cut 0, 1, ..., t into runs, each told by its ends."""
-    return [
-        [(low, high - 1) for low, high in pairwise((0, *cuts, t + 1))]
-        for number in range(t + 1)
-        for cuts in combinations(range(1, t + 1), number)
-    ]
+    """All ways to cut 0, 1, ..., t into runs."""
+    divisions = []
+    for number in range(t + 1):
+        for cuts in combinations(range(1, t + 1), number):
+            ends = pairwise((0, *cuts, t + 1))
+            divisions.append([(low, high - 1) for low, high in ends])
+    return divisions
 
 
 def _price(
-    made: Table, k: int, t: int, run: tuple[int, int], first: Integers | int, second: Integers | int
+    table: Table,
+    k: int,
+    t: int,
+    run: tuple[int, int],
+    first: Integers | int,
+    second: Integers | int,
 ) -> tuple[Integers, Integers]:
-    """How few blocks hold the t-subsets with `low` to `high` points, a run, in the first part; and
-    their points there.
+    """Number of blocks that hold the t-subsets of a run; number of their points in the first part.
 
-    They are the blocks of a cover of strength `high` of the first part, each with each block of a
-    cover of strength ``t - low`` of the second.
+    The t-subsets of the run (low, high) have `low` to `high` points in the first part. A cover of
+    strength `high` of the first part is joined, each block with each block, to a cover of strength
+    ``t - low`` of the second part. `first` and `second` are the numbers of points of the parts.
     """
     low, high = run
+    sizes = table.sizes
     prices = np.array(
-        [
-            made.sizes[high, width, first] * made.sizes[t - low, k - width, second]
-            for width in range(k + 1)
-        ]
+        [sizes[high, width, first] * sizes[t - low, k - width, second] for width in range(k + 1)]
     )
-    if (
-        low < high
-    ):  # a part of too few points for a cover of this strength would be taken to need no block
-        prices = np.where((np.asarray(first) < high) | (np.asarray(second) < t - low), NONE, prices)
+    if low < high:
+        # A part with fewer points than the strength has a cover of no blocks, but must not count
+        # as covered for the other numbers of the run.
+        too_small = (np.asarray(first) < high) | (np.asarray(second) < t - low)
+        prices = np.where(too_small, NONE, prices)
     return prices.min(axis=0), prices.argmin(axis=0)
 
 
-def _offer_join(made: Table, cell: Cell, crossings: dict[tuple[bool, bool], Integers]) -> None:
-    """Split the points in two; t of them are s in the first part and t - s in the second, for some
-    s.
+def _offer_join(table: Table, cell: Cell, crossings: Crossings) -> None:
+    """Split the points in two parts; of any t points, s lie in the first part, for some s.
 
     D. Gordon, G. Kuperberg, O. Patashnik, J. Combin. Designs 3 (1995), 269-284, section 5 (dynamic
     programming).
     """
     v, k, t = cell
     firsts = np.arange(1, v // 2 + 1)
-    first, second = made.sizes[t, k, firsts], made.sizes[t, k, v - firsts]
-    total = np.min(
-        [
-            crossing[firsts, v - firsts] + (second if ends[0] else 0) + (first if ends[1] else 0)
-            for ends, crossing in crossings.items()
-        ],
-        axis=0,
-    )
+    first = table.sizes[t, k, firsts]
+    second = table.sizes[t, k, v - firsts]
+    totals = []
+    for (second_alone, first_alone), crossing in crossings.items():
+        covers = (second if second_alone else 0) + (first if first_alone else 0)
+        totals.append(crossing[firsts, v - firsts] + covers)
+    total = np.min(totals, axis=0)
     best = int(np.argmin(total))
-    made.offer(
-        cell, int(total[best]), ("a join of two parts", partial(_joined, cell, int(firsts[best])))
-    )
+    recipe = Recipe("a join of two parts", partial(_joined, cell, int(firsts[best])))
+    table.offer(cell, int(total[best]), recipe)
 
 
-def _joined(cell: Cell, first: int, made: Table) -> list[Block]:
+def _joined(cell: Cell, first: int, table: Table) -> list[Block]:
     v, k, t = cell
-    prices = {
-        run: _price(made, k, t, run, first, v - first)
-        for run in combinations_with_replacement(range(t + 1), 2)
-    }
+    second = v - first
+    prices = {run: _price(table, k, t, run, first, second) for run in _runs(t)}
+
+    def total(division: list[tuple[int, int]]) -> int:
+        return sum(int(prices[run][0]) for run in division)
+
     blocks: list[Block] = []
-    for low, high in min(_divisions(t), key=lambda runs: sum(int(prices[run][0]) for run in runs)):
+    for low, high in min(_divisions(t), key=total):
         width = int(prices[low, high][1])
-        left, right = made.build(first, width, high), made.build(v - first, k - width, t - low)
+        left = table.build(first, width, high)
+        right = table.build(second, k - width, t - low)
         blocks += [(*a, *(first + p for p in b)) for a in left for b in right]
     return blocks
 
@@ -173,10 +187,9 @@ def _joined(cell: Cell, first: int, made: Table) -> list[Block]:
 def _class_crossings(k: int, t: int) -> tuple[Integers, Integers] | None:
     """As `_crossings`, but from parallel classes; and the widths of the blocks in the first part.
 
-    For t = 3 class i of the one part is joined to class i of the other: two points lie in one of
-    the classes, and each class holds any third point. For t = 2 class i is joined to the i-th of as
-    few subsets of the other part as have points enough, which holds the pairs of the first part
-    too.
+    For t = 3, class i of one part is joined to class i of the other. Two points lie in a block of
+    some class, and every class holds any third point. For t = 2, class i is joined to the i-th of
+    the subsets into which the other part is cut. This holds the pairs of the first part too.
     """
     if t not in (2, 3):
         return None
@@ -184,57 +197,65 @@ def _class_crossings(k: int, t: int) -> tuple[Integers, Integers] | None:
     widths = np.arange(2, k - t + 2)
     totals = []
     for width in widths:
-        first, blocks, parts = class_counts()[width], -(-points // width), -(-points // (k - width))
+        classes = class_counts()[width]
+        blocks = -(-points // width)
+        parts = -(-points // (k - width))
         if t == 2:
-            totals.append(np.maximum.outer(first, parts) * blocks[:, None])
+            totals.append(np.maximum.outer(classes, parts) * blocks[:, None])
         else:
-            totals.append(
-                np.maximum.outer(first, class_counts()[k - width])
-                * np.multiply.outer(blocks, parts)
-            )
+            rounds = np.maximum.outer(classes, class_counts()[k - width])
+            totals.append(rounds * np.multiply.outer(blocks, parts))
     return np.min(totals, axis=0), widths[np.argmin(totals, axis=0)]
 
 
-def _offer_class_join(made: Table, cell: Cell, classes: tuple[Integers, Integers]) -> None:
+def _offer_class_join(table: Table, cell: Cell, classes: tuple[Integers, Integers]) -> None:
     v, k, t = cell
     crossings, widths = classes
     firsts = np.arange(2, v - 1)
-    total = crossings[firsts, v - firsts] + made.sizes[t, k, v - firsts]
+    total = crossings[firsts, v - firsts] + table.sizes[t, k, v - firsts]
     if t == 3:
-        total += made.sizes[t, k, firsts]
+        total += table.sizes[t, k, firsts]
     best = int(np.argmin(total))
     first = int(firsts[best])
-    recipe = partial(_joined_by_classes, cell, first, int(widths[first, v - first]))
-    made.offer(cell, int(total[best]), ("a join of two parts, class by class", recipe))
+    build = partial(_joined_by_classes, cell, first, int(widths[first, v - first]))
+    recipe = Recipe("a join of two parts, class by class", build)
+    table.offer(cell, int(total[best]), recipe)
 
 
-def _joined_by_classes(cell: Cell, first: int, width: int, made: Table) -> list[Block]:
+def _joined_by_classes(cell: Cell, first: int, width: int, table: Table) -> list[Block]:
     v, k, t = cell
+    second = v - first
     left = parallel_classes(first, width)
     if t == 2:
-        rest = [[block] for block in made.build(v - first, k - width, 1)]
+        right = [[block] for block in table.build(second, k - width, 1)]
     else:
-        rest = parallel_classes(v - first, k - width)
-    blocks = joined_classes(left, rest, first)
-    blocks += [tuple(first + p for p in block) for block in made.build(v - first, k, t)]
-    return blocks + (made.build(first, k, t) if t == 3 else [])
+        right = parallel_classes(second, k - width)
+    blocks = joined_classes(left, right, first)
+    blocks += [tuple(first + p for p in block) for block in table.build(second, k, t)]
+    if t == 3:
+        blocks += table.build(first, k, t)
+    return blocks
 
 
-def _offer_transversal(made: Table, v: int, k: int) -> None:
-    sizes = made.sizes[2, k]
+def _offer_transversal(table: Table, v: int, k: int) -> None:
+    """A transversal design, each of whose groups is covered together with the shared points."""
+    sizes = table.sizes[2, k]
     for shared in range(SHARED + 1):
-        groups = [(v - shared) * (i + 1) // k - (v - shared) * i // k for i in range(k)]
+        spread = v - shared
+        groups = [spread * (i + 1) // k - spread * i // k for i in range(k)]
         q = _order(max(k - 1, max(groups)))
         size = q * q + sum(int(sizes[group + shared]) for group in groups)
-        words = f"a transversal design of order {q}, groups covered"
-        made.offer((v, k, 2), size, (words, partial(_transversal, (v, k, q), shared)))
+        provenance = f"a transversal design of order {q}, groups covered"
+        recipe = Recipe(provenance, partial(_transversal, (v, k, q), shared))
+        table.offer((v, k, 2), size, recipe)
 
 
 @cache
 def _order(least: int) -> int:
+    """The smallest prime power that is at least `least`."""
     return least if prime_power(least) else _order(least + 1)
 
 
-def _transversal(about: tuple[int, int, int], shared: int, made: Table) -> list[Block]:
-    v, k, q = about
-    return transversal_cover(v, k, q, lambda n: made.build(n, k, 2), shared=shared)
+def _transversal(parameters: tuple[int, int, int], shared: int, table: Table) -> list[Block]:
+    v, k, q = parameters
+    return transversal_cover(v, k, q, lambda n: table.build(n, k, 2), shared=shared)

@@ -1,4 +1,7 @@
-"""The designs that long searches found, shipped as starter blocks and a group: a line of text each."""
+"""Designs that long searches found: how a line of a text file stores each, and how it is read.
+
+``starters.txt`` stores starter blocks and a group, and ``induced.txt`` stores induced designs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,29 +11,29 @@ from pathlib import Path
 from ..groups import Group, Permutations
 from ..subsets import Block
 from .block_text import as_text, from_text
-from .classical_designs import base as named_base
-from .classical_designs import described, points
+from .classical_designs import classical_design, classical_points, long_name
 
 STARTERS = Path(__file__).with_name("starters.txt")
-PERMUTES = "~"  # begins a word that is a permutation; no block begins with so large a point
-DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-SHIPPED = "X"  # begins the name of a base that is shipped
 INDUCED = Path(__file__).with_name("induced.txt")
+PERMUTES = "~"  # first letter of a word that is a permutation; no block has a point so large
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+SHIPPED = "X"  # first letter of the name of a base that is itself a shipped design
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shipped:
-    """A design told by starter blocks under a group and by loose blocks, which no group moves.
+class StarterDesign:
+    """A design given by starter blocks, a group that moves them, and loose blocks.
 
     Parameters
     ----------
     group : Group or Permutations
         Its `v` is the number of points.
     k, t : int
-        Points a block; strength.
+        Points per block; strength.
     size : int
-        Number of blocks, once expanded.
+        Number of blocks of the whole design.
     starters, loose : tuples of blocks
+        The group moves the starter blocks. It does not move the loose blocks.
     """
 
     group: Group | Permutations
@@ -41,8 +44,8 @@ class Shipped:
     loose: tuple[Block, ...] = ()
 
     @property
-    def words(self) -> str:
-        """Where the design is from."""
+    def provenance(self) -> str:
+        """Where the design comes from, in words."""
         return f"a search {self.group}".rstrip()
 
     @property
@@ -51,21 +54,20 @@ class Shipped:
         return sorted({*self.group.expand(list(self.starters)), *self.loose})
 
     def line(self) -> str:
-        """The line of text that `read` reads."""
+        """The line of text that `read_starter_design` reads."""
         if isinstance(self.group, Group):
             moved = [str(self.group.order), str(self.group.multiplier)]
         else:
             moved = [PERMUTES + as_text(images) for images in self.group.generators]
-        words = [
-            *map(str, (self.group.v, self.k, self.t, self.size)),
-            *moved,
-            *map(as_text, self.starters),
-        ]
-        return " ".join([*words, *(["|", *map(as_text, self.loose)] if self.loose else [])])
+        numbers = [str(number) for number in (self.group.v, self.k, self.t, self.size)]
+        words = [*numbers, *moved, *map(as_text, self.starters)]
+        if self.loose:
+            words += ["|", *map(as_text, self.loose)]
+        return " ".join(words)
 
 
-def read(line: str) -> Shipped:
-    """The design that a line of text tells."""
+def read_starter_design(line: str) -> StarterDesign:
+    """Read a design from a line of ``starters.txt``."""
     v, k, t, size, *words = line.split(" ")
     group: Group | Permutations
     if words[0].startswith(PERMUTES):
@@ -76,7 +78,7 @@ def read(line: str) -> Shipped:
         group = Group(v=int(v), order=int(words[0]), multiplier=int(words[1]))
         words = words[2:]
     end = words.index("|") if "|" in words else len(words)
-    return Shipped(
+    return StarterDesign(
         group=group,
         k=int(k),
         t=int(t),
@@ -87,23 +89,25 @@ def read(line: str) -> Shipped:
 
 
 @cache
-def shipped() -> dict[tuple[int, int, int], Shipped]:
-    """All shipped designs by (v, k, t)."""
-    designs = map(read, STARTERS.read_text(encoding="utf-8").splitlines())
+def shipped_designs() -> dict[tuple[int, int, int], StarterDesign]:
+    """All designs of ``starters.txt`` by (v, k, t)."""
+    lines = STARTERS.read_text(encoding="utf-8").splitlines()
+    designs = [read_starter_design(line) for line in lines]
     return {(design.group.v, design.k, design.t): design for design in designs}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Copies:
-    """A design induced by a named one, whose points each stand for some number of points.
+class InducedDesign:
+    """A design made from a base design, each of whose points stands for some number of points.
 
     Parameters
     ----------
     v, k, t, size : int
-    words : str
-        The short name of the base, such as ``A 2 8 1``, see `named.base`; or ``X 27 6 4`` for a
-        shipped design.
-    numbers : tuple of int
+        Points, points per block, strength, blocks.
+    base_name : str
+        A short name such as ``A 2 8 1``, see `classical_design`; or ``X 27 6 4`` for the shipped
+        design of this v, k and t.
+    copies : tuple of int
         How many points each base point stands for.
     """
 
@@ -111,44 +115,57 @@ class Copies:
     k: int
     t: int
     size: int
-    words: str
-    numbers: tuple[int, ...]
+    base_name: str
+    copies: tuple[int, ...]
 
     @property
     def base(self) -> Sequence[Block]:
-        """The blocks of the base."""
-        if not self.words.startswith(SHIPPED):
-            return named_base(self.words).blocks
-        v, k, t = map(int, self.words.split(" ")[1:])
-        return shipped()[v, k, t].blocks
+        """The blocks of the base design."""
+        if not self.base_name.startswith(SHIPPED):
+            return classical_design(self.base_name).blocks
+        v, k, t = map(int, self.base_name.split(" ")[1:])
+        return shipped_designs()[v, k, t].blocks
 
     @property
-    def description(self) -> str:
-        """Where the design is from."""
-        name = "result of a search" if self.words.startswith(SHIPPED) else described(self.words)
-        return f"a design induced by the {name}"
+    def provenance(self) -> str:
+        """Where the design comes from, in words."""
+        if self.base_name.startswith(SHIPPED):
+            return "a design induced by the result of a search"
+        return f"a design induced by the {long_name(self.base_name)}"
 
     def line(self) -> str:
-        """The line of text that `read_copies` reads; it ends with the numbers as digits, the first
-        the lowest."""
-        radix = max(2, max(self.numbers) + 1)
-        value = int("".join(DIGITS[number] for number in reversed(self.numbers)), radix)
-        return f"{self.v} {self.k} {self.t} {self.size} {self.words.replace(' ', '-')} {radix} {value:x}"
+        """The line of text that `read_induced_design` reads.
+
+        It ends with the copies as digits of one number, the first copy being the lowest digit.
+        """
+        radix = max(2, max(self.copies) + 1)
+        digits = "".join(DIGITS[number] for number in reversed(self.copies))
+        value = int(digits, radix)
+        base = self.base_name.replace(" ", "-")
+        return f"{self.v} {self.k} {self.t} {self.size} {base} {radix} {value:x}"
 
 
-def read_copies(line: str) -> Copies:
-    """The induced design that a line of text tells."""
-    v, k, t, size, words, radix, digits = line.split(" ")
-    words = words.replace("-", " ")
-    value, numbers = int(digits, 16), []
-    for _ in range(int(words.split(" ")[1]) if words.startswith(SHIPPED) else points(words)):
-        value, number = divmod(value, int(radix))
-        numbers.append(number)
-    return Copies(v=int(v), k=int(k), t=int(t), size=int(size), words=words, numbers=tuple(numbers))
+def read_induced_design(line: str) -> InducedDesign:
+    """Read a design from a line of ``induced.txt``."""
+    v, k, t, size, base, radix, digits = line.split(" ")
+    base_name = base.replace("-", " ")
+    if base_name.startswith(SHIPPED):
+        base_points = int(base_name.split(" ")[1])
+    else:
+        base_points = classical_points(base_name)
+    rest = int(digits, 16)
+    copies = []
+    for _ in range(base_points):
+        rest, number = divmod(rest, int(radix))
+        copies.append(number)
+    return InducedDesign(
+        v=int(v), k=int(k), t=int(t), size=int(size), base_name=base_name, copies=tuple(copies)
+    )
 
 
 @cache
-def shipped_copies() -> dict[tuple[int, int, int], Copies]:
-    """All shipped induced designs by (v, k, t)."""
-    designs = map(read_copies, INDUCED.read_text(encoding="ascii").splitlines())
+def shipped_induced_designs() -> dict[tuple[int, int, int], InducedDesign]:
+    """All designs of ``induced.txt`` by (v, k, t)."""
+    lines = INDUCED.read_text(encoding="ascii").splitlines()
+    designs = [read_induced_design(line) for line in lines]
     return {(design.v, design.k, design.t): design for design in designs}
