@@ -63,8 +63,10 @@ def described(name: str) -> str:
     text = f"{found.name}: {found.rows:,} rows, {len(found.domain)} attributes ({found.note})"
     if name == "kosarak" and found.rows < _KOSARAK_ROWS:
         text += (
-            f". It has {_KOSARAK_ROWS / found.rows:.2f} times fewer rows than the paper's, so every epsilon is "
-            f"multiplied by that: N times epsilon, and with it the noise relative to the counts, is the paper's"
+            f". It has {_KOSARAK_ROWS / found.rows:.2f} times fewer rows than the paper's, so "
+            "every epsilon is "
+            "multiplied by that: N times epsilon, and with it the noise relative to the "
+            "counts, is the paper's"
         )
     return text
 

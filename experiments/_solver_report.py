@@ -37,11 +37,16 @@ def report(rows: list[Row], folder: Path, *, about: str) -> str:
         pictures=[picture for picture in pictures if not picture.stem.endswith("-0.1")],
         rows=lines,
         notes=[
-            "How many times as long as Newton in batches a query takes, by the number of attributes: the geometric "
-            "mean over the tables, views and budgets where a solver answered; `-` where none did, or it was too slow "
-            f"before. Newton itself: {_milliseconds(good)}. `error` is that over Newton's on the same queries, "
-            "geometric mean. `failed` of the queries that were tried have no answer; `not tried` counts the places "
-            "left out, and `broken off` those where five minutes were not enough. All rows are in rows.csv, pictures "
+            "How many times as long as Newton in batches a query takes, by the number of "
+            "attributes: the geometric "
+            "mean over the tables, views and budgets where a solver answered; `-` where none "
+            "did, or it was too slow "
+            f"before. Newton itself: {_milliseconds(good)}. `error` is that over Newton's on "
+            "the same queries, "
+            "geometric mean. `failed` of the queries that were tried have no answer; `not "
+            "tried` counts the places "
+            "left out, and `broken off` those where five minutes were not enough. All rows are "
+            "in rows.csv, pictures "
             "of epsilon 0.1 beside those above.",
             *_study.bad(rows),
         ],

@@ -213,7 +213,8 @@ def _dense(rows: list[Row]) -> Claim:
                     worse.append(f"{name}: {found}")
     measured = f"{compared} comparisons, up to {max(times, default=0):.0f}x the time; worse in {len(worse)}"
     return Claim(
-        claim="on dense instances the default is never worse than a general solver with 1,000 times its time",
+        claim="on dense instances the default is never worse than a general solver with 1,000 "
+        "times its time",
         measured=measured,
         holds=not worse if compared else None,
         why="; ".join(worse),

@@ -48,7 +48,8 @@ def run(smoke: bool, out: Path) -> str:
             shares.append(design.size / known.size)
         shown = "-" if known is None else known.size
         lines.append(
-            f"| {' '.join(map(str, cell))} | {design.size} | {shown} | {schonheim_bound(*cell)} | {design.provenance} |"
+            f"| {' '.join(map(str, cell))} | {design.size} | {shown} | "
+            f"{schonheim_bound(*cell)} | {design.provenance} |"
         )
     equal, near = (sum(share <= most for share in shares) / len(shares) for most in (1, 1.1))
     lines += [

@@ -45,8 +45,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure2.md",
         title="Dual Query: error against epsilon",
-        about="Random 3-way conjunctions on binary attributes, neighbours replace a row, delta = 0.001. `paper`: "
-        "eta = 2, s = 1000, rounds by the per-round composition. `ours`: our rule, certified. Three seeds.",
+        about="Random 3-way conjunctions on binary attributes, neighbours replace a row, delta "
+        "= 0.001. `paper`: "
+        "eta = 2, s = 1000, rounds by the per-round composition. `ours`: our rule, certified. "
+        "Three seeds.",
         claims=claims,
         pictures=pictures,
         rows=done,
@@ -62,7 +64,8 @@ def _claim(rows: list[Row], data: str, bar: float) -> Claim:
         )
         ratios.append(paper[1.0] / ours[1.0])
     return Claim(
-        claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with the paper's parameters",
+        claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with "
+        "the paper's parameters",
         measured=f"{ratios[0]:.2f} and {ratios[1]:.2f} times lower",
         holds=min(ratios) >= bar,
     )

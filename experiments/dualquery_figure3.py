@@ -44,8 +44,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure3.md",
         title="Dual Query: error and time against the number of queries",
-        about="KDD99, 396 binary attributes, 494,021 rows, (1, 0.001), neighbours replace a row. Seconds are of the "
-        "process, counting the true answers included; another count of the true answers, to judge by, is "
+        about="KDD99, 396 binary attributes, 494,021 rows, (1, 0.001), neighbours replace a "
+        "row. Seconds are of the "
+        "process, counting the true answers included; another count of the true answers, to "
+        "judge by, is "
         "apart. Means of three seeds.",
         claims=claims,
         pictures=pictures,
@@ -62,7 +64,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
     return [
         Claim(
             claim="average error stays about the same from 40,000 to 2 million queries",
-            measured=f"paper's parameters {min(mean):.4f} to {max(mean):.4f}, ours {min(ours):.4f} to {max(ours):.4f}",
+            measured=f"paper's parameters {min(mean):.4f} to {max(mean):.4f}, ours "
+            f"{min(ours):.4f} to {max(ours):.4f}",
             holds=max(mean) < 1.5 * min(mean),
         ),
         Claim(

@@ -45,8 +45,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure4.md",
         title="Dual Query: error and time against the number of attributes",
-        about="Bits that are one with a probability of their attribute's own, even in [0, 1]. (1, 0.001), neighbours "
-        "replace a row. Process seconds, with the counting of the true answers, without the making of rows. "
+        about="Bits that are one with a probability of their attribute's own, even in [0, 1]. "
+        "(1, 0.001), neighbours "
+        "replace a row. Process seconds, with the counting of the true answers, without the "
+        "making of rows. "
         "Means of three seeds.",
         claims=[] if smoke else _claims(done),
         pictures=pictures,
@@ -63,7 +65,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
     seconds = curve(rows, "attributes", "seconds", method=OURS)[512_000]
     return [
         Claim(
-            claim="32,000 attributes: mean and largest error at least 2.5 times lower than with the paper's parameters",
+            claim="32,000 attributes: mean and largest error at least 2.5 times lower than "
+            "with the paper's parameters",
             measured=f"{ratios[0]:.2f} and {ratios[1]:.2f} times lower",
             holds=min(ratios) >= 2.5,
         ),

@@ -128,8 +128,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure1.md",
         title="Figure 1: all methods on nine attributes",
-        about=f"{described(name)}. All sets of k attributes, {runs} runs. PriView as published and ours on {design}; "
-        "every other method releases all marginals of k attributes. The paper plots the expected error of the matrix "
+        about=f"{described(name)}. All sets of k attributes, {runs} runs. PriView as published "
+        f"and ours on {design}; "
+        "every other method releases all marginals of k attributes. The paper plots the "
+        "expected error of the matrix "
         "mechanism; here it is measured, with three strategies (low rank: "
         "one run, pairs only, for its time).",
         claims=claims(found),

@@ -112,10 +112,14 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure3.md",
         title="Figure 3: reconstruction",
-        about="LP: the linear programme on noisy views that do not agree; CLP: on the consistent ones; CLN: least "
-        "squares; CME: maximum entropy, by the published solver and by Newton; all four on the published synopsis "
-        "(lattice consistency, ripple). Ours: our consistency and projection, Newton. CME*: without noise. "
-        f"{queries} random sets, {runs} runs (LP, CLP and the published solver: one run, 100 sets, of the last "
+        about="LP: the linear programme on noisy views that do not agree; CLP: on the "
+        "consistent ones; CLN: least "
+        "squares; CME: maximum entropy, by the published solver and by Newton; all four on the "
+        "published synopsis "
+        "(lattice consistency, ripple). Ours: our consistency and projection, Newton. CME*: "
+        "without noise. "
+        f"{queries} random sets, {runs} runs (LP, CLP and the published solver: one run, 100 "
+        "sets, of the last "
         "25 at k = 8), "
         "epsilon 1. " + "; ".join(map(described, names)) + ".",
         claims=claims(shown, paired(rows, groups, "CME (published)", "ours")),

@@ -65,13 +65,19 @@ DESIGNS = {"kosarak": (8, 3), "aol": (8, 2), "clicks-12": (6, 2)}
 
 
 NOTES = (
-    "Where the order differs from the paper's, three things are at work. Newton weighs what views say by its noise: "
-    "negative counts left in the views cost little then, so that None is better than in the paper, and Global, which "
-    "takes from every cell, can be worse. The published solver has to relax its constraints until a table exists, by "
-    "more the more counts are negative and the larger k is: there None is the worst of all. And the bias of Simple, "
-    "counts that are added where there was noise only, does not grow with k as the noise does: Simple is the worst at "
+    "Where the order differs from the paper's, three things are at work. Newton weighs what "
+    "views say by its noise: "
+    "negative counts left in the views cost little then, so that None is better than in the "
+    "paper, and Global, which "
+    "takes from every cell, can be worse. The published solver has to relax its constraints "
+    "until a table exists, by "
+    "more the more counts are negative and the larger k is: there None is the worst of all. "
+    "And the bias of Simple, "
+    "counts that are added where there was noise only, does not grow with k as the noise does: "
+    "Simple is the worst at "
     "k = 4, and is overtaken by None at k = 6 and 8.",
-    "On the stand-in for AOL all steps are alike within a few per cent, since most of the error is what pairs do not "
+    "On the stand-in for AOL all steps are alike within a few per cent, since most of the "
+    "error is what pairs do not "
     "tell, not noise.",
 )
 
@@ -132,8 +138,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure4.md",
         title="Figure 4: removing negative counts",
-        about="Views of the paper, published consistency, and five ways with negative counts, beside ours; answers by "
-        "Newton, and in the second picture by the published solver (one run, 50 sets; without k = 8, where it takes "
+        about="Views of the paper, published consistency, and five ways with negative counts, "
+        "beside ours; answers by "
+        "Newton, and in the second picture by the published solver (one run, 50 sets; without "
+        "k = 8, where it takes "
         "seconds a query). "
         f"{queries} random sets, {runs} runs, epsilon 1. " + "; ".join(map(described, names)) + ".",
         claims=claims(shown, laddered),

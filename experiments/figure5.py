@@ -85,9 +85,12 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure5.md",
         title="Figure 5: Markov chains",
-        about=f"Views {design}, epsilon 1, {runs} runs, all windows of k consecutive bits; published: lattice "
-        "consistency, ripple, the published solver (a single run); ours: our default on the same views. The "
-        f"paper does not say how many rows it has; here {described(first)}, and the same for the other orders.",
+        about=f"Views {design}, epsilon 1, {runs} runs, all windows of k consecutive bits; "
+        "published: lattice "
+        "consistency, ripple, the published solver (a single run); ours: our default on the "
+        "same views. The "
+        f"paper does not say how many rows it has; here {described(first)}, and the same for "
+        "the other orders.",
         claims=claims(
             shown, list(names.values()), sizes, paired(rows, groups, "published", "ours")
         ),
@@ -119,9 +122,12 @@ def claims(shown: Shown, orders: list[str], sizes: Any, beside: Shown) -> list[C
         )
         listed.append(
             Claim(
-                claim=f"quite accurate at all orders ({method}): an order of magnitude below uniform at order 1",
+                claim=f"quite accurate at all orders ({method}): an order of magnitude below "
+                "uniform at order 1",
                 measured=", ".join(
-                    f"k = {k}: {shown[f'uniform, k = {k}'][orders[0]].mean() / means[k][orders[0]]:.1f} times better"
+                    f"k = {k}: "
+                    f"{shown[f'uniform, k = {k}'][orders[0]].mean() / means[k][orders[0]]:.1f} "
+                    "times better"
                     for k in sizes
                 ),
                 holds=all(

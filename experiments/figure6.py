@@ -129,9 +129,12 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure6.md",
         title="Figure 6: the choice of views",
-        about="Ours: our default on views of covering designs Ct(block, number), and on the views it chooses itself. "
-        "Published: lattice consistency and ripple on the same views, answers by Newton (without t = 4). Stars: the "
-        f"published estimate of the noise error, equation (5). {queries} random sets, {runs} runs (published: one). "
+        about="Ours: our default on views of covering designs Ct(block, number), and on the "
+        "views it chooses itself. "
+        "Published: lattice consistency and ripple on the same views, answers by Newton "
+        "(without t = 4). Stars: the "
+        f"published estimate of the noise error, equation (5). {queries} random sets, {runs} "
+        "runs (published: one). "
         f"{described(name)}.",
         claims=claims(found, stars, beside),
         pictures=pictures,
@@ -192,7 +195,8 @@ def claims(found: dict[str, Any], stars: dict[str, dict[str, float]], beside: Sh
                 spread.append(float(np.mean(triples) / np.mean(pairs)))
         listed += [
             Claim(
-                claim=f"blocks of 8, while not optimal, do reasonably well: within 1.5 of the best ({kind})",
+                claim="blocks of 8, while not optimal, do reasonably well: within 1.5 of the "
+                f"best ({kind})",
                 measured="best with 8 / best: " + ", ".join(f"{ratio:.2f}" for ratio in eight),
                 holds=all(ratio <= 1.5 for ratio in eight),
             ),

@@ -74,7 +74,8 @@ def run(smoke: bool, out: Path) -> str:
     page(
         out / "paper_against_ours.md",
         title="PriView as published beside our default",
-        about="Mean over random queries and runs of the L2 distance over the number of rows; the same views and noise.",
+        about="Mean over random queries and runs of the L2 distance over the number of rows; "
+        "the same views and noise.",
         claims=claims,
         rows=lines,
         notes=_study.bad(rows),

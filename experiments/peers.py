@@ -208,13 +208,15 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
             if {("Adult-13", "B3", k, "Adaptive"), ("Adult-13", "B3", k, aim)} <= found.keys()
         ]
         told = [
-            f"k = {k}: error {o['error']:.4f} and {p['error']:.4f}, CPU seconds of the release {o['release']:.2g} and "
+            f"k = {k}: error {o['error']:.4f} and {p['error']:.4f}, CPU seconds of the release "
+            f"{o['release']:.2g} and "
             f"{p['release']:.3g}, with all answers {o['seconds']:.3g} and {p['seconds']:.3g}"
             for k, o, p in pairs
         ]
         claims.append(
             Claim(
-                claim=f"Adaptive on Adult-13 at B3: at most the error of {aim} run to its end, in 1/50 of its time",
+                claim=f"Adaptive on Adult-13 at B3: at most the error of {aim} run to its end, "
+                "in 1/50 of its time",
                 measured="; ".join(told) or "not run",
                 holds=all(
                     o["error"] <= p["error"] and 50 * o["release"] <= p["release"]
@@ -247,7 +249,8 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
         key=lambda line: -line["ours / peer"],
     )
     told = [
-        f"{line['table']} {line['budget']} k={line['k']} {line['ours / peer']:.2f} ({line['best peer']})"
+        f"{line['table']} {line['budget']} k={line['k']} {line['ours / peer']:.2f} "
+        f"({line['best peer']})"
         for line in behind
     ]
     worst = (
@@ -365,12 +368,11 @@ def _ratios(out: Path, found: Found) -> list[Path]:
         out / "error-over-ours",
         panels,
         names=DRAWN,
-        xlabel="",
+        across=[f"{name} {budget}" for name, budget in places],
         ylabel=f"error / error of {RULE}",
-        title=f"Others over ours by rule ({RULE}): above the line ours has less error. At the top: {MOST:.0f} and more",
+        title=f"Others over ours by rule ({RULE}): above the line ours has less error. "
+        f"At the top: {MOST:.0f} and more",
         columns=1,
-        width=10,
-        ticks=[f"{name} {budget}" for name, budget in places],
         level=1.0,
     )
 
@@ -386,7 +388,7 @@ def _times(out: Path, found: Found) -> list[Path]:
 
     title = f"error against time, {MIDDLE} attributes a query"
     return _by_table(
-        out, found, lines, kind="time", title=title, xlabel="CPU seconds, release and answers"
+        out, found, lines, kind="time", title=title, across="CPU seconds, release and answers"
     )
 
 
@@ -401,7 +403,7 @@ def _errors(out: Path, found: Found) -> list[Path]:
 
     ticks = [_told(budget).replace(": ", "\n") for budget in BUDGETS]
     return _by_table(
-        out, found, lines, kind="error", title="error by budget", xlabel="", columns=3, ticks=ticks
+        out, found, lines, kind="error", title="error by budget", across=ticks, columns=3
     )
 
 
