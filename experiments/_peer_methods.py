@@ -222,14 +222,14 @@ def _scored(cell: Cell, k: int, marginals: Callable[[list[list[str]]], Iterable[
 
 @functools.lru_cache(maxsize=3)
 def _truths(name: str, k: int, count: int) -> list[Table]:
-    """The true tables of the queries of a size, which all methods are scored by."""
+    """The true tables of the queries over k attributes, against which all methods are scored."""
     cell = Cell(name=name, budget="B1", sizes=(k,), seed=0, queries=count)
     task = Task.of(cell.public(), cell.table.rows, Path())
     return [task.counts(axes) for axes in cell.asked(k)]
 
 
 def _fitted(cell: Cell, views: list[Axes], held: Path) -> ViewSynopsis:
-    """A synopsis of the tables that mbi fitted, which answers what they do not cover by our Newton."""
+    """A synopsis of the tables that mbi fitted; our Newton answers sets that they do not cover."""
     names, domain = list(cell.table.sizes), cell.table.domain
     with np.load(held) as arrays:
         tables = [arrays[f"arr_{place}"] for place in range(len(views))]

@@ -16,11 +16,18 @@ _PANELS = {
     "maximum entropy otherwise": ("Ladder", "IPF", "MirrorDescent"),
     "other objectives": ("LeastSquares", "MinimaxLP"),
 }
-"""By panel how its solvers' names begin: at most eight in each, so that no two look alike."""
+"""First letters of the solvers of each panel; at most eight solvers, so that all look different."""
 
 _METHODS = (
-    "Newton", "LBFGS", "Cone CLARABEL", "Ladder", "IPF", "MirrorDescent", "LeastSquares OSQP", "MinimaxLP HIGHS"
-)  # fmt: skip
+    "Newton",
+    "LBFGS",
+    "Cone CLARABEL",
+    "Ladder",
+    "IPF",
+    "MirrorDescent",
+    "LeastSquares OSQP",
+    "MinimaxLP HIGHS",
+)
 """One solver for each method, so that each has its own colour and mark."""
 
 
@@ -127,7 +134,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
         ),
     ]
     if others:
-        text = f"others take {min(others):.2g} to {max(others):.2g} times as long, geometric mean {_geometric(others):.3g}"
+        span = f"{min(others):.2g} to {max(others):.2g} times as long"
+        text = f"others take {span}, geometric mean {_geometric(others):.3g}"
         claims.append(
             Claim(claim="Newton in batches is the fastest", measured=text, holds=min(others) > 1)
         )
@@ -139,8 +147,10 @@ def _place(row: Row) -> tuple[str, ...]:
 
 
 def _plots_of(rows: list[Row], folder: Path) -> list[Path]:
-    """For each table, views and budget: time against size of query, and error against time at each
-    size."""
+    """Pictures for each table, set of views and budget.
+
+    One picture shows time against the size of queries, the other error against time by size.
+    """
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("error"):
@@ -150,15 +160,23 @@ def _plots_of(rows: list[Row], folder: Path) -> list[Path]:
         title, name = f"{table}, {views}, epsilon {epsilon}", f"{table}-{views}-{epsilon}"
         panels = {heading: _curves(members, starts) for heading, starts in _PANELS.items()}
         written += _plots.lines(
-            folder / f"time-{name}", panels, xlabel="attributes asked for", ylabel="milliseconds a query",
-            title=title, columns=3,
-        )  # fmt: skip
+            folder / f"time-{name}",
+            panels,
+            xlabel="attributes asked for",
+            ylabel="milliseconds a query",
+            title=title,
+            columns=3,
+        )
         sizes = sorted({int(row["k"]) for row in members})
         written += _plots.lines(
             folder / f"error-{name}",
             {f"{k} attributes": _points(members, k) for k in sizes},
-            xlabel="milliseconds a query", ylabel="L2 error / Newton's on the same", title=title, columns=3, xlog=True,
-        )  # fmt: skip
+            xlabel="milliseconds a query",
+            ylabel="L2 error / Newton's on the same",
+            title=title,
+            columns=3,
+            xlog=True,
+        )
     return written
 
 

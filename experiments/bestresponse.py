@@ -188,20 +188,20 @@ def _curves(rows: list[Row]) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def _summary(rows: list[Row]) -> list[dict[str, Any]]:
-    return [
-        {"instance": name, "solver": row["solver"], "given": row["given"], "seconds": row["seconds"], "gap %": gap,
-         "value": row["value"], "bound": row["bound"], "ended": row["ended"]}
-        for name, some in _by(rows, "instance").items()
-        for row, gap in _gaps(some)
-    ]  # fmt: skip
+    found = []
+    for name, some in _by(rows, "instance").items():
+        for row, gap in _gaps(some):
+            first = {column: row[column] for column in ("solver", "given", "seconds")}
+            last = {column: row[column] for column in ("value", "bound", "ended")}
+            found.append({"instance": name, **first, "gap %": gap, **last})
+    return found
 
 
 def _dense(rows: list[Row]) -> Claim:
-    """The default against what any other solver found with at most 1,000 times its seconds."""
+    """Compares the default with any other solver that took at most 1,000 times as long."""
     worse, compared, times = [], 0, []
-    for name, some in _by(
-        [row for row in rows if float(row["s"]) >= 2 * float(row["d"])], "instance"
-    ).items():
+    dense = [row for row in rows if float(row["s"]) >= 2 * float(row["d"])]
+    for name, some in _by(dense, "instance").items():
         own = next(row for row in some if row["solver"] == DEFAULT)
         for row in some:
             ratio = float(row["seconds"]) / float(own["seconds"])
@@ -209,9 +209,10 @@ def _dense(rows: list[Row]) -> Claim:
                 compared += 1
                 times.append(ratio)
                 if float(row["value"]) > float(own["value"]):
-                    found = f"{row['solver']} {row['value']} in {ratio:.0f}x the time, we {own['value']}"
-                    worse.append(f"{name}: {found}")
-    measured = f"{compared} comparisons, up to {max(times, default=0):.0f}x the time; worse in {len(worse)}"
+                    found = f"{row['solver']} {row['value']} in {ratio:.0f}x the time"
+                    worse.append(f"{name}: {found}, we {own['value']}")
+    longest = max(times, default=0)
+    measured = f"{compared} comparisons, up to {longest:.0f}x the time; worse in {len(worse)}"
     return Claim(
         claim="on dense instances the default is never worse than a general solver with 1,000 "
         "times its time",

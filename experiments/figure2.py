@@ -1,4 +1,4 @@
-"""Figure 2 of PriView: against Direct, Fourier and Flat on many attributes, L2 and Jensen-Shannon."""
+"""Figure 2 of PriView: comparison with Direct, Fourier and Flat on many attributes."""
 
 import itertools
 import math
@@ -46,8 +46,8 @@ BLOCK = {"kosarak": 8, "aol": 8, "clicks-12": 6}
 def _direct(cell: Cell) -> list[Table]:
     """The requested marginals, with the noise that the release of all marginals would have.
 
-    If a fraction of the marginals is released for the same fraction of the budget, each of them gets
-    the noise that it would get if all were released for the whole budget.
+    If a fraction of the marginals is released for the same fraction of the budget, each of them
+    gets the noise that it would get if all were released for the whole budget.
     """
     part = Fraction(len(cell.asked), math.comb(len(cell.table.domain), cell.k))
     return cell.answers(margin.Direct(), share_of_budget=part, workload=cell.asked)

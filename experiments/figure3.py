@@ -144,8 +144,10 @@ def claims(shown: Shown, beside: Shown) -> list[Claim]:
         )
         for name in ("LP", "CLP", "CLN")
     ]
-    worst = "LP picks a vertex of its optimal set, and which one is up to the solver: where noise is small beside what "
-    worst += "the views leave open, consistency does not decide the error"
+    worst = (
+        "LP picks a vertex of its optimal set, and the solver decides which one: if the noise is "
+        "small beside what the views leave open, consistency does not decide the error"
+    )
     return [
         *best,
         *published,

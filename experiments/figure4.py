@@ -41,7 +41,7 @@ from ._study import bad, sweep
 
 @dataclass(frozen=True)
 class Repeated:
-    """A step and consistency, several times; the consistency after the last is the mechanism's own."""
+    """A step followed by consistency, repeated; the mechanism makes the last consistency itself."""
 
     step: Any
     times: int

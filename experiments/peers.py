@@ -335,21 +335,28 @@ def _about(found: Found) -> str:
     budgets = ", ".join(_told(budget) for budget in BUDGETS)
     named = list(dict.fromkeys(place[0] for place in found))
     notes = "; ".join(f"{name}: {made.note}" for name in named if (made := table(name)) is not None)
-    return f"""Error is the L2 distance of an answer from the truth over the number of rows: a mean over random sets of
-k attributes, and over seeds. By rule, ours is `{RULE}` everywhere. A tie is within {TIE - 1:.0%}. The best peer of a
-cell is the best of those that were run in it, which are not all: what was measured is told below.
+    text = f"""
+Error is the L2 distance of an answer from the truth, divided by the number of rows: a mean over
+random sets of k attributes and over seeds. By rule, ours is `{RULE}` everywhere. A tie is within
+{TIE - 1:.0%}. The best peer of a cell is the best of the peers that were run in it. Not all were
+run in every cell; the list of what was measured follows.
 
 - **Tables.** {notes}.
-- **Budgets**, one row added or removed: {budgets}; epsilon of pure, rho of zero-concentrated differential privacy.
-- **Seconds** are of the processor, all threads, for one release and all answers to queries of k attributes. A peer's
-  one release serves all k; ours, Direct's and ResidualPlanner's are for one k. Peers answer through their models, ours
-  through the synopsis. Models of mbi 2.0 are projected in numpy from their own potentials: that takes milliseconds,
-  where mbi compiles for 0.3 to 1.5 seconds for each new set: a user of theirs sees more seconds than are shown.
-- **ResidualPlanner** is derived anew: its raw answers are those of `MatrixMechanism(strategy=OptimisedMarginals())`.
-- **mbi** fits our default views, which cover all pairs. Its approximate estimator answers no set beyond them: those are
-  answered by our Newton from its fitted tables. It has one step for a whole run; ours is searched for along the way.
-- **OpenDP's AIM** measures single attributes with a sixteenth of the budget, which is what the paper's rounds give
-  them: its own default, a half, was worse where we tried both."""
+- **Budgets**, one row added or removed: {budgets}; epsilon of pure, rho of zero-concentrated
+  differential privacy.
+- **Seconds** are CPU seconds of all threads, for one release and all answers to queries of k
+  attributes. One release of a peer serves all k. Ours, Direct's and ResidualPlanner's are for one
+  k. Peers answer through their models, ours through the synopsis. Models of mbi 2.0 are projected
+  in numpy from their own potentials. That takes milliseconds. mbi itself compiles for 0.3 to 1.5
+  seconds for each new set, so a user of mbi sees more seconds than are shown.
+- **ResidualPlanner** is derived anew: its raw answers equal those of
+  `MatrixMechanism(strategy=OptimisedMarginals())`.
+- **mbi** fits our default views, which cover all pairs. Its approximate estimator answers no set
+  beyond them; our Newton answers those from its fitted tables. Its step size is fixed for a whole
+  run; ours is searched for along the way.
+- **OpenDP's AIM** measures single attributes with a sixteenth of the budget, as in the paper. Its
+  own default, a half, was worse where we tried both."""
+    return text.removeprefix("\n")
 
 
 def _ratios(out: Path, found: Found) -> list[Path]:

@@ -133,8 +133,9 @@ def _projection(study: Study, smoke: bool) -> list[Line]:
     for solver in ("OSQP", "CLARABEL"):
         started = time.process_time()
         ProjectionQP(solver=solver)(tables)
-        lines.append(_line(f"joint projection beside {solver}, {len(tables.views)} views",
-                           (time.process_time() - started) / ours, f"{1000 * ours:.1f} ms"))  # fmt: skip
+        ratio = (time.process_time() - started) / ours
+        about = f"joint projection beside {solver}, {len(tables.views)} views"
+        lines.append(_line(about, ratio, f"{1000 * ours:.1f} ms"))
     return lines
 
 

@@ -143,7 +143,7 @@ def measure(
 
 
 def _mechanism(method: str, nonzero: int, cells: int) -> Any:
-    """The mechanism of a method, such as ``priority:0.5``, with sizes relative to the non-empty cells."""
+    """The mechanism of a method such as ``priority:0.5``; sizes relate to the non-empty cells."""
     name, _, parameter = method.partition(":")
     size = nonzero
     if name in ("priority", "threshold"):

@@ -1,1 +1,1 @@
-"""The searches for the covering designs that are shipped; see `experiments.design_search.offline`."""
+"""Searches for the covering designs that are shipped; see `experiments.design_search.offline`."""
