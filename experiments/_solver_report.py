@@ -1,5 +1,4 @@
-"""What the study of the solvers leaves behind, beside its rows: a page with a summary, and
-pictures."""
+"""The report of the study of the solvers: a page with a summary, and pictures."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -32,7 +31,7 @@ _METHODS = (
 
 
 def report(rows: list[Row], folder: Path, *, about: str) -> str:
-    """Write the page and the pictures; the summary of the page."""
+    """Write the page and the pictures; return the summary of the page."""
     good = _study.good(rows)
     lines = _summary(rows)
     pictures = _plots_of(good, folder)
@@ -64,7 +63,7 @@ def report(rows: list[Row], folder: Path, *, about: str) -> str:
 
 
 def _summary(rows: list[Row]) -> list[dict[str, Any]]:
-    """A line for each solver."""
+    """One line for each solver."""
     sizes = sorted({int(row["k"]) for row in rows})
     newton = _newton(rows)
     lines = []
@@ -93,7 +92,7 @@ def _summary(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _newton(rows: list[Row]) -> dict[tuple[str, ...], float]:
-    """What Newton in batches takes, in milliseconds, by table, views, budget and size."""
+    """The time of Newton in batches in milliseconds, by table, views, budget and size."""
     return {
         _place(row): float(row["milliseconds"])
         for row in _study.good(rows)
@@ -181,7 +180,7 @@ def _plots_of(rows: list[Row], folder: Path) -> list[Path]:
 
 
 def _curves(rows: list[Row], starts: tuple[str, ...]) -> dict[str, list[list[float]]]:
-    """A line for each solver of a panel, over the sizes of query."""
+    """One line for each solver of a panel, over the sizes of the queries."""
     own = [row for row in rows if row["solver"].startswith(starts)]
     return {
         solver: [
@@ -193,7 +192,7 @@ def _curves(rows: list[Row], starts: tuple[str, ...]) -> dict[str, list[list[flo
 
 
 def _points(rows: list[Row], k: int) -> dict[str, list[list[float]]]:
-    """A point for each method."""
+    """One point for each method."""
     return {
         row["solver"]: [
             [float(row["milliseconds"])],

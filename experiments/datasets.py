@@ -1,5 +1,6 @@
-"""Every table of `margin.datasets`: fetched from its publisher where it is not at hand, checked,
-its size and domain.
+"""Every table of `margin.datasets`: its size and domain, after a check of its checksum.
+
+Missing tables are fetched from their publishers.
 
 The only experiment that uses the network, and only when it is named and not a smoke run: generated
 tables then only.

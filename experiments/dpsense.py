@@ -1,5 +1,4 @@
-"""Counts of many items in sets: DPSense and DPSense-S against four others, by error and NDCG@k over
-epsilon.
+"""Counts of many items in sets: error and NDCG@k of DPSense, DPSense-S and four other methods.
 
 After Day and Li, ASIACCS 2015, on two made-up tables: clicks, with the sizes of sets and the
 popularity of pages of Kosarak (which is not to be redistributed), and query logs, with many more

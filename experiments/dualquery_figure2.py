@@ -1,5 +1,4 @@
-"""Error of Dual Query against epsilon on Adult and KDD99, published and ours (Figure 2 of Gaboardi
-et al. 2014)."""
+"""Dual Query, Figure 2 of Gaboardi et al. 2014: error against epsilon on Adult and KDD99."""
 
 from pathlib import Path
 

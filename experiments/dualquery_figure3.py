@@ -1,5 +1,4 @@
-"""Error and time of Dual Query against the number of queries on KDD99 (Figure 3 of Gaboardi et al.
-2014)."""
+"""Dual Query, Figure 3 of Gaboardi et al. 2014: error and time against the number of queries."""
 
 from pathlib import Path
 

@@ -1,5 +1,4 @@
-"""Error and time of Dual Query against the number of attributes, 50 to 512,000 (Figure 4 of
-Gaboardi et al. 2014)."""
+"""Dual Query, Figure 4 of Gaboardi et al. 2014: error and time by number of attributes."""
 
 from pathlib import Path
 

@@ -78,7 +78,7 @@ METHODS: Mapping[str, Method] = {
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each query."""
+    """The errors of a method for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -91,7 +91,7 @@ def run(smoke: bool, out: Path) -> str:
     )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """One run where there is no noise, and of what takes up to seconds a query."""
+        """One run of a method without noise and of a method that takes up to seconds per query."""
         if method in ("LP", "CLP", "CME (published)"):
             return 1, min(queries, 25 if method == "CME (published)" and k == 8 else 100)
         return (1 if method == "CME*" else runs), queries

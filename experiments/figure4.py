@@ -96,7 +96,7 @@ METHODS: Mapping[str, Method] = {name: _method(step) for name, step in STEPS.ite
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each query."""
+    """The errors of a method for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -109,8 +109,10 @@ def run(smoke: bool, out: Path) -> str:
     )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """The published solver takes seconds a query at k = 8: there it is left out, and it has
-        fewer runs and sets."""
+        """Numbers of runs and queries.
+
+        The published solver takes seconds per query, so it gets fewer; it is left out at k = 8.
+        """
         return (int(k < 8), min(queries, 50)) if "ladder" in method else (runs, queries)
 
     asked = keys(names, list(STEPS if smoke else METHODS), sizes=sizes, effort=effort)

@@ -47,7 +47,7 @@ METHODS: Mapping[str, Method] = {
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each window."""
+    """The errors of a method for each window."""
     cell = Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries, consecutive=True)
     return measure(METHODS, method, cell)
 
@@ -60,7 +60,7 @@ def run(smoke: bool, out: Path) -> str:
     names = {f"{kind}-{order}": f"order {order}" for order in orders}
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """Once where there is no noise, and where the solver is slow."""
+        """One run of a method without noise and of a method with a slow solver."""
         return (runs if method == "ours" else 1), 0
 
     asked = keys(list(names), list(METHODS), sizes=sizes, effort=effort)

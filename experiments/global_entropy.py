@@ -1,5 +1,4 @@
-"""Maximum entropy over the asked attributes alone and over all, beside that of mbi where it is
-installed.
+"""Maximum entropy over the requested attributes alone, over all attributes, and by mbi.
 
 Sixteen binary attributes of a made-up mixture, the paper's pair cover by views of eight, and the
 same noisy views for everybody. Error is the mean over random queries that no view covers of the L2
@@ -32,7 +31,7 @@ Answers = Callable[[Views], Sequence[Any]]
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A line for each budget, size of query and way to answer."""
+    """Measure each budget, size of query and method; one line each."""
     count = 8 if smoke else 16
     study = datasets.latent_classes((2,) * count, rows=2_000 if smoke else 100_000)
     lines = [
@@ -110,14 +109,16 @@ def _covered(simulation: margin.Simulation, view: tuple[str, ...]) -> bool:
 
 
 def _timed(answer: Answers, asked: Views) -> tuple[float, list[Any]]:
-    """One query after another: seconds, and the answers."""
+    """The seconds and the answers of queries that are answered one after another."""
     started = time.process_time()
     answers = [answer([view])[0] for view in asked]
     return time.process_time() - started, answers
 
 
 def _mbi(study: Study, tables: Tables, iterations: int) -> Answers:
-    """Answers of mbi's mirror descent, in double precision, to the views as they were measured."""
+    """The answers of mbi's mirror descent, in double precision, from the views as they were
+    measured.
+    """
     os.environ.setdefault("JAX_ENABLE_X64", "1")
     mbi: Any = importlib.import_module("mbi")
     names = study.domain.attributes
@@ -140,7 +141,7 @@ def _mbi(study: Study, tables: Tables, iterations: int) -> Answers:
 
 
 class _Counts:
-    """What `error` looks at."""
+    """The part of a marginal that `error` uses."""
 
     def __init__(self, counts: Any) -> None:
         self.counts = counts

@@ -1,5 +1,4 @@
-"""Other systems and ours in one table: the same rows, budgets, queries and seeds; error and CPU
-time.
+"""Other systems and ours: error and CPU time for the same rows, budgets, queries and seeds.
 
 Each peer runs in an environment of its own, made from pinned packages on first use (this needs the
 network), in a folder that MARGIN_PEERS names or the user's cache. Where one cannot be made the
@@ -52,7 +51,7 @@ those with all answers; and the number of seeds."""
 
 
 def run(smoke: bool, out: Path) -> str:
-    """Measure what is not measured yet, and write the page."""
+    """Measure what has not been measured yet, and write the page."""
     if smoke:
         some = ("Residual", "ResidualPlanner", "mbi exact", "OpenDP MST")
         keys = [*_keys(("tiny",), ("B3",), some, seeds=1, queries=5, sizes=(3, 4))]
@@ -70,7 +69,7 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def _environment(method: str) -> str:
-    """The environment that a method runs in, or "" for this process."""
+    """The environment in which a method runs; "" for this process."""
     made = METHODS[method]
     return made.environment if isinstance(made, Script) else ""
 
@@ -84,8 +83,9 @@ def _keys(
     queries: int = 200,
     sizes: tuple[int, ...] = SIZES,
 ) -> Iterator[Key]:
-    """One for all sizes of query where one release serves them all, one for each where we release
-    for each."""
+    """The keys of the study: one for all sizes of query if one release serves them all, else one
+    for each size.
+    """
     for seed, name, budget, method in itertools.product(range(seeds), tables, budgets, methods):
         for some in [sizes] if isinstance(METHODS[method], Script) else [(k,) for k in sizes]:
             asked = " ".join(map(str, some))
@@ -111,13 +111,15 @@ def measure(
 
 
 def smoke_measure(**key: Any) -> list[dict[str, Any]]:
-    """The same, with the packages that are installed here only."""
+    """`measure` with the packages that are installed in this environment only."""
     return measure(**key, build=False)
 
 
 def report(out: Path, rows: Sequence[Row], lacking: Mapping[str, str] | None = None) -> str:
-    """The page, its pictures and its tables, from what was measured; `lacking`, environments that
-    were not built."""
+    """Write the page, its pictures and its tables.
+
+    `lacking` are the environments that were not built.
+    """
     found = _means(rows)
     compared = _compared(found)
     pictures = [*_ratios(out, found), *_times(out, found), *_errors(out, found)]
@@ -149,7 +151,7 @@ def _means(rows: Sequence[Row]) -> Found:
 
 
 def _compared(found: Found) -> list[dict[str, Any]]:
-    """For each cell the best peer, ours by the rule, and the best of ours."""
+    """For each cell the best peer, our method by the rule, and the best of our methods."""
     compared = []
     for name, budget, k in dict.fromkeys(place[:3] for place in found):
 
@@ -231,7 +233,7 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
 
 
 def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
-    """Won, tied and lost by table, and what was lost or tied, the worst first."""
+    """Cells won, tied and lost by table; then the list of cells lost or tied, the worst first."""
     if all(line["verdict"] == "not run" for line in compared):
         return []
     tally: dict[str, dict[str, Any]] = {}
@@ -262,7 +264,7 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _coverage(found: Found) -> str:
-    """How many cells each method has an error in, and over how many seeds."""
+    """For each method the number of cells with an error, and the number of seeds."""
     cells = len({place[:3] for place in found})
     seeds = {
         m: [int(some["seeds"]) for place, some in found.items() if place[3] == m] for m in METHODS
@@ -283,8 +285,9 @@ def _coverage(found: Found) -> str:
 
 
 def _numbers(found: Found) -> list[str]:
-    """A table for each table and budget: error (CPU seconds of release and answers) by method and
-    k."""
+    """A table for each table and budget: error, with CPU seconds of release and answers, by method
+    and k.
+    """
     parts = []
     for name, budget in dict.fromkeys(place[:2] for place in found):
         heading = (
@@ -309,7 +312,7 @@ def _numbers(found: Found) -> list[str]:
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    """Why there are no answers, with the cells of each reason together."""
+    """The reasons for missing answers, each with its cells."""
     silent: dict[str, dict[str, None]] = defaultdict(dict)
     for row in good(rows):
         if row.get("note") and not row.get("error"):
@@ -360,7 +363,7 @@ run in every cell; the list of what was measured follows.
 
 
 def _ratios(out: Path, found: Found) -> list[Path]:
-    """By table and budget, the error of others over ours."""
+    """By table and budget, the error of other systems divided by ours."""
     places = [*dict.fromkeys(place[:2] for place in found if place[3] == RULE)]
     panels: dict[str, dict[str, Any]] = {}
     for k, method in itertools.product(SIZES, [name for name in DRAWN if name not in OURS]):
@@ -423,8 +426,10 @@ def _by_table(
     title: str,
     **options: Any,
 ) -> list[Path]:
-    """A picture of errors for each table, of the lines that a function of its name gives: panel,
-    method, points."""
+    """Draw a picture of errors for each table.
+
+    `lines` gives panel, method and points for the name of a table.
+    """
     pictures = []
     for name in dict.fromkeys(place[0] for place in found):
         panels: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Release, save, load and 50 random 4-way answers on each real table at hand: error and seconds."""
+"""Release, save, load and 50 random 4-way answers on each available real table."""
 
 import tempfile
 import time

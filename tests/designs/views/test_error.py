@@ -11,7 +11,7 @@ from margin.designs import covering_views, expected_error
 
 
 def projection(sizes, view):
-    """The matrix that sums a full table to the marginal of the view, shape (cells of view, cells)."""
+    """The matrix, shape (cells of view, cells), that sums a full table to a marginal."""
     places = np.indices(sizes).reshape(len(sizes), -1)
     shape = [sizes[j] for j in view]
     index = (
