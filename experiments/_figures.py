@@ -162,8 +162,10 @@ def tables(marginals: Sequence[Marginal]) -> list[Table]:
 
 @functools.cache
 def asked(domain: Domain, k: int, count: int, consecutive: bool = False) -> tuple[View, ...]:
-    """Queries of k attributes; the same for the same arguments, and the first of `count` those of a
-    smaller count."""
+    """Queries of k attributes, the same for the same arguments.
+
+    A smaller `count` gives the first of the queries.
+    """
     names = domain.attributes
     if consecutive:
         return tuple(names[start : start + k] for start in range(len(names) - k + 1))

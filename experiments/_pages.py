@@ -56,7 +56,7 @@ def page(
     claims
         Become a table: claim, measured, holds.
     pictures
-        Files, of which those ending in .png are shown; linked relative to the page.
+        Files. Those that end in .png are shown, with links relative to the page.
     rows
         A table of numbers, see `markdown`.
     notes

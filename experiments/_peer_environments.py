@@ -31,7 +31,7 @@ _SETTINGS = {
 
 
 CLOCK = 5.0
-"""How much longer than its processor time a script may take by the clock, other work beside it."""
+"""Largest ratio of wall time to CPU time of a script, since other programs may run too."""
 
 _BUILD_LIMIT = 1800.0
 """Seconds for the packages of an environment to come."""

@@ -67,7 +67,9 @@ class Cell:
     def table(self) -> Coded:
         found = table(self.name)
         if found is None:
-            raise margin.FileError(f"{self.name} is not at hand: set MARGIN_DATA")
+            raise margin.FileError(
+                f"the file of {self.name} is missing: set MARGIN_DATA to the folder that holds it"
+            )
         return found
 
     @property

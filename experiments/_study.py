@@ -6,8 +6,8 @@ The calls run in parallel if asked for, each with a time limit if one is given.
     rows = sweep(out / "rows.csv", measure, keys, limit=60)
 
 `measure(k=4, run=0)` returns a dict, or a list of dicts, of numbers and short texts: the columns
-beside the key's. Everything random in it follows from its key (see `seed_of`), so that the same
-keys give the same rows however many processes work on them and wherever a run was broken off.
+that follow the columns of the key. All its random numbers follow from the key (see `seed_of`). So
+the same keys give the same rows for any number of processes and after any interruption.
 """
 
 import csv

@@ -1,9 +1,9 @@
 """Every solver of Dual Query's best response on recorded instances: gap against time.
 
-Instances are those of a plain run of multiplicative weights on 3-way conjunctions: so many samples,
-after so many rounds, on Adult and KDD99 where their files are at hand, and on biased bits. A gap is
-to the best value that any solver found, in percent. Seconds are process seconds, those of other
-processes that a solver starts included; its time limit is by the clock.
+The instances come from a plain run of multiplicative weights on 3-way conjunctions, with several
+numbers of samples and of rounds. The tables are biased bits, and Adult and KDD99 if their files are
+available. A gap is the difference to the best value that any solver found, in percent. Seconds are
+process seconds, including other processes that a solver starts. Its time limit is wall time.
 """
 
 import os
@@ -59,7 +59,7 @@ SPARSE = 0.3
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A page with claims, the plot, and a table of the gaps."""
+    """Measure the solvers; write a page with claims, the plot, and a table of the gaps."""
     if smoke:
         sizes, rounds, limits, sweeps = (
             [("biased", 60, 150), ("biased", 1000, 200)],
@@ -109,7 +109,7 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float) -> dict[str, Any]:
-    """One solve."""
+    """Solve one instance with one solver."""
     instance = recorded(data, d, s)[round]
     made = (OURS | LIMITED)[solver](given)
     for _ in range(2 if solver in OURS else 1):  # the first call of ours loads the compiled loops
@@ -127,8 +127,10 @@ def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float)
 
 @lru_cache(maxsize=1)
 def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
-    """The instance of each round of a run with s samples a round, without noise of any kind but the
-    sampling."""
+    """The instance of each round of a run with s samples per round.
+
+    The only noise is that of the sampling.
+    """
     rng = np.random.default_rng(seed_of(data, d, s))
     domain, bits = table(data, d, 20_000)
     asked = Conjunctions.random(domain, 3, QUERIES, seed_of(data, d))
@@ -151,7 +153,7 @@ def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
 
 
 def _seconds() -> float:
-    """Process seconds so far, with those of processes that have ended."""
+    """Process seconds so far, including processes that have ended."""
     now = os.times()
     return time.process_time() + now.children_user + now.children_system
 

@@ -17,7 +17,7 @@ PUBLISHED = ("msnbc", "kosarak", "adult", "kdd99", "mushroom", "nursery")
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A line for each table."""
+    """Read each table; one line each."""
     rows = 1_000 if smoke else 100_000
     made = [
         *(datasets.markov_chain(order, rows=rows) for order in range(1, 8)),

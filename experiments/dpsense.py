@@ -32,7 +32,7 @@ LONGEST = 2500
 
 
 def run(smoke: bool, out: Path) -> str:
-    """Everything: rows in rows.csv, pictures, page.md."""
+    """Run the study; write rows.csv, the pictures and page.md."""
     tables, epsilons, runs = (
         (("clicks",), (0.5, 1.0), 1) if smoke else (("clicks", "queries"), EPSILONS, 5)
     )
@@ -68,7 +68,7 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def measure(table: str, epsilon: float, method: str, small: int, run: int) -> dict[str, Any]:
-    """One release: errors of all counts, NDCG and precision at k."""
+    """Make one release; return the errors of all counts, NDCG@k and precision@k."""
     matrix = _sets(table, small)
     truth = np.asarray(matrix.sum(axis=0, dtype=np.int64)).ravel()
     mechanism = {
@@ -104,8 +104,9 @@ def measure(table: str, epsilon: float, method: str, small: int, run: int) -> di
 
 
 def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.int64]) -> float:
-    """The gain of an order of items by true counts, discounted by the logarithm of the place, as a
-    share of the best.
+    """Normalised discounted cumulative gain of an order of items, from 0 to 1.
+
+    The gain of an item is its true count, divided by the logarithm of its position.
 
     >>> ndcg(np.array([8, 4, 2]), np.array([0, 1]), np.array([0, 1]))
     1.0
@@ -116,8 +117,9 @@ def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.i
 
 @lru_cache(maxsize=2)
 def _sets(table: str, small: int) -> Any:
-    """Sets with sizes of a heavy tail, and items whose popularity falls as a power of their rank,
-    shuffled."""
+    """Sets with heavy-tailed sizes of items whose popularity is a power of their rank; the items
+    are shuffled.
+    """
     sets, items, mean = SIZES[table]
     if small:
         sets, items = sets // 50, items // 20

@@ -13,8 +13,9 @@ BARS = {"adult": 2.0, "kdd99": 2.5}
 
 
 def run(smoke: bool, out: Path) -> str:
-    """500,000 random 3-way conjunctions at delta = 0.001; step and samples of section 6.1 for the
-    published variant."""
+    """Answer 500,000 random 3-way conjunctions at delta = 0.001; the published variant uses step
+    and samples of section 6.1.
+    """
     sizes = {"queries": 500, "rows": 2000, "attributes": 20} if smoke else {"queries": 500_000}
     keys = [
         {"data": "biased" if smoke else data, "method": method, "epsilon": epsilon, "step": 2.0,
@@ -37,9 +38,7 @@ def run(smoke: bool, out: Path) -> str:
     claims = [] if smoke else [_claim(done, data, bar) for data, bar in BARS.items()]
     absent = [name for name in BARS if not smoke and not _dualquery.at_hand(name)]
     notes = (
-        [f"{', '.join(absent)}: not at hand, made-up bits of the same size instead"]
-        if absent
-        else []
+        [f"{', '.join(absent)}: file missing, made-up bits of the same size used"] if absent else []
     )
     return page(
         out / "figure2.md",

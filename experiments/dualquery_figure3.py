@@ -12,7 +12,7 @@ QUERIES = (40_000, 200_000, 500_000, 1_000_000, 2_000_000)
 
 
 def run(smoke: bool, out: Path) -> str:
-    """(1, 0.001), eta = 1.2 and s = 1750 for the published variant, as in section 6.2."""
+    """Spend (1, 0.001); the published variant uses eta = 1.2 and s = 1750, as in section 6.2."""
     shape = {"data": "biased", "attributes": 20, "rows": 2000} if smoke else {"data": "kdd99"}
     keys = [
         {**shape, "method": method, "epsilon": 1.0, "queries": queries, "step": 1.2,
@@ -38,7 +38,7 @@ def run(smoke: bool, out: Path) -> str:
     notes = (
         []
         if smoke or _dualquery.at_hand("kdd99")
-        else ["KDD99 is not at hand: made-up bits of the same size"]
+        else ["the file of KDD99 is missing: made-up bits of the same size are used"]
     )
     return page(
         out / "figure3.md",

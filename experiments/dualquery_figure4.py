@@ -13,8 +13,9 @@ SAMPLES = {50: 200, 500: 1000, 4000: 4000, 32_000: 9000, 128_000: 25_000, 512_00
 
 
 def run(smoke: bool, out: Path) -> str:
-    """(1, 0.001), 100,000 rows of biased bits, 100,000 queries; eta = 0.3 for the published
-    variant."""
+    """Spend (1, 0.001) on 100,000 rows of biased bits and 100,000 queries; the published variant
+    uses eta = 0.3.
+    """
     samples = {20: 20, 40: 30} if smoke else SAMPLES
     size = 2000 if smoke else 100_000
     keys = [

@@ -292,6 +292,6 @@ def claims(shown: dict[str, Shown]) -> list[Claim]:
 
 
 def _first(some: Mapping[str, Table]) -> list[str]:
-    """Methods, the most accurate first."""
+    """The names of the methods, the most accurate first."""
     methods = [name for name in ("Uniform", "Direct", "Fourier", "C2 ours") if name in some]
     return sorted(methods, key=lambda name: float(some[name].mean()))

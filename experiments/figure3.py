@@ -43,8 +43,9 @@ def _as_they_are(tables: Tables) -> Tables:
 
 
 def _linear_programme(cell: Cell) -> list[Table]:
-    """The published LP: nearest in the largest difference to what the noisy views say, which do not
-    agree."""
+    """The published LP: the table with the smallest maximal difference from the noisy views, which
+    are not consistent.
+    """
     raw = PriView(views=_views(cell), consistency=_as_they_are, nonnegativity=None)
     tables = cell.simulate(raw).synopsis.tables
     total = ResidualConsistency()(tables).total

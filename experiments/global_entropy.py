@@ -1,11 +1,13 @@
 """Maximum entropy over the requested attributes alone, over all attributes, and by mbi.
 
-Sixteen binary attributes of a made-up mixture, the paper's pair cover by views of eight, and the
-same noisy views for everybody. Error is the mean over random queries that no view covers of the L2
-distance over the number of rows. Time is process time a query, without what is made once for all
-queries: `ms` asked one by one for the first time, `ms again` the second time, `ms together` all in
-one call. mbi compiles a programme for each new query, which its first time has and its second has
-not; it answers one query a call.
+The table is a made-up mixture with sixteen binary attributes. The views are the paper's pair cover
+by views of eight, and all methods get the same noisy views. mbi is used if it is installed.
+
+The error is the L2 distance divided by the number of rows, averaged over random queries that no
+view covers. The time is process time per query, without the work that is done once for all queries: `ms`
+for queries asked one by one for the first time, `ms again` for the second time, and `ms together`
+for all queries in one call. mbi compiles a programme for each new query, so only its first time
+includes this. mbi answers one query per call.
 """
 
 import importlib

@@ -1,12 +1,14 @@
 """Other systems and ours: error and CPU time for the same rows, budgets, queries and seeds.
 
-Each peer runs in an environment of its own, made from pinned packages on first use (this needs the
-network), in a folder that MARGIN_PEERS names or the user's cache. Where one cannot be made the
-others go on, and the page says why; a cell has an hour of the processor. Peers that give models are
-asked through `project`, not through synthetic records. Left out, since they give records only:
-smartnoise-synth (which besides installs CUDA), dpmm, DataSynthesizer. AIM, MST and MWEM+PGM are
-written from their papers on mbi 2.0, whose wheel does not have them. The smoke run builds nothing
-and uses what is installed.
+Each peer runs in its own environment of pinned packages, which is built on first use (this needs
+the network). The environments are in the folder MARGIN_PEERS, or in the user's cache. If an
+environment cannot be built, the other peers run, and the page states the reason. A cell may take an
+hour of CPU time.
+
+Peers that return models are asked through `project`, not through synthetic records. Peers that
+return records only are left out: smartnoise-synth (which also installs CUDA), dpmm and
+DataSynthesizer. AIM, MST and MWEM+PGM are written from their papers on mbi 2.0, because its wheel
+does not contain them. The smoke run builds no environment and uses the installed packages.
 """
 
 import itertools
@@ -321,7 +323,11 @@ def _notes(rows: Sequence[Row]) -> list[str]:
             ] = None
     absent = [name for name in PUBLISHED if table(name) is None]
     return [
-        *([f"Not at hand, set MARGIN_DATA: {', '.join(absent)}."] if absent else []),
+        *(
+            [f"Missing tables (set MARGIN_DATA to their folder): {', '.join(absent)}."]
+            if absent
+            else []
+        ),
         *(
             [
                 "No answers:\n\n"

@@ -1,7 +1,8 @@
 """Time of reconstruction, consistency and projection, against general solvers on the same problems.
 
-Process time of one thread unless it says otherwise, the best of some repeats, and ratios within one
-run: other work on the machine disturbs them little. What a first call loads is not counted.
+Times are process time of one thread unless stated otherwise, the best of several repeats. Ratios
+are taken within one run, so other work on the machine hardly affects them. The loading of code in a
+first call is not counted.
 """
 
 import time

@@ -1,13 +1,15 @@
 """Every solver on the same reconstruction problems: time, accuracy and failures.
 
-Fifty random marginals of each size that no view covers, from the same consistent views: made-up
-clicks, Kosarak as far as at hand, Adult; covers of all pairs and of all triples of binary
-attributes by views of eight. Times are process time of one thread, a query, without what a first
-call loads. A solver gets two seconds for each size, answers as many of the queries as it can, and
-is compared with Newton on these; one that takes more than half a second a query is not tried on
-larger ones, and what has not ended after five minutes on the clock is broken off. Newton takes
-queries of one shape at once in compiled loops, "one by one" in numpy; all others are given one at a
-time, as they are made for.
+The problems are fifty random marginals of each size that no view covers, from the same consistent
+views. The tables are made-up clicks, Kosarak and Adult; Kosarak and Adult are used if their files
+are available. The views cover all pairs or all triples of binary attributes by views of eight.
+
+Times are process time of one thread per query, without the loading of code in a first call. A
+solver gets two seconds for each size and answers as many of the queries as it can. It is compared
+with Newton on these queries. A solver that takes more than half a second per query is not tried on
+larger queries. A call that takes more than five minutes of wall time is stopped. Newton takes all
+queries of one shape at once in compiled loops, or "one by one" in numpy. All other solvers get one
+query at a time, as they are designed for.
 """
 
 import itertools

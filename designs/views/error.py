@@ -92,7 +92,28 @@ def least_squares_error(
     workload: Sets,
     weights: Sequence[float] | None = None,
 ) -> float:
-    """The error of `expected_error` for given cell variances, one for each view.
+    """The expected error of a workload for given cell variances of the views.
+
+    Parameters
+    ----------
+    domain, views, workload, weights
+        As in `expected_error`.
+    variances : sequence of float, one for each view
+        Variance of each cell of the view, in squared counts; > 0.
+
+    Returns
+    -------
+    float
+        In squared counts; ``inf`` if the views do not determine every marginal.
+
+    Raises
+    ------
+    ValueError
+        If an attribute is unknown or repeated, or if a variance or weight is not a finite number
+        > 0.
+
+    Examples
+    --------
 
     >>> least_squares_error([3], [(0,)], [4.0], workload=[(0,)])
     12.0
