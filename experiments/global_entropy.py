@@ -4,10 +4,10 @@ The table is a made-up mixture with sixteen binary attributes. The views are the
 by views of eight, and all methods get the same noisy views. mbi is used if it is installed.
 
 The error is the L2 distance divided by the number of rows, averaged over random queries that no
-view covers. The time is process time per query, without the work that is done once for all queries: `ms`
-for queries asked one by one for the first time, `ms again` for the second time, and `ms together`
-for all queries in one call. mbi compiles a programme for each new query, so only its first time
-includes this. mbi answers one query per call.
+view covers. The time is process time per query, without the work that is done once for all queries:
+`ms` for queries asked one by one for the first time, `ms again` for the second time, and `ms
+together` for all queries in one call. mbi compiles a programme for each new query, so only its
+first time includes this. mbi answers one query per call.
 """
 
 import importlib
