@@ -58,7 +58,7 @@ class Design:
 
     def _check_block(self, i: int, block: Block) -> None:
         if not isinstance(block, tuple) or any(type(point) is not int for point in block):
-            raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: convert its points")
+            raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: use int(point)")
         if any(a >= b for a, b in pairwise(block)):
             raise ValueError(
                 f"blocks[{i}] {block} must be ascending: pass tuple(sorted(set(block)))"

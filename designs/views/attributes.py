@@ -88,7 +88,8 @@ def checked_sets(name: str, sets: Sets, d: int) -> list[Block]:
         places = tuple(sorted(member for member in members if isinstance(member, int)))
         if any(j >= d for j in places):
             raise ValueError(
-                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only"
+                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only: "
+                f"there are {d}"
             )
         if len(set(places)) < len(places):
             raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")

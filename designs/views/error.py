@@ -176,18 +176,23 @@ def weighted_error(kappa: Weights, views: Sequence[Block], precisions: Sequence[
 def check_power(power: int) -> None:
     """Raise ValueError unless power is 1 or 2."""
     if power not in (1, 2) or type(power) is not int:
-        raise ValueError(f"power ({power!r}) must be 1 or 2")
+        raise ValueError(
+            f"power ({power!r}) must be 1 or 2: 1 if the variance of a cell is 1 / share, "
+            "2 if it is 1 / share**2"
+        )
 
 
 def checked_numbers(name: str, numbers: Sequence[float], count: int, what: str) -> None:
     """Raise ValueError unless there are `count` finite numbers > 0."""
     if len(numbers) != count:
-        raise ValueError(f"{name} has length {len(numbers)}: give one for each of {count} {what}s")
+        raise ValueError(
+            f"{name} has length {len(numbers)}: give one number for each of {count} {what}s"
+        )
     for i, number in enumerate(numbers):
         is_real = isinstance(number, Real) and not isinstance(number, bool)
         if not is_real or not 0 < float(number) < inf:
             raise ValueError(
-                f"{name}[{i}] ({number!r}) must be a finite number > 0: drop the {what}"
+                f"{name}[{i}] ({number!r}) must be a finite number > 0: raise it or drop the {what}"
             )
 
 
