@@ -1,19 +1,20 @@
 """Combinatorial designs: few sets of points, or of attributes, that hold every wanted set.
 
-`covering_design` covers the t-subsets of equal points by blocks of k points; `covering_views`
-does the same for attributes of any sizes by tables of bounded size; `choose_views` picks among
-such covers by `expected_error`; `select_views` searches for the views and shares that answer given
-marginals best, and `allocate_budget` finds the shares of given views.
+- `covering_design` covers all t-subsets of equal points by blocks of k points.
+- `covering_views` covers sets of attributes of any sizes by tables of bounded size.
+- `choose_views` picks among such covers by `expected_error`.
+- `select_views` searches for the views and shares that answer given marginals best.
+- `allocate_budget` finds the shares of given views.
 """
 
 if __name__ != "margin.designs":
-    raise ImportError("import margin.designs, not designs")
+    raise ImportError("import margin.designs, not designs: the folder is a part of margin")
 
 from .bounds import de_caen_bound, schonheim_bound
-from .covering.covering import covering_design
-from .covering.known import Known, best_known
+from .covering.best_known import Known, best_known
+from .covering.covering_design import covering_design
 from .design import Design
-from .geometry.geometry import affine_geometry, inversive_plane, projective_geometry
+from .geometry.flats_and_circles import affine_geometry, inversive_plane, projective_geometry
 from .geometry.transversal import transversal_design
 from .views.error import expected_error, least_squares_error
 from .views.select import select_views

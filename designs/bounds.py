@@ -6,20 +6,21 @@ from .checks import check_parameters
 
 
 def schonheim_bound(v: int, k: int, t: int) -> int:
-    """The least number of blocks that any (v, k, t) covering design could have.
+    """Schonheim's lower bound on the number of blocks of a (v, k, t) covering design.
 
-    L(v, k, t) = ceil(v / k * L(v - 1, k - 1, t - 1)) and L(v, k, 0) = 1: the blocks through a
-    point, less that point, cover the (t - 1)-subsets of the others.
+    L(v, k, t) = ceil(v / k * L(v - 1, k - 1, t - 1)) and L(v, k, 0) = 1. The reason: take the
+    blocks through a point and delete that point from them. They cover the (t - 1)-subsets of the
+    other points.
 
     Parameters
     ----------
     v, k, t : int
-        Points, points a block, points that must meet; 1 <= t <= min(v, k).
+        Number of points, points per block, strength; 1 <= t <= min(v, k).
 
     Returns
     -------
     int
-        In exact integer arithmetic.
+        The bound, computed in exact integer arithmetic.
 
     Raises
     ------
@@ -39,16 +40,18 @@ def schonheim_bound(v: int, k: int, t: int) -> int:
     if k >= v:
         return 1
     bound = 1
+    # Unroll the recursion from L(v - t, k - t, 0) = 1.
     for i in reversed(range(t)):
         bound = -(-(v - i) * bound // (k - i))
     return bound
 
 
 def de_caen_bound(v: int, k: int, t: int) -> int:
-    """Another least number of blocks of a (v, k, t) covering design, sometimes above Schonheim's.
+    """De Caen's lower bound on the size of a (v, k, t) covering design.
 
-    The ceiling of ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``: the bound on
-    Turan numbers, for the complements of the blocks. See `schonheim_bound` for the parameters.
+    It is sometimes above `schonheim_bound`, whose parameters it shares. The bound is the ceiling of
+    ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``, which follows from a bound on
+    Turan numbers for the complements of the blocks.
 
     References
     ----------
@@ -63,4 +66,6 @@ def de_caen_bound(v: int, k: int, t: int) -> int:
     check_parameters(v, k, t)
     if k >= v:
         return 1
-    return -(-(t + 1) * (v - t) * comb(v, t) // ((k + 1) * (v - k) * comb(k, t)))
+    numerator = (t + 1) * (v - t) * comb(v, t)
+    denominator = (k + 1) * (v - k) * comb(k, t)
+    return -(-numerator // denominator)

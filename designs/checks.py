@@ -1,10 +1,13 @@
-"""Argument checks shared by the folder."""
+"""Argument checks that the modules of this folder share."""
 
 from collections.abc import Iterable
 
 
 def check_int(name: str, value: object, least: int) -> None:
-    """Raise ValueError, naming the parameter, unless `value` is an int (no bool) >= least."""
+    """Raise a ValueError that names the parameter, unless `value` is an int >= `least`.
+
+    A bool is not accepted as an int.
+    """
     if type(value) is not int:
         raise ValueError(f"{name} ({value!r}) must be an int: pass int({name})")
     if value < least:
@@ -17,12 +20,15 @@ def check_parameters(v: int, k: int, t: int) -> None:
     check_int("k", k, 1)
     check_int("t", t, 1)
     if t > k:
-        raise ValueError(f"t ({t}) must be <= k ({k}): a block of {k} points holds no {t} points")
+        raise ValueError(f"t ({t}) must be <= k ({k}): a block of {k} points cannot hold {t}")
     if t > v:
         raise ValueError(f"t ({t}) must be <= v ({v}): there are only {v} points to choose from")
 
 
 def check_ints(name: str, values: Iterable[object], least: int) -> None:
-    """Raise ValueError, naming the element, unless all `values` are ints (no bools) >= least."""
+    """Raise a ValueError that names the element, unless all `values` are ints >= `least`.
+
+    A bool is not accepted as an int.
+    """
     for i, value in enumerate(values):
         check_int(f"{name}[{i}]", value, least)

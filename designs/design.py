@@ -1,4 +1,4 @@
-"""The record of a covering design, and the check by enumeration that it is one."""
+"""The record `Design` and the check by enumeration that it covers."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,27 +13,27 @@ from .types import Flags, Integers
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Blocks of at most k points out of v, meant to hold every t points in some block.
+    """A covering design: blocks of at most k of v points, with every t points in some block.
 
-    Making a `Design` checks its form only; `verify` checks that it covers.
+    Making a `Design` only checks its form. `verify` checks that it covers.
 
     Parameters
     ----------
     v : int
-        Number of points; the points are ``range(v)``.
+        Number of points. The points are ``range(v)``.
     k : int
-        Largest number of points in a block; may exceed v.
+        Largest number of points in a block. It may exceed v.
     t : int
-        Every t points are to lie together in a block; 1 <= t <= min(v, k).
+        Strength: every t points lie together in a block; 1 <= t <= min(v, k).
     blocks : tuple of tuples of int
-        Each block an ascending tuple of distinct points.
+        Each block is an ascending tuple of distinct points.
     provenance : str
-        Which construction or search the blocks come from, in words.
+        The construction or search that the blocks come from, in words.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range or a block is not of that form.
+        If a parameter is out of range or a block does not have this form.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Design:
 
     def _check_block(self, i: int, block: Block) -> None:
         if not isinstance(block, tuple) or any(type(point) is not int for point in block):
-            raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: convert its points")
+            raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: use int(point)")
         if any(a >= b for a, b in pairwise(block)):
             raise ValueError(
                 f"blocks[{i}] {block} must be ascending: pass tuple(sorted(set(block)))"
@@ -78,11 +78,11 @@ class Design:
         return len(self.blocks)
 
     def verify(self) -> bool:
-        """Whether every t points lie together in some block, by enumeration of all comb(v, t)."""
+        """Whether every t points lie together in some block; all t-subsets are enumerated."""
         return bool(self._covered().all())
 
     def uncovered(self) -> Integers:
-        """The t-subsets that lie in no block, shape (number, t), rows ascending.
+        """The t-subsets that lie in no block, shape (number, t), each row ascending.
 
         >>> Design(v=3, k=2, t=2, blocks=((0, 1),), provenance="half done").uncovered().tolist()
         [[0, 2], [1, 2]]

@@ -1,4 +1,4 @@
-"""Arithmetic of the finite field with q elements, q a prime power, as two tables."""
+"""Finite fields: addition and multiplication tables of the field with q elements."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,11 +12,11 @@ from .types import Integers
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Field:
-    """The field of q elements.
+    """Arithmetic of a finite field by tables.
 
-    The elements are ``range(q)``: the base-p digits of an element are its coefficients as a
-    polynomial over the integers modulo p, constant term first. 0 and 1 are the neutral elements,
-    and where q is not a prime the element p is a generator of the multiplicative group.
+    The elements are ``range(q)``. An element stands for a polynomial over the integers modulo p,
+    whose coefficients are the base-p digits of the element, constant term first. 0 and 1 are the
+    neutral elements. If q is not a prime, the element p generates the multiplicative group.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Field:
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
-    """(p, n) with q = p ** n and p a prime, or None when there is none.
+    """(p, n) with q = p ** n and p a prime, or None if q is not a prime power.
 
     >>> prime_power(125), prime_power(7), prime_power(12)
     ((5, 3), (7, 1), None)
@@ -53,11 +53,11 @@ def prime_power(q: int) -> tuple[int, int] | None:
 
 @cache
 def field(q: int) -> Field:
-    """The field of q elements.
+    """Make the field with q elements.
 
     The modulus is the first monic polynomial f, in the order of its coefficients, for which the
     powers of x modulo f run through all q - 1 nonzero residues. Then every nonzero residue is
-    invertible, so that f is irreducible; and products follow from logarithms to base x.
+    invertible, so f is irreducible. Products are computed from logarithms to base x.
 
     Raises
     ------
@@ -86,14 +86,16 @@ def field(q: int) -> Field:
 
 
 def _powers_of_x(p: int, degree: int) -> Integers:
-    """1, x, x**2, ... modulo the first polynomial that makes x primitive, shape (q - 1,)."""
+    """The powers 1, x, x**2, ... modulo the first primitive polynomial, shape (q - 1,)."""
     order = p**degree - 1
     for low in product(range(p), repeat=degree):
         powers = [(1,) + (0,) * (degree - 1)]
         while len(powers) <= order:
+            # Multiply by x and subtract the leading coefficient times the modulus.
             lead = powers[-1][-1]
             shifted = (0, *powers[-1][:-1])
-            powers.append(tuple((a - lead * b) % p for a, b in zip(shifted, low, strict=True)))
+            pairs = zip(shifted, low, strict=True)
+            powers.append(tuple((a - lead * b) % p for a, b in pairs))
             if powers[-1] == powers[0] or not any(powers[-1]):
                 break
         if len(powers) == order + 1 and powers[-1] == powers[0]:

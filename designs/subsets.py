@@ -1,4 +1,4 @@
-"""Numbering the t-subsets of 0, 1, 2, ... so that coverage becomes counting in an array."""
+"""Ranks of t-subsets, so that coverage can be counted in an array."""
 
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -14,7 +14,7 @@ Block = tuple[int, ...]
 
 @cache
 def subsets(n: int, t: int) -> Integers:
-    """The t-subsets of ``range(n)``, shape (comb(n, t), t), rows ascending; read-only.
+    """All t-subsets of ``range(n)``, shape (comb(n, t), t), each row ascending; read-only.
 
     >>> subsets(3, 2).tolist()
     [[0, 1], [0, 2], [1, 2]]
@@ -26,17 +26,17 @@ def subsets(n: int, t: int) -> Integers:
 
 
 def ranks(rows: Integers, v: int) -> Integers:
-    """The place of each t-subset in colexicographic order, shape (n,).
+    """The rank of each t-subset in colexicographic order, shape (n,).
 
-    A row p_1 < ... < p_t has the rank sum_i comb(p_i, i): the combinatorial number system. The
-    ranks of the t-subsets of ``range(v)`` are ``range(comb(v, t))``, whatever v is.
+    A row p_1 < ... < p_t has the rank sum_i comb(p_i, i), by the combinatorial number system. For
+    any v, the ranks of the t-subsets of ``range(v)`` are ``range(comb(v, t))``.
 
     Parameters
     ----------
     rows : array, shape (n, t)
-        Each row ascending.
+        Each row is ascending.
     v : int
-        More than any entry.
+        A number larger than any entry.
 
     >>> ranks(np.array([[0, 1], [0, 2], [1, 2]]), 3).tolist()
     [0, 1, 2]
@@ -69,11 +69,12 @@ def block_ranks(block: Block, v: int, t: int) -> Integers:
 
 
 def coverage(blocks: Iterable[Block], v: int, t: int) -> Integers:
-    """How many blocks hold each t-subset of ``range(v)``, by rank, shape (comb(v, t),).
+    """The number of blocks that hold each t-subset of ``range(v)``, by rank, shape (comb(v, t),).
 
     >>> coverage([(0, 1, 2), (1, 2, 3)], 4, 2).tolist()
     [1, 1, 2, 0, 1, 1]
     """
+    # Blocks of equal length are ranked together, a few at a time to limit the memory.
     by_length: dict[int, list[Block]] = {}
     for block in blocks:
         by_length.setdefault(len(block), []).append(block)
@@ -82,15 +83,24 @@ def coverage(blocks: Iterable[Block], v: int, t: int) -> Integers:
         picks = subsets(length, t)
         step = max(1, 2_000_000 // max(1, picks.size))
         for start in range(0, len(group), step):
-            rows = np.array(group[start : start + step], np.int64)[:, picks].reshape(-1, t)
+            part = np.array(group[start : start + step], np.int64)
+            rows = part[:, picks].reshape(-1, t)
             counts += np.bincount(ranks(rows, v), minlength=len(counts))
     return counts
 
 
 def members_within(block: Block, family: Collection[Block], orders: Iterable[int]) -> list[Block]:
-    """The members of a family of ascending sets, of these orders, that lie within the block.
+    """The members of a family that lie within a block and have one of the given sizes.
 
-    `family` is a set or a mapping. The smaller of the family and the block's subsets is searched.
+    Either the family or the subsets of the block are searched, whichever are fewer.
+
+    Parameters
+    ----------
+    block : tuple of int
+    family : set or mapping
+        Ascending tuples.
+    orders : iterable of int
+        The sizes of the members to return.
 
     >>> sorted(members_within((0, 2, 3), {(0, 1), (0, 3), (2,)}, [1, 2]))
     [(0, 3), (2,)]
@@ -104,7 +114,7 @@ def members_within(block: Block, family: Collection[Block], orders: Iterable[int
 
 @cache
 def _binomials(v: int, t: int) -> list[Integers]:
-    """For i = 1..t the values comb(p, i) of p = 0..v-1, each of shape (v,)."""
+    """For i = 1..t an array of comb(p, i) for p = 0..v-1, each of shape (v,)."""
     tables = [np.arange(v, dtype=np.int64)]
     for _ in range(t - 1):
         tables.append(np.concatenate([[0], np.cumsum(tables[-1])[:-1]]))

@@ -1,4 +1,4 @@
-"""Names for the types of arrays."""
+"""Names for array types."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,12 +1,12 @@
 """Studies, one file each: ``python -m experiments list``, ``run NAME... [--smoke] [--out DIR]
 [--processes N]``.
 
-They use the public names of `margin` only. Real tables are taken from the folder that the variable
-MARGIN_DATA names, or from the cache of `margin.datasets`; an experiment that needs one and does not
-find it says so and uses a generated table. Results go to results/NAME, or to DIR; a run that was
-broken off goes on where it stopped.
+They use the public names of `margin` only. Real tables come from the folder in the variable
+MARGIN_DATA, or from the cache of `margin.datasets`. An experiment whose table is missing says so
+and uses a generated table. Results go to results/NAME, or to DIR. A run that was interrupted
+continues where it stopped.
 
-A study is a module with a docstring and `run(smoke: bool, out: Path) -> str`: it writes to `out`
-only and returns what is to be shown. `_study.sweep` measures cell by cell, `_plots` draws,
-`_pages.page` says what holds.
+A study is a module with a docstring and a function `run(smoke: bool, out: Path) -> str`. It writes
+to `out` only and returns the text to print. `_study.sweep` measures, `_plots` draws, and
+`_pages.page` reports which claims hold.
 """

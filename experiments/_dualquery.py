@@ -49,8 +49,10 @@ SIZES = {"adult": (235, 30_162), "kdd99": (396, 494_021)}
 
 @lru_cache(maxsize=1)
 def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTable]:
-    """A binary table: "adult", "kdd99", or "biased"; where the files are not at hand, biased bits
-    of the same size."""
+    """The binary table "adult", "kdd99" or "biased".
+
+    If the files of a real table are not available, biased bits of the same size replace it.
+    """
     columns = None if name == "biased" else _columns(name)
     if columns is None:
         attributes, rows = SIZES.get(name, (attributes, rows))
@@ -62,13 +64,15 @@ def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTab
 
 
 def at_hand(name: str) -> bool:
-    """Whether the file of a real table is at hand."""
+    """Whether the file of a real table is available."""
     return _read(name) is not None
 
 
 def biased(attributes: int, rows: int, seed: int) -> BitTable:
-    """Bits of which those of an attribute are one with a probability of its own, uniform in [0, 1]
-    (section 6.3)."""
+    """Random bits.
+
+    The probability of a one is drawn for each attribute, uniformly from [0, 1] (section 6.3).
+    """
     rng = np.random.default_rng(seed)
     words = np.empty((attributes, (rows + BITS - 1) // BITS), np.uint64)
     for line in words:
@@ -120,8 +124,9 @@ def measure(
 
 
 def curve(rows: list[Row], by: str, column: str, **where: str) -> dict[float, float]:
-    """The mean of a column over the seeds, for each value of another; of the rows that have these
-    values."""
+    """The mean of `column` over the seeds for each value of `by`, among the rows that match
+    `where`.
+    """
     points: dict[float, list[float]] = {}
     for row in rows:
         if all(row[name] == value for name, value in where.items()):
@@ -138,8 +143,11 @@ def panel(
 
 
 def _fill(line: NDArray[np.uint64], ones: int, rng: np.random.Generator) -> None:
-    """Words whose bits are one with probability ones / 256: from the last binary digit to the
-    first, and or or."""
+    """Fill words with bits that are one with probability ones / 256.
+
+    The binary digits of `ones` are combined from the last to the first, each by AND or OR with
+    random bits.
+    """
     line[:] = 0
     for digit in range(8):
         drawn = rng.integers(0, 2**64, line.size, np.uint64)

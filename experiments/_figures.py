@@ -1,5 +1,4 @@
-"""What the six figures of Qardaji, Yang and Li, SIGMOD 2014, have in common: cells, errors,
-candlesticks, claims.
+"""Common parts of the six figures of Qardaji, Yang and Li, SIGMOD 2014.
 
 A figure is a table of methods, each a function from a `Cell` (a table, a budget, k, a run, the
 queries) to answers. The error of a query is averaged over the runs; the figure shows the
@@ -41,8 +40,9 @@ _KOSARAK_ROWS = 912_627
 
 @functools.cache
 def table(name: str) -> Dataset:
-    """A table by its name in the keys of a study: kosarak, msnbc, aol (a stand-in), mchain-3,
-    clicks-12 (for smoke)."""
+    """A table by its name in a study: kosarak, msnbc, aol (a stand-in), mchain-3, or clicks-12 for
+    smoke runs.
+    """
     kind, _, number = name.partition("-")
     if kind == "kosarak":
         return _tables.kosarak()
@@ -58,19 +58,21 @@ def table(name: str) -> Dataset:
 
 
 def described(name: str) -> str:
-    """A table for people: its name, rows and where it is from."""
+    """A description of a table for readers: name, number of rows and origin."""
     found = table(name)
     text = f"{found.name}: {found.rows:,} rows, {len(found.domain)} attributes ({found.note})"
     if name == "kosarak" and found.rows < _KOSARAK_ROWS:
         text += (
-            f". It has {_KOSARAK_ROWS / found.rows:.2f} times fewer rows than the paper's, so every epsilon is "
-            f"multiplied by that: N times epsilon, and with it the noise relative to the counts, is the paper's"
+            f". It has {_KOSARAK_ROWS / found.rows:.2f} times fewer rows than the paper's, so "
+            "every epsilon is "
+            "multiplied by that: N times epsilon, and with it the noise relative to the "
+            "counts, is the paper's"
         )
     return text
 
 
 def share(name: str, epsilon: str) -> Fraction:
-    """The epsilon that is spent where the paper's is `epsilon`: see `described`."""
+    """The epsilon that we spend where the paper spends `epsilon`; see `described`."""
     rows = table(name).rows
     return Fraction(epsilon) * (
         Fraction(_KOSARAK_ROWS, rows) if name == "kosarak" and rows < _KOSARAK_ROWS else 1
@@ -79,7 +81,7 @@ def share(name: str, epsilon: str) -> Fraction:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A table, a budget, queries of one size, and a run."""
+    """One setting of a study: a table, a budget, queries of one size, and a run."""
 
     name: str
     epsilon: str
@@ -106,7 +108,10 @@ class Cell:
 
     @property
     def seed(self) -> int:
-        """The same for all methods and sizes: what is measured alike gets the same noise."""
+        """The random seed.
+
+        It is equal for all methods and sizes, so that equal measurements get equal noise.
+        """
         return seed_of(self.name, self.epsilon, self.run)
 
     def simulate(
@@ -116,7 +121,7 @@ class Cell:
         share_of_budget: Fraction | int = 1,
         workload: tuple[View, ...] | None = None,
     ) -> Simulation[Any]:
-        """The mechanism's synopsis, with (a share of) the budget of the cell."""
+        """The synopsis of a mechanism, with the budget of the cell or a share of it."""
         return _simulated(
             self.name,
             share(self.name, self.epsilon) * share_of_budget,
@@ -134,8 +139,9 @@ Method = Callable[[Cell], Sequence[Table]]
 
 
 def measure(methods: Mapping[str, Method], method: str, cell: Cell) -> list[dict[str, Any]]:
-    """A row for each query: its place, L2 / N and the Jensen-Shannon divergence in nats, to nine
-    digits."""
+    """One row for each query: its number, L2 / N and the Jensen-Shannon divergence in nats, to nine
+    digits.
+    """
     rows = []
     for place, (answer, truth) in enumerate(zip(methods[method](cell), cell.truths, strict=False)):
         l2 = np.linalg.norm(answer - truth) / truth.sum()
@@ -150,14 +156,16 @@ def measure(methods: Mapping[str, Method], method: str, cell: Cell) -> list[dict
 
 
 def tables(marginals: Sequence[Marginal]) -> list[Table]:
-    """The counts of marginals."""
+    """The counts of several marginals."""
     return [marginal.counts for marginal in marginals]
 
 
 @functools.cache
 def asked(domain: Domain, k: int, count: int, consecutive: bool = False) -> tuple[View, ...]:
-    """Queries of k attributes; the same for the same arguments, and the first of `count` those of a
-    smaller count."""
+    """Queries of k attributes, the same for the same arguments.
+
+    A smaller `count` gives the first of the queries.
+    """
     names = domain.attributes
     if consecutive:
         return tuple(names[start : start + k] for start in range(len(names) - k + 1))
@@ -202,20 +210,21 @@ def design_name(domain: Domain, block: int, t: int) -> str:
 
 
 def uniform(cell: Cell) -> list[Table]:
-    """Every cell alike, with the true number of rows."""
+    """Answers with equal cells and the true number of rows."""
     return [np.full(truth.shape, truth.sum() / truth.size) for truth in cell.truths]
 
 
 def exact(cell: Cell, mechanism: Any, workload: tuple[View, ...] | None = None) -> list[Table]:
-    """The answers without noise: with an epsilon beyond any noise."""
+    """The answers without noise, obtained with a very large epsilon."""
     return tables(
         _simulated(cell.name, Fraction(10**6), mechanism, workload, 0).marginals(cell.asked)
     )
 
 
 def lattice(views: Sequence[View], **options: Any) -> PriView:
-    """The published consistency and ripple, answering by Newton: the published synopsis without the
-    slow solver."""
+    """The published consistency and ripple with answers by Newton, that is, without the slow
+    solver.
+    """
     steps = {
         "consistency": LatticeConsistency(),
         "nonnegativity": Ripple(),
@@ -225,13 +234,12 @@ def lattice(views: Sequence[View], **options: Any) -> PriView:
 
 
 def ours(views: Sequence[View], **options: Any) -> PriView:
-    """Our default on given views; error bars, which figures do not show, are left out."""
+    """Our default on given views, without error bars, because the figures do not show them."""
     return PriView(views=views, **{"reconstruction": Newton(bars=False)} | options)
 
 
 def averages(rows: Sequence[Row], measure: str = "l2", **chosen: Any) -> NDArray[np.float64]:
-    """For each query the error averaged over the runs, of the rows with the chosen values; shape
-    (queries,)."""
+    """The error of each query, averaged over the runs of the matching rows; shape (queries,)."""
     wanted = {name: str(value) for name, value in chosen.items()}
     errors: dict[str, list[float]] = {}
     for row in good(rows):
@@ -246,8 +254,10 @@ def panels(
     methods: Sequence[str],
     measure: str = "l2",
 ) -> Shown:
-    """Candlesticks by panel and method, those with rows: groups name the panels and choose their
-    rows."""
+    """Candlesticks by panel and method, if there are rows for them.
+
+    A group names a panel and selects its rows.
+    """
     found = {
         heading: {method: averages(rows, measure, method=method, **chosen) for method in methods}
         for heading, chosen in groups.items()
@@ -263,9 +273,11 @@ def keys(
     sizes: Sequence[int] = SIZES,
     effort: Callable[[str, int], tuple[int, int]] = lambda method, k: (RUNS, QUERIES),
 ) -> list[Key]:
-    """The keys of a study, one for each method, budget, size and run; `effort` says how many runs
-    and queries of k attributes a method gets. Fewer queries are the first of those that the others
-    get."""
+    """The keys of a study, one for each method, budget, size and run.
+
+    `effort` gives the numbers of runs and queries for a method and k. A method with fewer queries
+    gets the first queries of the others.
+    """
     most = max(effort(method, k)[0] for method in methods for k in sizes)
     return [
         {
@@ -286,7 +298,7 @@ def keys(
 
 
 def ratios(shown: Shown, worse: str, better: str) -> list[float]:
-    """The mean of one method over that of another, panel by panel, where both are shown."""
+    """The mean error of one method divided by that of another, for each panel that shows both."""
     pairs = [
         (some[worse].mean(), some[better].mean())
         for some in shown.values()
@@ -320,8 +332,9 @@ def paired(
     right: str,
     measure: str = "l2",
 ) -> Shown:
-    """The errors of two methods by panel, on the queries and runs that both have: the same noise on
-    the same views."""
+    """The errors of two methods by panel, on the queries and runs that both have, with the same
+    noise.
+    """
     shown = {}
     for heading, chosen in groups.items():
         wanted = {name: str(value) for name, value in chosen.items()}
@@ -345,7 +358,7 @@ def paired(
 
 
 def numbers(shown: Shown) -> list[dict[str, Any]]:
-    """The candlesticks as rows: percentiles and mean."""
+    """The candlesticks as rows of percentiles and mean."""
     return [
         {"panel": heading, "method": method, "queries": len(values), "mean": values.mean()}
         | dict(
@@ -369,7 +382,7 @@ def draw(
     title: str,
     **options: Any,
 ) -> list[Path]:
-    """The candlesticks, and the same numbers as out/name.csv."""
+    """Draw candlesticks, and write their numbers to out/name.csv."""
     listed = numbers(shown)
     (out / f"{name}.csv").write_text(
         as_csv(list(listed[0]), listed, heading=True) if listed else ""

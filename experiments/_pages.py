@@ -1,4 +1,4 @@
-"""A Markdown page for an experiment: what the paper claims, what was measured, whether it holds."""
+"""A Markdown page for an experiment: claims, measurements, and whether the claims hold."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """Yes, no or not tested, and why."""
+        """ "Yes", "no" or "not tested", with the reason."""
         word = {True: "yes", False: "**no**", None: "not tested"}[self.holds]
         return f"{word}: {self.why}" if self.why else word
 
@@ -56,7 +56,7 @@ def page(
     claims
         Become a table: claim, measured, holds.
     pictures
-        Files, of which those ending in .png are shown; linked relative to the page.
+        Files. Those that end in .png are shown, with links relative to the page.
     rows
         A table of numbers, see `markdown`.
     notes
@@ -80,8 +80,10 @@ def page(
 
 
 def markdown(rows: Sequence[dict[str, Any]], *, digits: int = 4) -> str:
-    """Rows of the same columns as a Markdown table; numbers, also as texts, to some significant
-    digits."""
+    """Rows with equal columns as a Markdown table.
+
+    Numbers are rounded to some significant digits.
+    """
     if not rows:
         return "no rows"
     names = list(rows[0])

@@ -1,5 +1,4 @@
-"""Environments of pinned packages, one for each set that goes together, and scripts that run in
-them."""
+"""Python environments of pinned packages, and the scripts that run in them."""
 
 import importlib.metadata
 import json
@@ -32,15 +31,14 @@ _SETTINGS = {
 
 
 CLOCK = 5.0
-"""How much longer than its processor time a script may take by the clock, other work beside it."""
+"""Largest ratio of wall time to CPU time of a script, since other programs may run too."""
 
 _BUILD_LIMIT = 1800.0
 """Seconds for the packages of an environment to come."""
 
 
 def prepare() -> dict[str, str]:
-    """Build the environments that are not there yet; by name, why one could not be had. The others
-    go on."""
+    """Build the missing environments. Returns, by name, why an environment could not be built."""
     failed = {}
     for name in PINS:
         try:
@@ -86,7 +84,7 @@ def _python(environment: Path) -> Path:
 
 
 def _is_built(environment: Path, pins: tuple[str, ...]) -> bool:
-    """Whether it holds these packages, and its Python is still there."""
+    """Whether an environment holds these packages and its Python still exists."""
     listed = environment / "pins.txt"
     return (
         listed.exists() and listed.read_text() == "\n".join(pins) and _python(environment).exists()
@@ -94,8 +92,10 @@ def _is_built(environment: Path, pins: tuple[str, ...]) -> bool:
 
 
 def _build(environment: Path, pins: tuple[str, ...]) -> None:
-    """Beside its place, where it goes when it is whole: one broken off, or made twice at a time,
-    does no harm."""
+    """Build an environment in a temporary folder and move it to its place when it is complete.
+
+    An interrupted build, or two builds at the same time, do no harm.
+    """
     environment.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         dir=environment.parent, prefix=f".{environment.name}-"
@@ -117,7 +117,7 @@ def _build(environment: Path, pins: tuple[str, ...]) -> None:
 
 
 def _cause(error: Exception) -> str:
-    """What pip says was wrong, or the error itself, in one line."""
+    """The error that pip reported, or the exception itself, in one line."""
     output = getattr(error, "stderr", None) or getattr(error, "output", None) or ""
     text = output.decode(errors="replace") if isinstance(output, bytes) else output
     said = [line for line in text.splitlines() if line.startswith("ERROR: ")] or text.split("\n")[
@@ -127,8 +127,9 @@ def _cause(error: Exception) -> str:
 
 
 def _outside() -> dict[str, str]:
-    """This process's variables, but for those that would bring its own packages into another
-    environment."""
+    """The variables of this process without those that would bring its packages into another
+    environment.
+    """
     return {
         name: value
         for name, value in os.environ.items()
@@ -137,8 +138,9 @@ def _outside() -> dict[str, str]:
 
 
 def ask(python: str, script: str, folder: Path, *, limit: float | None) -> dict[str, Any]:
-    """What a script says of the task in a folder; with a note if it was stopped, or ended early,
-    with part of it.
+    """Run a script on the task in a folder and return its result.
+
+    If the script was stopped or ended early, the result is partial and has a note.
 
     The script stops itself after `limit` seconds of the processor; one that hangs is stopped by the
     clock.
@@ -171,7 +173,7 @@ def ask(python: str, script: str, folder: Path, *, limit: float | None) -> dict[
 
 
 def _reason(errors: str) -> str:
-    """The exception of a traceback, also one of many lines."""
+    """The exception at the end of a traceback, possibly of several lines."""
     said = errors.strip().splitlines()
     starts = [
         place for place, line in enumerate(said) if re.match(r"[\w.]*(Error|Exception)\b", line)

@@ -1,5 +1,7 @@
-"""The systems that `peers` compares: ours and simple ones in this process, others in environments
-of their own."""
+"""The systems that `peers` compares.
+
+Ours and simple ones run in this process, others in their own environments.
+"""
 
 import functools
 import json
@@ -49,8 +51,9 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """A table, a budget, sizes and number of queries, a seed, and how many CPU seconds a script may
-    take."""
+    """One setting: a table, a budget, sizes and number of queries, a seed, and a limit of CPU
+    seconds.
+    """
 
     name: str
     budget: str
@@ -64,7 +67,9 @@ class Cell:
     def table(self) -> Coded:
         found = table(self.name)
         if found is None:
-            raise margin.FileError(f"{self.name} is not at hand: set MARGIN_DATA")
+            raise margin.FileError(
+                f"the file of {self.name} is missing: set MARGIN_DATA to the folder that holds it"
+            )
         return found
 
     @property
@@ -72,7 +77,7 @@ class Cell:
         return BUDGETS[self.budget][0] == "pure"
 
     def spend(self, share: Fraction | int = 1) -> Any:
-        """The budget, or a share of it."""
+        """The budget of the cell, or a share of it."""
         kind, amount = BUDGETS[self.budget]
         return (PureDP if kind == "pure" else margin.ZCDP)(Fraction(amount) * share)
 
@@ -80,8 +85,7 @@ class Cell:
         return queries(self.table.domain.sizes, k, self.queries)
 
     def workload(self, k: int) -> Workload:
-        """All sets of k attributes; some thousand random ones, not those asked, where there are too
-        many to list."""
+        """All sets of k attributes, or some thousand random sets if there are too many to list."""
         names, domain = self.table.domain.attributes, self.table.domain
         if math.comb(len(names), k) <= _MOST_VIEWS:
             return Workload.all_kway(domain, k)
@@ -92,7 +96,7 @@ class Cell:
         return Workload.of(domain, [[names[axis] for axis in axes] for axes in sorted(drawn)])
 
     def public(self, **options: Any) -> dict[str, Any]:
-        """All but the rows, as scripts read it."""
+        """The cell without its rows, in the form that scripts read."""
         return {
             "attributes": list(self.table.sizes),
             "sizes": list(self.table.sizes.values()),
@@ -105,7 +109,7 @@ class Cell:
         }
 
     def write(self, folder: Path, **options: Any) -> None:
-        """The cell as a folder for a script."""
+        """Write the cell to a folder for a script."""
         (folder / "task.json").write_text(json.dumps(self.public(**options)))
         np.save(folder / "rows.npy", self.table.rows.astype(np.int32))
 
@@ -210,7 +214,7 @@ def _simulated(
 
 
 def _scored(cell: Cell, k: int, marginals: Callable[[list[list[str]]], Iterable[Marginal]]) -> Row:
-    """Mean error, and the CPU seconds of the answers, which are asked for together."""
+    """The mean error, and the CPU seconds of all answers together."""
     names, asked, rows = list(cell.table.sizes), cell.asked(k), len(cell.table.rows)
     started = time.process_time()
     answers = marginals([[names[axis] for axis in axes] for axes in asked])
@@ -222,14 +226,14 @@ def _scored(cell: Cell, k: int, marginals: Callable[[list[list[str]]], Iterable[
 
 @functools.lru_cache(maxsize=3)
 def _truths(name: str, k: int, count: int) -> list[Table]:
-    """The true tables of the queries of a size, which all methods are scored by."""
+    """The true tables of the queries over k attributes, against which all methods are scored."""
     cell = Cell(name=name, budget="B1", sizes=(k,), seed=0, queries=count)
     task = Task.of(cell.public(), cell.table.rows, Path())
     return [task.counts(axes) for axes in cell.asked(k)]
 
 
 def _fitted(cell: Cell, views: list[Axes], held: Path) -> ViewSynopsis:
-    """A synopsis of the tables that mbi fitted, which answers what they do not cover by our Newton."""
+    """A synopsis of the tables that mbi fitted; our Newton answers sets that they do not cover."""
     names, domain = list(cell.table.sizes), cell.table.domain
     with np.load(held) as arrays:
         tables = [arrays[f"arr_{place}"] for place in range(len(views))]
@@ -256,14 +260,16 @@ def _short(value: Any) -> str:
 
 
 def _views(cell: Cell) -> dict[str, Any]:
-    """The views of our default, which cover all pairs."""
+    """The views that our default chooses, which cover all pairs."""
     domain = cell.table.domain
     planned = PriView().planned(domain, None, cell.spend())
     return {"views": [domain.axes(view) for view in planned.views or ()]}
 
 
 def _direct(cell: Cell) -> Iterator[Row]:
-    """The budget is split over all tables of k attributes; only those asked for are drawn."""
+    """Direct: the budget is split over all tables of k attributes, but only the requested tables
+    are drawn.
+    """
     domain = cell.table.domain
     names = domain.attributes
     for k in cell.sizes:
@@ -288,8 +294,9 @@ def _independent(cell: Cell, k: int) -> Any:
 
 
 def _residual_planner(cell: Cell, k: int) -> Any:
-    """ResidualPlanner, derived anew from the paper (its code is under the GPL): its raw answers to
-    one workload."""
+    """ResidualPlanner, implemented anew from the paper because its code is under the GPL: raw
+    answers to one workload.
+    """
     domain = cell.table.domain
     if cell.pure:
         return "not under pure differential privacy"

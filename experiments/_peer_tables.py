@@ -1,5 +1,4 @@
-"""The tables and queries on which systems are compared, as integer codes: what every one of them
-can read."""
+"""Tables and queries on which systems are compared, as integer codes."""
 
 import functools
 import math
@@ -23,7 +22,7 @@ MOST_CELLS = 1 << 23
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coded:
-    """A table of codes: sizes by attribute, rows of shape (n, attributes), and where it is from."""
+    """A table of codes: sizes by attribute, rows of shape (n, attributes), and its origin."""
 
     sizes: dict[str, int]
     rows: NDArray[np.int64]
@@ -41,7 +40,7 @@ class Coded:
 
 @functools.lru_cache(maxsize=2)
 def table(name: str) -> Coded | None:
-    """One of TABLES, or None where it is a published one that is not at hand."""
+    """One of TABLES, or None if it is a published table whose file is missing."""
     try:
         return TABLES[name]()
     except (FileError, DataError):
@@ -105,7 +104,7 @@ def _logarithmic(values: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArr
 
 
 def _kdd99() -> Coded:
-    """KDD Cup 99 as bits: is a number above zero, for each of the 38 numeric attributes."""
+    """KDD Cup 99 as bits: for each of the 38 numeric attributes whether its value is positive."""
     made = datasets.kdd99(download=False)
     names = [
         name

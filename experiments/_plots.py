@@ -1,8 +1,7 @@
-"""Pictures of experiments, as PNG and SVG: candlesticks, lines and points, told apart in print and
-without colour.
+"""Pictures of experiments as PNG and SVG: candlesticks, lines and points.
 
-Without matplotlib nothing is drawn and no path returned. The same numbers give the same SVG, byte
-for byte.
+They can be read in print and without colours. Without matplotlib nothing is drawn and no path is
+returned. The same numbers give the same SVG, byte for byte.
 """
 
 import math
@@ -14,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
-"""Okabe and Ito's colours, told apart with any colour vision."""
+"""Okabe and Ito's colours, which people with any colour vision can distinguish."""
 _HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "+++", "ooo")
+_SLANTED = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
 _MARKERS, _STYLES = "osD^vP*X", ("-", "--", "-.", ":")
 
 
@@ -28,24 +28,26 @@ def candlesticks(
     columns: int = 3,
     marks: Mapping[str, Mapping[str, float]] | None = None,
     mark_label: str = "",
-    log: bool = True,
     floor: float = 0.0,
 ) -> list[Path]:
-    """A panel of candlesticks for each title: 25 to 95 percentile a line, 50 to 75 a box, the mean
-    a bar.
+    """Draw a panel of candlesticks for each title.
+
+    A line spans the percentiles 25 to 95, a box the percentiles 50 to 75, and a bar marks the mean.
 
     Parameters
     ----------
     path
-        Where to, without a suffix: path.png and path.svg are written, and returned.
+        Path without a suffix. The files path.png and path.svg are written and returned.
     panels
-        By the panel's title, by the candlestick's name: its values, shape (n,). Same name, same
-        colour, in all panels. All panels of a picture share one scale.
+        By the title of the panel and the name of the candlestick: its values, shape (n,). A name
+        has the same colour in all panels. All panels share one scale.
     marks
-        A star to be drawn for a candlestick (or instead of one), by panel and name: a computed
-        error, say; `mark_label` says what stars are.
+        By panel and name: a value to draw as a star, beside a candlestick or instead of one.
+    mark_label
+        The meaning of the stars.
     floor
-        What is below is drawn there: rounding errors would stretch a logarithmic axis.
+        Smaller values are drawn at this value, because rounding errors would stretch a logarithmic
+        axis.
     """
     pyplot = _pyplot()
     if pyplot is None or not panels:
@@ -64,29 +66,31 @@ def candlesticks(
                 _stick(place, across, np.asarray(sticks[name], float), floor, look)
             if name in marks.get(heading, {}):
                 place.plot(across, marks[heading][name], "*", color="black", markersize=8, zorder=5)
-        place.set_xticks(
-            range(len(own)), own, rotation=60, ha="right", fontsize=8, rotation_mode="anchor"
-        )
+        place.set_xticks(range(len(own)), own, fontsize=8, **_SLANTED)
         place.set_xlim(-0.7, len(own) - 0.3)
-        _finish(place, heading, log=log)
-    shown = [
-        np.percentile(v, [25, 50, 75, 95])
-        for some in panels.values()
-        for v in some.values()
-        if np.size(v)
-    ]
-    values = np.concatenate([*shown, *(list(some.values()) for some in marks.values())])
-    if (
-        log and values.size
-    ):  # by hand: matplotlib leaves out bars of panels that share a logarithmic axis
+        _finish(place, heading, log=True)
+    values = _drawn_values(panels, marks)
+    if values.size:
+        # Set the limits here: matplotlib ignores bars of panels that share a logarithmic axis.
         low = max(float(values[values > 0].min(initial=np.inf)), floor)
         axes[0].set_ylim(low / 1.5, 1.5 * float(values.max()))
     _labels(figure, axes, ylabel, title, columns)
-    key = "line: 25 to 95 percentile, box: 50 to 75, bar: mean" + (
-        f"; star: {mark_label}" if mark_label else ""
-    )
+    key = "line: 25 to 95 percentile, box: 50 to 75, bar: mean"
+    if mark_label:
+        key += f"; star: {mark_label}"
     figure.text(0.5, -0.01, key, ha="center", va="top", fontsize=7)
     return _save(pyplot, figure, path)
+
+
+def _drawn_values(
+    panels: Mapping[str, Mapping[str, ArrayLike]], marks: Mapping[str, Mapping[str, float]]
+) -> Any:
+    """The percentiles of all candlesticks and the values of all stars."""
+    parts: list[Any] = []
+    for sticks in panels.values():
+        parts += [np.percentile(v, [25, 50, 75, 95]) for v in sticks.values() if np.size(v)]
+    parts += [list(stars.values()) for stars in marks.values()]
+    return np.concatenate(parts)
 
 
 def lines(
@@ -100,10 +104,10 @@ def lines(
     xlog: bool = False,
     log: bool = True,
 ) -> list[Path]:
-    """A panel of lines for each title; each line is (x, y), or (x, y, low, high) with a band from
-    low to high.
+    """Draw a panel of lines for each title.
 
-    Same name, same colour, marker and dash, in all panels; all panels of a picture share one scale.
+    A line is (x, y), or (x, y, low, high) with a band from low to high. A name has the same colour,
+    marker and dash in all panels. All panels share one scale.
     """
     pyplot = _pyplot()
     if pyplot is None or not panels:
@@ -115,15 +119,8 @@ def lines(
             index = names.index(name)
             colour = PALETTE[index % len(PALETTE)]
             style = _STYLES[index // len(PALETTE) % len(_STYLES)]
-            place.plot(
-                x,
-                y,
-                style,
-                marker=_MARKERS[index % len(_MARKERS)],
-                color=colour,
-                label=name,
-                markersize=5,
-            )
+            marker = _MARKERS[index % len(_MARKERS)]
+            place.plot(x, y, style, marker=marker, color=colour, label=name, markersize=5)
             if band:
                 place.fill_between(x, *band, color=colour, alpha=0.15, linewidth=0)
         if xlog:
@@ -131,16 +128,7 @@ def lines(
         place.set_xlabel(xlabel, fontsize=9)
         _finish(place, heading, log=log)
     _labels(figure, axes, ylabel, title, columns)
-    shown = dict(zip(*reversed(_legend(axes)), strict=True))
-    figure.legend(
-        shown.values(),
-        shown,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=4,
-        fontsize=8,
-        frameon=False,
-    )
+    _legend(figure, _handles(axes), columns=4)
     return _save(pyplot, figure, path)
 
 
@@ -149,88 +137,74 @@ def points(
     panels: Mapping[str, Mapping[str, Sequence[ArrayLike]]],
     *,
     names: Sequence[str],
-    xlabel: str,
+    across: str | Sequence[str],
     ylabel: str,
     title: str = "",
     columns: int = 2,
-    width: float = 4.2,
-    ticks: Sequence[str] = (),
     level: float | None = None,
 ) -> list[Path]:
-    """A panel of points for each title, by name (x, y), both on logarithmic scales that all panels
-    share.
+    """Draw a panel of points for each title, by name (x, y). All panels share one scale.
 
     Parameters
     ----------
     names
-        All names there may be, in the order of the legend: the first is a large hollow star, the
-        others are told apart by colour and form, those after the eighth of them are hollow.
-    ticks
-        Names of x = 0, 1, ..., instead of a logarithmic scale; the points of a tick are set a
-        little apart.
+        All possible names, in the order of the legend. The first is a large hollow star. The others
+        differ by colour and form; those after the eighth are hollow.
+    across
+        The label of a logarithmic x axis; or the names of x = 0, 1, ..., in which case the points
+        of a name are drawn a little apart.
+    columns
+        Number of panels in a row. A single panel in a row is wide.
     level
-        Where to draw a line across.
+        The y at which to draw a horizontal line.
     """
     pyplot = _pyplot()
     if pyplot is None or not panels:
         return []
+    width = 10 if columns == 1 else 4.2
     figure, axes = _grid(pyplot, panels, columns, width=width, sharex=True)
-    apart = 0.6 if ticks else 0.0
+    apart = 0.0 if isinstance(across, str) else 0.6
     for place, (heading, some) in zip(axes, panels.items(), strict=False):
-        for index, name in reversed(
-            [*enumerate(names)]
-        ):  # the first is drawn last, above the others
-            if name not in some:
-                continue
-            colour, form = PALETTE[index % len(PALETTE)], _MARKERS[index % len(_MARKERS)]
-            look = {
-                "marker": form,
-                "markersize": 6,
-                "markerfacecolor": "none" if index > len(PALETTE) else colour,
-            }
-            if index == 0:
-                look = {
-                    "marker": "*",
-                    "markersize": 13,
-                    "markerfacecolor": "none",
-                    "markeredgewidth": 1.8,
-                    "zorder": 5,
-                }
-            x, y = map(np.asarray, some[name])
-            place.plot(
-                x + apart * (index / len(names) - 0.5),
-                y,
-                linestyle="",
-                color=colour,
-                label=name,
-                **look,
-            )
-        if ticks:
-            slanted = (
-                {"rotation": 60, "ha": "right", "rotation_mode": "anchor"} if len(ticks) > 6 else {}
-            )
-            place.set_xticks(range(len(ticks)), ticks, fontsize=8, **slanted)
-            place.set_xlim(-0.7, len(ticks) - 0.3)
-            place.grid(axis="x", linewidth=0.3, color="#DDDDDD")
-        else:
-            place.set_xscale("log")
-            place.set_xlabel(xlabel, fontsize=9)
+        # The first name is drawn last, above the others.
+        for index, name in reversed([*enumerate(names)]):
+            if name in some:
+                x, y = map(np.asarray, some[name])
+                shifted = x + apart * (index / len(names) - 0.5)
+                colour = PALETTE[index % len(PALETTE)]
+                place.plot(shifted, y, linestyle="", color=colour, label=name, **_form(index))
+        _x_axis(place, across)
         if level is not None:
             place.axhline(level, color="black", linewidth=1)
         _finish(place, heading, log=True)
     _labels(figure, axes, ylabel, title, columns)
-    found = dict(zip(*reversed(_legend(axes)), strict=True))
-    shown = {name: found[name] for name in names if name in found}
-    figure.legend(
-        shown.values(),
-        shown,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=5,
-        fontsize=8,
-        frameon=False,
-    )
+    found = _handles(axes)
+    _legend(figure, {name: found[name] for name in names if name in found}, columns=5)
     return _save(pyplot, figure, path)
+
+
+def _form(index: int) -> dict[str, Any]:
+    """The marker of a name by its place in the legend."""
+    if index == 0:
+        star = {"marker": "*", "markersize": 13, "markerfacecolor": "none"}
+        return {**star, "markeredgewidth": 1.8, "zorder": 5}
+    face = "none" if index > len(PALETTE) else PALETTE[index % len(PALETTE)]
+    return {
+        "marker": _MARKERS[index % len(_MARKERS)],
+        "markersize": 6,
+        "markerfacecolor": face,
+    }
+
+
+def _x_axis(place: Any, across: str | Sequence[str]) -> None:
+    """A logarithmic axis with a label, or an axis with a name at each of 0, 1, ..."""
+    if isinstance(across, str):
+        place.set_xscale("log")
+        place.set_xlabel(across, fontsize=9)
+        return
+    slanted = _SLANTED if len(across) > 6 else {}
+    place.set_xticks(range(len(across)), across, fontsize=8, **slanted)
+    place.set_xlim(-0.7, len(across) - 0.3)
+    place.grid(axis="x", linewidth=0.3, color="#DDDDDD")
 
 
 def _pyplot() -> Any:
@@ -301,13 +275,26 @@ def _labels(figure: Any, axes: Sequence[Any], ylabel: str, title: str, columns: 
         figure.suptitle(title, fontsize=10)
 
 
-def _legend(axes: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    handles, labels = [], []
+def _handles(axes: Sequence[Any]) -> dict[str, Any]:
+    """For each label the handle of the last panel that has it."""
+    found: dict[str, Any] = {}
     for place in axes:
-        some, names = place.get_legend_handles_labels()
-        handles += some
-        labels += names
-    return handles, labels
+        handles, labels = place.get_legend_handles_labels()
+        found.update(zip(labels, handles, strict=True))
+    return found
+
+
+def _legend(figure: Any, handles: Mapping[str, Any], columns: int) -> None:
+    """A legend below the panels."""
+    figure.legend(
+        handles.values(),
+        handles,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        ncols=columns,
+        fontsize=8,
+        frameon=False,
+    )
 
 
 def _hatch(index: int) -> str:

@@ -1,5 +1,4 @@
-"""What the study of the solvers leaves behind, beside its rows: a page with a summary, and
-pictures."""
+"""The report of the study of the solvers: a page with a summary, and pictures."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -16,16 +15,23 @@ _PANELS = {
     "maximum entropy otherwise": ("Ladder", "IPF", "MirrorDescent"),
     "other objectives": ("LeastSquares", "MinimaxLP"),
 }
-"""By panel how its solvers' names begin: at most eight in each, so that no two look alike."""
+"""First letters of the solvers of each panel; at most eight solvers, so that all look different."""
 
 _METHODS = (
-    "Newton", "LBFGS", "Cone CLARABEL", "Ladder", "IPF", "MirrorDescent", "LeastSquares OSQP", "MinimaxLP HIGHS"
-)  # fmt: skip
+    "Newton",
+    "LBFGS",
+    "Cone CLARABEL",
+    "Ladder",
+    "IPF",
+    "MirrorDescent",
+    "LeastSquares OSQP",
+    "MinimaxLP HIGHS",
+)
 """One solver for each method, so that each has its own colour and mark."""
 
 
 def report(rows: list[Row], folder: Path, *, about: str) -> str:
-    """Write the page and the pictures; the summary of the page."""
+    """Write the page and the pictures; return the summary of the page."""
     good = _study.good(rows)
     lines = _summary(rows)
     pictures = _plots_of(good, folder)
@@ -37,11 +43,16 @@ def report(rows: list[Row], folder: Path, *, about: str) -> str:
         pictures=[picture for picture in pictures if not picture.stem.endswith("-0.1")],
         rows=lines,
         notes=[
-            "How many times as long as Newton in batches a query takes, by the number of attributes: the geometric "
-            "mean over the tables, views and budgets where a solver answered; `-` where none did, or it was too slow "
-            f"before. Newton itself: {_milliseconds(good)}. `error` is that over Newton's on the same queries, "
-            "geometric mean. `failed` of the queries that were tried have no answer; `not tried` counts the places "
-            "left out, and `broken off` those where five minutes were not enough. All rows are in rows.csv, pictures "
+            "How many times as long as Newton in batches a query takes, by the number of "
+            "attributes: the geometric "
+            "mean over the tables, views and budgets where a solver answered; `-` where none "
+            "did, or it was too slow "
+            f"before. Newton itself: {_milliseconds(good)}. `error` is that over Newton's on "
+            "the same queries, "
+            "geometric mean. `failed` of the queries that were tried have no answer; `not "
+            "tried` counts the places "
+            "left out, and `broken off` those where five minutes were not enough. All rows are "
+            "in rows.csv, pictures "
             "of epsilon 0.1 beside those above.",
             *_study.bad(rows),
         ],
@@ -52,7 +63,7 @@ def report(rows: list[Row], folder: Path, *, about: str) -> str:
 
 
 def _summary(rows: list[Row]) -> list[dict[str, Any]]:
-    """A line for each solver."""
+    """One line for each solver."""
     sizes = sorted({int(row["k"]) for row in rows})
     newton = _newton(rows)
     lines = []
@@ -81,7 +92,7 @@ def _summary(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _newton(rows: list[Row]) -> dict[tuple[str, ...], float]:
-    """What Newton in batches takes, in milliseconds, by table, views, budget and size."""
+    """The time of Newton in batches in milliseconds, by table, views, budget and size."""
     return {
         _place(row): float(row["milliseconds"])
         for row in _study.good(rows)
@@ -122,7 +133,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
         ),
     ]
     if others:
-        text = f"others take {min(others):.2g} to {max(others):.2g} times as long, geometric mean {_geometric(others):.3g}"
+        span = f"{min(others):.2g} to {max(others):.2g} times as long"
+        text = f"others take {span}, geometric mean {_geometric(others):.3g}"
         claims.append(
             Claim(claim="Newton in batches is the fastest", measured=text, holds=min(others) > 1)
         )
@@ -134,8 +146,10 @@ def _place(row: Row) -> tuple[str, ...]:
 
 
 def _plots_of(rows: list[Row], folder: Path) -> list[Path]:
-    """For each table, views and budget: time against size of query, and error against time at each
-    size."""
+    """Pictures for each table, set of views and budget.
+
+    One picture shows time against the size of queries, the other error against time by size.
+    """
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         if row.get("error"):
@@ -145,20 +159,28 @@ def _plots_of(rows: list[Row], folder: Path) -> list[Path]:
         title, name = f"{table}, {views}, epsilon {epsilon}", f"{table}-{views}-{epsilon}"
         panels = {heading: _curves(members, starts) for heading, starts in _PANELS.items()}
         written += _plots.lines(
-            folder / f"time-{name}", panels, xlabel="attributes asked for", ylabel="milliseconds a query",
-            title=title, columns=3,
-        )  # fmt: skip
+            folder / f"time-{name}",
+            panels,
+            xlabel="attributes asked for",
+            ylabel="milliseconds a query",
+            title=title,
+            columns=3,
+        )
         sizes = sorted({int(row["k"]) for row in members})
         written += _plots.lines(
             folder / f"error-{name}",
             {f"{k} attributes": _points(members, k) for k in sizes},
-            xlabel="milliseconds a query", ylabel="L2 error / Newton's on the same", title=title, columns=3, xlog=True,
-        )  # fmt: skip
+            xlabel="milliseconds a query",
+            ylabel="L2 error / Newton's on the same",
+            title=title,
+            columns=3,
+            xlog=True,
+        )
     return written
 
 
 def _curves(rows: list[Row], starts: tuple[str, ...]) -> dict[str, list[list[float]]]:
-    """A line for each solver of a panel, over the sizes of query."""
+    """One line for each solver of a panel, over the sizes of the queries."""
     own = [row for row in rows if row["solver"].startswith(starts)]
     return {
         solver: [
@@ -170,7 +192,7 @@ def _curves(rows: list[Row], starts: tuple[str, ...]) -> dict[str, list[list[flo
 
 
 def _points(rows: list[Row], k: int) -> dict[str, list[list[float]]]:
-    """A point for each method."""
+    """One point for each method."""
     return {
         row["solver"]: [
             [float(row["milliseconds"])],

@@ -1,12 +1,13 @@
-"""Long measurements: one call of a function for each key, its rows in a CSV file, resumable,
-parallel, timed.
+"""Long measurements that can be resumed: one function call for each key, its rows in a CSV file.
+
+The calls run in parallel if asked for, each with a time limit if one is given.
 
     keys = [{"k": k, "run": run} for k in (4, 6) for run in range(5)]
     rows = sweep(out / "rows.csv", measure, keys, limit=60)
 
 `measure(k=4, run=0)` returns a dict, or a list of dicts, of numbers and short texts: the columns
-beside the key's. Everything random in it follows from its key (see `seed_of`), so that the same
-keys give the same rows however many processes work on them and wherever a run was broken off.
+that follow the columns of the key. All its random numbers follow from the key (see `seed_of`). So
+the same keys give the same rows for any number of processes and after any interruption.
 """
 
 import csv
@@ -81,12 +82,12 @@ def sweep(path: Path, work: Work, keys: Iterable[Key], *, limit: float | None = 
 
 
 def good(rows: Iterable[Row]) -> list[Row]:
-    """The rows of keys that were done."""
+    """The rows of the keys that succeeded."""
     return [row for row in rows if row.get(STATUS, DONE) == DONE]
 
 
 def bad(rows: Iterable[Row]) -> list[str]:
-    """A line for each key that failed or took too long: to be shown, never dropped."""
+    """A line for each key that failed or took too long; show these lines, never drop them."""
     return [
         f"{row[STATUS]}: "
         + ", ".join(f"{name} {value}" for name, value in row.items() if value and name != STATUS)
@@ -106,8 +107,10 @@ def seed_of(*parts: Any, **key: Any) -> int:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows written so far; none when there is no file. A last line that was broken off is left
-    out."""
+    """The rows written so far; an empty list if there is no file.
+
+    An incomplete last line is ignored.
+    """
     if not path.exists():
         return []
     whole = path.read_text().rpartition("\n")[0]
@@ -118,8 +121,11 @@ def read(path: Path) -> list[Row]:
 
 
 def append(path: Path, *rows: dict[str, Any]) -> None:
-    """Add rows, with a heading if they are the first; they are on disk when this returns. New
-    columns are added."""
+    """Append rows to a file, with a heading if they are the first. The rows are on disk when this
+    returns.
+
+    New columns are added.
+    """
     before = _columns(path)
     columns = list(dict.fromkeys([*before, *(name for row in rows for name in row)]))
     if before and columns == before and _ends_a_line(path):
@@ -159,8 +165,10 @@ def _replace(path: Path, text: str) -> None:
 
 
 def _rewrite(path: Path, keys: Sequence[Key], found: dict[tuple[str, ...], list[Row]]) -> None:
-    """Put the rows of the keys in their order, after the rows of other keys; those of keys not
-    found are dropped."""
+    """Write the rows of other keys first, then the rows of the given keys in order.
+
+    Rows of keys that were not found are dropped.
+    """
     rows = read(path)
     asked = set(map(_texts, keys))
     names = list(keys[0]) if keys else []
@@ -189,8 +197,10 @@ def _is_final(rows: list[Row] | None) -> bool:
 def _worked(
     work: Work, keys: Sequence[Key], limit: float | None
 ) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
-    """The results of the keys as they come: here, or in processes of their own where there are many
-    or a limit."""
+    """Yield the results of the keys as they come.
+
+    The work is done in this process, or in others if there are several or there is a limit.
+    """
     if processes == 1 and limit is None:
         for key in keys:
             yield key, _results(work, key)
@@ -217,7 +227,7 @@ def _worked(
 
 
 class _Worker:
-    """A process that works on one key at a time, and is started again after a key that ended it."""
+    """A process that works on one key at a time. It is started again after a key that ended it."""
 
     def __init__(self, work: Work) -> None:
         self._work = (work.__module__, work.__qualname__)
@@ -245,7 +255,7 @@ class _Worker:
         self.pipe.send(key)
 
     def take(self, limit: float | None) -> list[dict[str, Any]] | None:
-        """The results, if the key is done, over time, or the end of its process; else None."""
+        """The results if the key is done, took too long, or ended the process; else None."""
         try:
             while self.pipe.poll():
                 if (results := self.pipe.recv()) is not None:
@@ -272,7 +282,7 @@ class _Worker:
 
 
 def _serve(pipe: Any, module: str, name: str) -> None:
-    """Work on keys until the pipe is closed; None says that a key was read."""
+    """Work on keys until the pipe is closed. A sent None says that a key was read."""
     work: Any = importlib.import_module(module)
     for part in name.split("."):
         work = getattr(work, part)
@@ -296,7 +306,7 @@ def _results(work: Work, key: Key) -> list[dict[str, Any]]:
 
 
 class _Progress:
-    """`name 12/60, 4 min left: k 4, run 0` on stderr."""
+    """Writes lines such as `name 12/60, 4 min left: k 4, run 0` to stderr."""
 
     def __init__(self, name: str, total: int, done: int) -> None:
         self._name, self._total, self._done, self._before = name, total, done, done

@@ -14,8 +14,7 @@ Study = Dataset
 
 
 def kosarak(rows: int | None = None) -> Dataset:
-    """The 32 most visited pages of Kosarak, as far as at hand; else clicks from latent classes in
-    their place."""
+    """The 32 most visited pages of Kosarak if available, else clicks from latent classes."""
     found = _at_hand(datasets.kosarak)
     if found is None:
         return clicks(32, rows or 100_000)
@@ -27,17 +26,19 @@ def kosarak(rows: int | None = None) -> Dataset:
 
 
 def msnbc() -> Dataset | None:
-    """The nine most visited categories of MSNBC, if at hand."""
+    """The nine most visited categories of MSNBC, or None if the file is missing."""
     return _at_hand(datasets.msnbc)
 
 
 def adult() -> Dataset | None:
-    """Adult with its fifteen columns, the numeric ones in declared bins, if at hand."""
+    """Adult with its fifteen columns, the numeric ones in declared bins, or None if the file is
+    missing.
+    """
     return _at_hand(datasets.adult)
 
 
 def clicks(attributes: int, rows: int, seed: int = 1) -> Dataset:
-    """Made-up clicks: a few latent tastes, popular and rare pages."""
+    """Made-up clicks from a few latent tastes, with popular and rare pages."""
     return datasets.click_stream(attributes, rows=rows, seed=seed)
 
 
@@ -59,13 +60,14 @@ def error(answer: Marginal, truth: Marginal) -> float:
 
 
 def uniform_error(truth: Marginal) -> float:
-    """The error of answering every cell alike."""
+    """The error of an answer whose cells are all equal."""
     return float(np.linalg.norm(truth.counts - truth.total / truth.counts.size) / truth.total)
 
 
 def jensen_shannon(answer: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
-    """The Jensen-Shannon divergence of two tables in nats, 0 to log 2; negative cells of the answer
-    count as zero.
+    """The Jensen-Shannon divergence of two tables in nats, from 0 to log 2.
+
+    Negative cells of the answer count as zero.
 
     An answer without a positive cell is as far as can be.
     """
@@ -79,8 +81,10 @@ def jensen_shannon(answer: NDArray[np.float64], truth: NDArray[np.float64]) -> f
 
 
 def _at_hand(load: Callable[..., Dataset]) -> Dataset | None:
-    """A published table from MARGIN_DATA or the cache; experiments download nothing, and say what
-    they miss."""
+    """A published table from MARGIN_DATA or the cache.
+
+    Experiments download nothing and report missing tables.
+    """
     try:
         return load(download=False)
     except (FileError, DataError) as error:

@@ -1,9 +1,9 @@
 """Every solver of Dual Query's best response on recorded instances: gap against time.
 
-Instances are those of a plain run of multiplicative weights on 3-way conjunctions: so many samples,
-after so many rounds, on Adult and KDD99 where their files are at hand, and on biased bits. A gap is
-to the best value that any solver found, in percent. Seconds are process seconds, those of other
-processes that a solver starts included; its time limit is by the clock.
+The instances come from a plain run of multiplicative weights on 3-way conjunctions, with several
+numbers of samples and of rounds. The tables are biased bits, and Adult and KDD99 if their files are
+available. A gap is the difference to the best value that any solver found, in percent. Seconds are
+process seconds, including other processes that a solver starts. Its time limit is wall time.
 """
 
 import os
@@ -59,7 +59,7 @@ SPARSE = 0.3
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A page with claims, the plot, and a table of the gaps."""
+    """Measure the solvers; write a page with claims, the plot, and a table of the gaps."""
     if smoke:
         sizes, rounds, limits, sweeps = (
             [("biased", 60, 150), ("biased", 1000, 200)],
@@ -109,7 +109,7 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float) -> dict[str, Any]:
-    """One solve."""
+    """Solve one instance with one solver."""
     instance = recorded(data, d, s)[round]
     made = (OURS | LIMITED)[solver](given)
     for _ in range(2 if solver in OURS else 1):  # the first call of ours loads the compiled loops
@@ -127,8 +127,10 @@ def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float)
 
 @lru_cache(maxsize=1)
 def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
-    """The instance of each round of a run with s samples a round, without noise of any kind but the
-    sampling."""
+    """The instance of each round of a run with s samples per round.
+
+    The only noise is that of the sampling.
+    """
     rng = np.random.default_rng(seed_of(data, d, s))
     domain, bits = table(data, d, 20_000)
     asked = Conjunctions.random(domain, 3, QUERIES, seed_of(data, d))
@@ -151,7 +153,7 @@ def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
 
 
 def _seconds() -> float:
-    """Process seconds so far, with those of processes that have ended."""
+    """Process seconds so far, including processes that have ended."""
     now = os.times()
     return time.process_time() + now.children_user + now.children_system
 
@@ -188,20 +190,20 @@ def _curves(rows: list[Row]) -> dict[str, tuple[list[float], list[float]]]:
 
 
 def _summary(rows: list[Row]) -> list[dict[str, Any]]:
-    return [
-        {"instance": name, "solver": row["solver"], "given": row["given"], "seconds": row["seconds"], "gap %": gap,
-         "value": row["value"], "bound": row["bound"], "ended": row["ended"]}
-        for name, some in _by(rows, "instance").items()
-        for row, gap in _gaps(some)
-    ]  # fmt: skip
+    found = []
+    for name, some in _by(rows, "instance").items():
+        for row, gap in _gaps(some):
+            first = {column: row[column] for column in ("solver", "given", "seconds")}
+            last = {column: row[column] for column in ("value", "bound", "ended")}
+            found.append({"instance": name, **first, "gap %": gap, **last})
+    return found
 
 
 def _dense(rows: list[Row]) -> Claim:
-    """The default against what any other solver found with at most 1,000 times its seconds."""
+    """Compares the default with any other solver that took at most 1,000 times as long."""
     worse, compared, times = [], 0, []
-    for name, some in _by(
-        [row for row in rows if float(row["s"]) >= 2 * float(row["d"])], "instance"
-    ).items():
+    dense = [row for row in rows if float(row["s"]) >= 2 * float(row["d"])]
+    for name, some in _by(dense, "instance").items():
         own = next(row for row in some if row["solver"] == DEFAULT)
         for row in some:
             ratio = float(row["seconds"]) / float(own["seconds"])
@@ -209,11 +211,13 @@ def _dense(rows: list[Row]) -> Claim:
                 compared += 1
                 times.append(ratio)
                 if float(row["value"]) > float(own["value"]):
-                    found = f"{row['solver']} {row['value']} in {ratio:.0f}x the time, we {own['value']}"
-                    worse.append(f"{name}: {found}")
-    measured = f"{compared} comparisons, up to {max(times, default=0):.0f}x the time; worse in {len(worse)}"
+                    found = f"{row['solver']} {row['value']} in {ratio:.0f}x the time"
+                    worse.append(f"{name}: {found}, we {own['value']}")
+    longest = max(times, default=0)
+    measured = f"{compared} comparisons, up to {longest:.0f}x the time; worse in {len(worse)}"
     return Claim(
-        claim="on dense instances the default is never worse than a general solver with 1,000 times its time",
+        claim="on dense instances the default is never worse than a general solver with 1,000 "
+        "times its time",
         measured=measured,
         holds=not worse if compared else None,
         why="; ".join(worse),

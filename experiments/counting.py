@@ -1,5 +1,8 @@
-"""CPU time and memory of counting views, against the group-bys of DuckDB, polars and pandas, and
-from Parquet."""
+"""CPU time and memory of counting views.
+
+The counting is compared with the group-bys of DuckDB, polars and pandas, and with the reading of
+Parquet files.
+"""
 
 import multiprocessing
 import resource
@@ -8,7 +11,7 @@ import time
 import unittest.mock
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,91 +28,82 @@ CHUNK = 1_000_000
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A row a method: how many rows and views, CPU seconds, nanoseconds a row and view, peak
-    memory."""
-    small, rows, large, views = (
-        (20_000, 20_000, 40_000, 6) if smoke else (1_000_000, 10_000_000, 50_000_000, 106)
-    )
+    """Measure every method; write rows.csv and counting.md.
+
+    A row has the method, the numbers of rows and views, CPU seconds, nanoseconds per row and view,
+    and the peak memory.
+    """
+    sizes = Sizes(20_000, 20_000, 40_000, 6) if smoke else Sizes(10**6, 10**7, 5 * 10**7, 106)
     with tempfile.TemporaryDirectory(prefix="margin-", dir=None if smoke else out) as folder:
-        keys = [
-            {"method": method, "kind": kind, "rows": size, "views": few}
-            for method, kind, size, few in (
-                *((method, "uint8", small, views) for method in ("margin", *GROUP_BYS)),
-                ("margin", "uint8", rows, views),
-                ("margin, numpy only", "uint8", rows, views),
-                ("margin, repeated rows", "repeated", rows, views),
-                *(
-                    (method, kind, rows, views)
-                    for kind in ("uint8", "bool")
-                    for method in FROM_FILES
-                ),
-                ("margin, Parquet", "uint8", large, views),
-                ("margin, Parquet", "uint8", rows, max(views // 5, 1)),
-            )
-        ]
-        keys = list({tuple(key.items()): key for key in keys}.values())
-        _study.sweep(out / "rows.csv", _Work(folder, alone=not smoke), keys)
+        _study.sweep(out / "rows.csv", _Work(folder, alone=not smoke), _keys(sizes))
     found = _study.good(_study.read(out / "rows.csv"))
-    ours = {(row["method"], row["kind"], int(row["rows"]), int(row["views"])): row for row in found}
+    columns = ("method", "kind", "rows", "views", "cpu", "wall", "nanoseconds", "megabytes")
+    return _pages.page(
+        out / "counting.md",
+        title="Counting",
+        about=f"{sizes.views} views of {SIZE} of {ATTRIBUTES} binary attributes; every table equal "
+        "to that of numpy alone.",
+        claims=() if smoke else _claims(found, sizes),
+        rows=[{name: row[name] for name in columns} for row in found],
+    )
 
-    def cpu(method: str, kind: str = "uint8", size: int = rows, many: int = views) -> float:
-        return float(ours[method, kind, size, many]["cpu"])
 
-    ratios = {method: cpu(method, size=small) / cpu("margin", size=small) for method in GROUP_BYS}
-    reading = {
-        kind: cpu("margin, Parquet", kind) / min(cpu(method, kind) for method in FROM_FILES[:2])
-        for kind in ("uint8", "bool")
+class Sizes(NamedTuple):
+    """Numbers of rows (for the group-bys, for margin, and of the largest file) and of views."""
+
+    small: int
+    rows: int
+    large: int
+    views: int
+
+
+def _keys(sizes: Sizes) -> list[dict[str, Any]]:
+    """What to measure, each once: method, kind of table, number of rows, number of views."""
+    small, rows, large, views = sizes
+    cases = [(method, "uint8", small, views) for method in ("margin", *GROUP_BYS)]
+    cases += [
+        ("margin", "uint8", rows, views),
+        ("margin, numpy only", "uint8", rows, views),
+        ("margin, repeated rows", "repeated", rows, views),
+    ]
+    for kind in ("uint8", "bool"):
+        cases += [(method, kind, rows, views) for method in FROM_FILES]
+    cases += [
+        ("margin, Parquet", "uint8", large, views),
+        ("margin, Parquet", "uint8", rows, max(views // 5, 1)),
+    ]
+    names = ("method", "kind", "rows", "views")
+    return [dict(zip(names, case, strict=True)) for case in dict.fromkeys(cases)]
+
+
+def _claims(found: list[_study.Row], sizes: Sizes) -> list[_pages.Claim]:
+    small, rows, large, views = sizes
+    measured = {
+        (row["method"], row["kind"], int(row["rows"]), int(row["views"])): row for row in found
     }
-    peak = float(ours["margin, Parquet", "uint8", large, views]["megabytes"])
+
+    def cpu(method: str, kind: str = "uint8", size: int = rows) -> float:
+        return float(measured[method, kind, size, views]["cpu"])
+
     claims = [
         _claim(
             f"{rows:,} rows x {ATTRIBUTES}, {views} views from memory: at most 3 s CPU",
             cpu("margin"),
             3,
             "s",
-        ),
-        *(
-            _claim(
-                f"from Parquet ({kind}): at most twice the CPU of the quickest reading of it",
-                ratio,
-                2,
-                "times",
-            )
-            for kind, ratio in reading.items()
-        ),
-        *(
-            _claim(
-                f"at least 10 times less CPU than the group-bys of {method}",
-                1 / ratio,
-                0.1,
-                "of its CPU",
-            )
-            for method, ratio in ratios.items()
-        ),
-        _claim(f"{large:,} rows of Parquet: peak memory at most 500 MB", peak, 500, "MB"),
+        )
     ]
-    return _pages.page(
-        out / "counting.md",
-        title="Counting",
-        about=f"{views} views of {SIZE} of {ATTRIBUTES} binary attributes; every table equal to that of numpy alone.",
-        claims=claims if not smoke else (),
-        rows=[
-            {
-                name: row[name]
-                for name in (
-                    "method",
-                    "kind",
-                    "rows",
-                    "views",
-                    "cpu",
-                    "wall",
-                    "nanoseconds",
-                    "megabytes",
-                )
-            }
-            for row in found
-        ],
-    )
+    for kind in ("uint8", "bool"):
+        quickest = min(cpu(method, kind) for method in FROM_FILES[:2])
+        claim = f"from Parquet ({kind}): at most twice the CPU of the quickest reading of it"
+        claims.append(_claim(claim, cpu("margin, Parquet", kind) / quickest, 2, "times"))
+    for method in GROUP_BYS:
+        ratio = cpu(method, size=small) / cpu("margin", size=small)
+        claim = f"at least 10 times less CPU than the group-bys of {method}"
+        claims.append(_claim(claim, 1 / ratio, 0.1, "of its CPU"))
+    peak = float(measured["margin, Parquet", "uint8", large, views]["megabytes"])
+    claim = f"{large:,} rows of Parquet: peak memory at most 500 MB"
+    return [*claims, _claim(claim, peak, 500, "MB")]
 
 
 def _claim(claim: str, figure: float, bar: float, unit: str) -> _pages.Claim:
@@ -117,7 +111,7 @@ def _claim(claim: str, figure: float, bar: float, unit: str) -> _pages.Claim:
 
 
 class _Work:
-    """Measures one method, in a process of its own, so that its memory is its own too."""
+    """Measures one method in a separate process, so that only its memory is counted."""
 
     def __init__(self, folder: str, *, alone: bool) -> None:
         self.folder = folder
@@ -134,16 +128,14 @@ class _Work:
 
 
 def _measured(path: str, *, method: str, kind: str, rows: int, views: int) -> dict[str, Any]:
-    """CPU and wall seconds of the quickest run, and the peak of the process's memory."""
+    """CPU and wall seconds of the quickest of up to three runs, and the peak memory."""
     rng = np.random.default_rng(1)
     asked = [
         tuple(f"x{at}" for at in rng.choice(ATTRIBUTES, SIZE, replace=False)) for _ in range(views)
     ]
     action, check = METHODS[method](path, asked)
     runs: list[tuple[float, float]] = []
-    while not runs or (
-        len(runs) < 3 and sum(used for used, _ in runs) < 10
-    ):  # the best of up to three
+    while not runs or (len(runs) < 3 and sum(used for used, _ in runs) < 10):
         used, started = time.process_time(), time.perf_counter()
         tables = action()
         runs.append((time.process_time() - used, time.perf_counter() - started))
@@ -185,9 +177,11 @@ def _from_file(path: str, views: Views) -> Prepared:
 
 
 def _reading(path: str, views: Views) -> Prepared:
-    return lambda: [
-        len(columns[0]) for columns in FileSource(Path(path)).columns(DOMAIN.attributes)
-    ], False
+    def lengths() -> list[Any]:
+        chunks = FileSource(Path(path)).columns(DOMAIN.attributes)
+        return [len(columns[0]) for columns in chunks]
+
+    return lengths, False
 
 
 def _reading_pyarrow(path: str, views: Views) -> Prepared:
@@ -246,7 +240,7 @@ def _pandas(path: str, views: Views) -> Prepared:
 
 
 def _table(codes: Sequence[Any], numbers: Any) -> Any:
-    """The table of which a group-by gives the non-zero cells."""
+    """The full table from the non-zero cells that a group-by gives."""
     table = np.zeros((2,) * SIZE, np.int64)
     table[tuple(np.asarray(column, int) for column in codes)] = numbers
     return table
@@ -262,7 +256,7 @@ def _codes(path: str) -> Any:
 
 
 def _warm(path: str, views: Views) -> None:
-    """Load the compiled loops, which a long run does once; a small table is counted without."""
+    """Load the compiled loops, as a long run does once; small tables do not use them."""
     if Path(path).stat().st_size < 10**6:
         return
     rng = np.random.default_rng(0)
@@ -273,7 +267,7 @@ def _warm(path: str, views: Views) -> None:
 
 
 def write_rows(path: Path, kind: str, rows: int) -> None:
-    """Rows of independent, skewed bits, almost all different; or of 3,000 different ones."""
+    """Write rows of independent, skewed bits: almost all different, or 3,000 different ones."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,5 +1,6 @@
-"""Every table of `margin.datasets`: fetched from its publisher where it is not at hand, checked,
-its size and domain.
+"""Every table of `margin.datasets`: its size and domain, after a check of its checksum.
+
+Missing tables are fetched from their publishers.
 
 The only experiment that uses the network, and only when it is named and not a smoke run: generated
 tables then only.
@@ -16,7 +17,7 @@ PUBLISHED = ("msnbc", "kosarak", "adult", "kdd99", "mushroom", "nursery")
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A line for each table."""
+    """Read each table; one line each."""
     rows = 1_000 if smoke else 100_000
     made = [
         *(datasets.markov_chain(order, rows=rows) for order in range(1, 8)),

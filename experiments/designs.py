@@ -1,5 +1,4 @@
-"""Sizes of covering designs against the best known, and views for Adult against covers with one
-cell limit."""
+"""Sizes of covering designs against the best known, and errors of views chosen for Adult."""
 
 import itertools
 from pathlib import Path
@@ -32,7 +31,7 @@ ADULT = {
 
 
 def run(smoke: bool, out: Path) -> str:
-    """Write tables of sizes and of errors; a few cells only for a smoke run."""
+    """Write a table of sizes and a table of errors; a smoke run has a few cells only."""
     cells = (
         PAPERS[:6]
         if smoke
@@ -48,7 +47,8 @@ def run(smoke: bool, out: Path) -> str:
             shares.append(design.size / known.size)
         shown = "-" if known is None else known.size
         lines.append(
-            f"| {' '.join(map(str, cell))} | {design.size} | {shown} | {schonheim_bound(*cell)} | {design.provenance} |"
+            f"| {' '.join(map(str, cell))} | {design.size} | {shown} | "
+            f"{schonheim_bound(*cell)} | {design.provenance} |"
         )
     equal, near = (sum(share <= most for share in shares) / len(shares) for most in (1, 1.1))
     lines += [

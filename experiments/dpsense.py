@@ -1,5 +1,4 @@
-"""Counts of many items in sets: DPSense and DPSense-S against four others, by error and NDCG@k over
-epsilon.
+"""Counts of many items in sets: error and NDCG@k of DPSense, DPSense-S and four other methods.
 
 After Day and Li, ASIACCS 2015, on two made-up tables: clicks, with the sizes of sets and the
 popularity of pages of Kosarak (which is not to be redistributed), and query logs, with many more
@@ -33,7 +32,7 @@ LONGEST = 2500
 
 
 def run(smoke: bool, out: Path) -> str:
-    """Everything: rows in rows.csv, pictures, page.md."""
+    """Run the study; write rows.csv, the pictures and page.md."""
     tables, epsilons, runs = (
         (("clicks",), (0.5, 1.0), 1) if smoke else (("clicks", "queries"), EPSILONS, 5)
     )
@@ -59,15 +58,17 @@ def run(smoke: bool, out: Path) -> str:
         pictures=_pictures(out, done, tables, epsilons),
         rows=_table(done, tables, epsilons),
         notes=[
-            f"The plain mechanism and Fourier's are told that a set holds at most {LONGEST:,} items. Row sampling "
-            "keeps 10 of a set's items, near the best number for these tables. Peeling spends half on choosing 100.",
+            f"The plain mechanism and Fourier's are told that a set holds at most {LONGEST:,} "
+            "items. Row sampling "
+            "keeps 10 of a set's items, near the best number for these tables. Peeling spends "
+            "half on choosing 100.",
             *bad(rows),
         ],
     )
 
 
 def measure(table: str, epsilon: float, method: str, small: int, run: int) -> dict[str, Any]:
-    """One release: errors of all counts, NDCG and precision at k."""
+    """Make one release; return the errors of all counts, NDCG@k and precision@k."""
     matrix = _sets(table, small)
     truth = np.asarray(matrix.sum(axis=0, dtype=np.int64)).ravel()
     mechanism = {
@@ -103,8 +104,9 @@ def measure(table: str, epsilon: float, method: str, small: int, run: int) -> di
 
 
 def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.int64]) -> float:
-    """The gain of an order of items by true counts, discounted by the logarithm of the place, as a
-    share of the best.
+    """Normalised discounted cumulative gain of an order of items, from 0 to 1.
+
+    The gain of an item is its true count, divided by the logarithm of its position.
 
     >>> ndcg(np.array([8, 4, 2]), np.array([0, 1]), np.array([0, 1]))
     1.0
@@ -115,8 +117,9 @@ def ndcg(truth: NDArray[np.int64], order: NDArray[np.int64], ideal: NDArray[np.i
 
 @lru_cache(maxsize=2)
 def _sets(table: str, small: int) -> Any:
-    """Sets with sizes of a heavy tail, and items whose popularity falls as a power of their rank,
-    shuffled."""
+    """Sets with heavy-tailed sizes of items whose popularity is a power of their rank; the items
+    are shuffled.
+    """
     sets, items, mean = SIZES[table]
     if small:
         sets, items = sets // 50, items // 20
@@ -201,64 +204,59 @@ def _pictures(
 
 
 def _claims(rows: list[Row], tables: tuple[str, ...], epsilons: tuple[float, ...]) -> list[Claim]:
-    claims = []
-    for table in tables:
-        at = {
-            method: [_mean(rows, f"ndcg@{k}", table=table, epsilon=1.0, method=method) for k in KS]
-            for method in METHODS
-        }
-        claims.append(
-            Claim(
-                claim=f"{table}: NDCG@k of DPSense-S is 0.95 or more at epsilon 1.",
-                measured=", ".join(
-                    f"k {k}: {value:.3f}" for k, value in zip(KS, at["DPSense-S"], strict=True)
-                ),
-                holds=min(at["DPSense-S"]) >= 0.95,
-            )
-        )
-        behind = []
-        for epsilon in epsilons:
-            for k in KS:
-                values = {
-                    m: _mean(rows, f"ndcg@{k}", table=table, epsilon=epsilon, method=m)
-                    for m in METHODS
-                }
-                best = max(METHODS[2:], key=lambda m: values[m])
-                if values[best] > values["DPSense-S"] + 0.001:
-                    behind.append(
-                        f"{best} at {epsilon:g}, k {k}: {values[best]:.3f} against {values['DPSense-S']:.3f}"
-                    )
-        claims.append(
-            Claim(
-                claim=f"{table}: DPSense-S is not behind any other method at any epsilon (to 0.001 of NDCG).",
-                measured="; ".join(behind) or "not behind",
-                holds=not behind,
-                why="theta suits the sum of errors over all items, and is then too small for the top"
-                if behind
-                else "",
-            )
-        )
-        weak = min(at[method][-1] for method in METHODS[2:])
-        claims.append(
-            Claim(
-                claim=f"{table}: the weakest of the others fall to 0.2 to 0.5.",
-                measured=f"{weak:.3f} at epsilon 1, k {KS[-1]}",
-                holds=weak <= 0.5,
-            )
-        )
-        errors = {
-            m: [_mean(rows, "error", table=table, epsilon=e, method=m) for e in epsilons]
-            for m in METHODS
-        }
-        claims.append(
-            Claim(
-                claim=f"{table}: over all counts DPSense has a lower error than the plain mechanism.",
-                measured=", ".join(
-                    f"{e:g}: {a / b:.3g}"
-                    for e, a, b in zip(epsilons, errors["DPSense"], errors["plain"], strict=True)
-                )
-                + " of it",
-                holds=all(a < b for a, b in zip(errors["DPSense"], errors["plain"], strict=True)),
-            )
-        )
-    return claims
+    return [claim for table in tables for claim in _table_claims(rows, table, epsilons)]
+
+
+def _table_claims(rows: list[Row], table: str, epsilons: tuple[float, ...]) -> list[Claim]:
+    def ndcg(method: str, epsilon: float) -> list[float]:
+        return [_mean(rows, f"ndcg@{k}", table=table, epsilon=epsilon, method=method) for k in KS]
+
+    def errors(method: str) -> list[float]:
+        return [_mean(rows, "error", table=table, epsilon=e, method=method) for e in epsilons]
+
+    own = ndcg("DPSense-S", 1.0)
+    weak = min(ndcg(method, 1.0)[-1] for method in METHODS[2:])
+    behind = [
+        text
+        for epsilon in epsilons
+        for text in _behind({method: ndcg(method, epsilon) for method in METHODS}, epsilon)
+    ]
+    why = "theta suits the sum of errors over all items, and is then too small for the top"
+    triples = list(zip(epsilons, errors("DPSense"), errors("plain"), strict=True))
+    ratios = ", ".join(f"{epsilon:g}: {a / b:.3g}" for epsilon, a, b in triples)
+    return [
+        Claim(
+            claim=f"{table}: NDCG@k of DPSense-S is 0.95 or more at epsilon 1.",
+            measured=", ".join(f"k {k}: {value:.3f}" for k, value in zip(KS, own, strict=True)),
+            holds=min(own) >= 0.95,
+        ),
+        Claim(
+            claim=f"{table}: DPSense-S is not behind any other method at any epsilon (to 0.001 of "
+            "NDCG).",
+            measured="; ".join(behind) or "not behind",
+            holds=not behind,
+            why=why if behind else "",
+        ),
+        Claim(
+            claim=f"{table}: the weakest of the others fall to 0.2 to 0.5.",
+            measured=f"{weak:.3f} at epsilon 1, k {KS[-1]}",
+            holds=weak <= 0.5,
+        ),
+        Claim(
+            claim=f"{table}: over all counts DPSense has a lower error than the plain mechanism.",
+            measured=f"{ratios} of it",
+            holds=all(a < b for _, a, b in triples),
+        ),
+    ]
+
+
+def _behind(ndcg: dict[str, list[float]], epsilon: float) -> list[str]:
+    """The best other method for each k at which DPSense-S is more than 0.001 behind."""
+    found = []
+    for place, k in enumerate(KS):
+        own = ndcg["DPSense-S"][place]
+        best = max(METHODS[2:], key=lambda method, place=place: ndcg[method][place])
+        value = ndcg[best][place]
+        if value > own + 0.001:
+            found.append(f"{best} at {epsilon:g}, k {k}: {value:.3f} against {own:.3f}")
+    return found

@@ -1,5 +1,4 @@
-"""Error of Dual Query against epsilon on Adult and KDD99, published and ours (Figure 2 of Gaboardi
-et al. 2014)."""
+"""Dual Query, Figure 2 of Gaboardi et al. 2014: error against epsilon on Adult and KDD99."""
 
 from pathlib import Path
 
@@ -14,8 +13,9 @@ BARS = {"adult": 2.0, "kdd99": 2.5}
 
 
 def run(smoke: bool, out: Path) -> str:
-    """500,000 random 3-way conjunctions at delta = 0.001; step and samples of section 6.1 for the
-    published variant."""
+    """Answer 500,000 random 3-way conjunctions at delta = 0.001; the published variant uses step
+    and samples of section 6.1.
+    """
     sizes = {"queries": 500, "rows": 2000, "attributes": 20} if smoke else {"queries": 500_000}
     keys = [
         {"data": "biased" if smoke else data, "method": method, "epsilon": epsilon, "step": 2.0,
@@ -38,15 +38,15 @@ def run(smoke: bool, out: Path) -> str:
     claims = [] if smoke else [_claim(done, data, bar) for data, bar in BARS.items()]
     absent = [name for name in BARS if not smoke and not _dualquery.at_hand(name)]
     notes = (
-        [f"{', '.join(absent)}: not at hand, made-up bits of the same size instead"]
-        if absent
-        else []
+        [f"{', '.join(absent)}: file missing, made-up bits of the same size used"] if absent else []
     )
     return page(
         out / "figure2.md",
         title="Dual Query: error against epsilon",
-        about="Random 3-way conjunctions on binary attributes, neighbours replace a row, delta = 0.001. `paper`: "
-        "eta = 2, s = 1000, rounds by the per-round composition. `ours`: our rule, certified. Three seeds.",
+        about="Random 3-way conjunctions on binary attributes, neighbours replace a row, delta "
+        "= 0.001. `paper`: "
+        "eta = 2, s = 1000, rounds by the per-round composition. `ours`: our rule, certified. "
+        "Three seeds.",
         claims=claims,
         pictures=pictures,
         rows=done,
@@ -62,7 +62,8 @@ def _claim(rows: list[Row], data: str, bar: float) -> Claim:
         )
         ratios.append(paper[1.0] / ours[1.0])
     return Claim(
-        claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with the paper's parameters",
+        claim=f"{data}, epsilon 1: mean and largest error at least {bar} times lower than with "
+        "the paper's parameters",
         measured=f"{ratios[0]:.2f} and {ratios[1]:.2f} times lower",
         holds=min(ratios) >= bar,
     )

@@ -1,5 +1,4 @@
-"""Error and time of Dual Query against the number of queries on KDD99 (Figure 3 of Gaboardi et al.
-2014)."""
+"""Dual Query, Figure 3 of Gaboardi et al. 2014: error and time against the number of queries."""
 
 from pathlib import Path
 
@@ -13,7 +12,7 @@ QUERIES = (40_000, 200_000, 500_000, 1_000_000, 2_000_000)
 
 
 def run(smoke: bool, out: Path) -> str:
-    """(1, 0.001), eta = 1.2 and s = 1750 for the published variant, as in section 6.2."""
+    """Spend (1, 0.001); the published variant uses eta = 1.2 and s = 1750, as in section 6.2."""
     shape = {"data": "biased", "attributes": 20, "rows": 2000} if smoke else {"data": "kdd99"}
     keys = [
         {**shape, "method": method, "epsilon": 1.0, "queries": queries, "step": 1.2,
@@ -39,13 +38,15 @@ def run(smoke: bool, out: Path) -> str:
     notes = (
         []
         if smoke or _dualquery.at_hand("kdd99")
-        else ["KDD99 is not at hand: made-up bits of the same size"]
+        else ["the file of KDD99 is missing: made-up bits of the same size are used"]
     )
     return page(
         out / "figure3.md",
         title="Dual Query: error and time against the number of queries",
-        about="KDD99, 396 binary attributes, 494,021 rows, (1, 0.001), neighbours replace a row. Seconds are of the "
-        "process, counting the true answers included; another count of the true answers, to judge by, is "
+        about="KDD99, 396 binary attributes, 494,021 rows, (1, 0.001), neighbours replace a "
+        "row. Seconds are of the "
+        "process, counting the true answers included; another count of the true answers, to "
+        "judge by, is "
         "apart. Means of three seeds.",
         claims=claims,
         pictures=pictures,
@@ -62,7 +63,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
     return [
         Claim(
             claim="average error stays about the same from 40,000 to 2 million queries",
-            measured=f"paper's parameters {min(mean):.4f} to {max(mean):.4f}, ours {min(ours):.4f} to {max(ours):.4f}",
+            measured=f"paper's parameters {min(mean):.4f} to {max(mean):.4f}, ours "
+            f"{min(ours):.4f} to {max(ours):.4f}",
             holds=max(mean) < 1.5 * min(mean),
         ),
         Claim(

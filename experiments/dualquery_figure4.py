@@ -1,5 +1,4 @@
-"""Error and time of Dual Query against the number of attributes, 50 to 512,000 (Figure 4 of
-Gaboardi et al. 2014)."""
+"""Dual Query, Figure 4 of Gaboardi et al. 2014: error and time by number of attributes."""
 
 from pathlib import Path
 
@@ -14,8 +13,9 @@ SAMPLES = {50: 200, 500: 1000, 4000: 4000, 32_000: 9000, 128_000: 25_000, 512_00
 
 
 def run(smoke: bool, out: Path) -> str:
-    """(1, 0.001), 100,000 rows of biased bits, 100,000 queries; eta = 0.3 for the published
-    variant."""
+    """Spend (1, 0.001) on 100,000 rows of biased bits and 100,000 queries; the published variant
+    uses eta = 0.3.
+    """
     samples = {20: 20, 40: 30} if smoke else SAMPLES
     size = 2000 if smoke else 100_000
     keys = [
@@ -45,8 +45,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure4.md",
         title="Dual Query: error and time against the number of attributes",
-        about="Bits that are one with a probability of their attribute's own, even in [0, 1]. (1, 0.001), neighbours "
-        "replace a row. Process seconds, with the counting of the true answers, without the making of rows. "
+        about="Bits that are one with a probability of their attribute's own, even in [0, 1]. "
+        "(1, 0.001), neighbours "
+        "replace a row. Process seconds, with the counting of the true answers, without the "
+        "making of rows. "
         "Means of three seeds.",
         claims=[] if smoke else _claims(done),
         pictures=pictures,
@@ -63,7 +65,8 @@ def _claims(rows: list[Row]) -> list[Claim]:
     seconds = curve(rows, "attributes", "seconds", method=OURS)[512_000]
     return [
         Claim(
-            claim="32,000 attributes: mean and largest error at least 2.5 times lower than with the paper's parameters",
+            claim="32,000 attributes: mean and largest error at least 2.5 times lower than "
+            "with the paper's parameters",
             measured=f"{ratios[0]:.2f} and {ratios[1]:.2f} times lower",
             holds=min(ratios) >= 2.5,
         ),

@@ -40,7 +40,7 @@ BLOCK = {"msnbc": 6, "clicks-6": 4}
 
 
 def _all(make: Any) -> Method:
-    """A mechanism that releases all marginals of k attributes; made when it is run."""
+    """A mechanism that releases all marginals of k attributes. It is made when it runs."""
     return lambda cell: cell.answers(make(), workload=cell.asked)
 
 
@@ -49,7 +49,7 @@ def _matrix(strategy: str) -> Method:
 
 
 def _noiseless(gamma: float) -> Method:
-    """Learning without noise: the error of its approximation."""
+    """Learning without noise, which shows the error of its approximation."""
     return lambda cell: exact(cell, margin.Learning(gamma=gamma), cell.asked)
 
 
@@ -82,7 +82,7 @@ def _views(cell: Cell) -> Any:
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each query."""
+    """The errors of a method for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -129,8 +129,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure1.md",
         title="Figure 1: all methods on nine attributes",
-        about=f"{described(name)}. All sets of k attributes, {runs} runs. PriView as published and ours on {design}; "
-        "every other method releases all marginals of k attributes. The paper plots the expected error of the matrix "
+        about=f"{described(name)}. All sets of k attributes, {runs} runs. PriView as published "
+        f"and ours on {design}; "
+        "every other method releases all marginals of k attributes. The paper plots the "
+        "expected error of the matrix "
         "mechanism; here it is measured, with three strategies (low rank: "
         "one run, pairs only, for its time).",
         claims=claims(found),
@@ -141,8 +143,11 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def _runs(method: str, k: int, runs: int) -> int:
-    """One where nothing is random; the low-rank programme, minutes for k = 3 and hours for k = 4,
-    for pairs only."""
+    """Number of runs of a method.
+
+    A method without randomness gets one run. The low-rank programme takes minutes for k = 3 and
+    hours for k = 4, so it runs for pairs only.
+    """
     if method == "Matrix, low rank":
         return int(k == 2)
     return 1 if method == "Uniform" or "*" in method else runs

@@ -1,4 +1,4 @@
-"""Figure 2 of PriView: against Direct, Fourier and Flat on many attributes, L2 and Jensen-Shannon."""
+"""Figure 2 of PriView: comparison with Direct, Fourier and Flat on many attributes."""
 
 import itertools
 import math
@@ -38,27 +38,26 @@ from ._figures import (
     views,
 )
 from ._pages import Claim, page
-from ._study import bad, sweep
+from ._study import Row, bad, sweep
 
 BLOCK = {"kosarak": 8, "aol": 8, "clicks-12": 6}
 
 
 def _direct(cell: Cell) -> list[Table]:
-    """The noise that all marginals of k attributes would get, on those that are asked for.
+    """The requested marginals, with the noise that the release of all marginals would have.
 
-    A share of the budget, as large as the share of the marginals that is released, buys the same
-    noise for each of them as the whole budget buys for each of all.
+    If a fraction of the marginals is released for the same fraction of the budget, each of them
+    gets the noise that it would get if all were released for the whole budget.
     """
     part = Fraction(len(cell.asked), math.comb(len(cell.table.domain), cell.k))
     return cell.answers(margin.Direct(), share_of_budget=part, workload=cell.asked)
 
 
 def _one_total(cell: Cell) -> list[Table]:
-    """Direct, made stronger than published: all its tables agree on the number of rows, the average
-    of what each says.
+    """Direct, made stronger than published: all its tables agree on the number of rows.
 
-    Only the tables that are asked for exist here: the average over all is drawn from its law, which
-    is nearly normal.
+    This number is the average over all tables. Only the requested tables exist here, so the average
+    over all is drawn from its distribution, which is nearly normal.
     """
     every = math.comb(len(cell.table.domain), cell.k)
     part = Fraction(len(cell.asked), every)
@@ -82,8 +81,10 @@ def _simplex(counts: Table) -> Table:
 
 
 def _fourier(cell: Cell) -> list[Table]:
-    """The noise that all coefficients of at most k attributes would get, on those that are asked
-    for; see `_direct`."""
+    """The requested coefficients, with the noise that all coefficients of at most k would have.
+
+    See `_direct`.
+    """
     released = {
         part
         for view in cell.asked
@@ -117,7 +118,7 @@ METHODS: Mapping[str, Method] = {
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each query."""
+    """The errors of a method for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -139,13 +140,7 @@ def run(smoke: bool, out: Path) -> str:
     )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """One run where nothing is random, and of what takes seconds a query, which gets fewer sets
-        as well."""
-        if "published" in method:
-            return 1, min(queries, 200 if k < 8 and "C2" in method else 50)
-        return (
-            1 if method == "Uniform" or "*" in method or (method == "Fourier" and k == 8) else runs
-        ), queries
+        return _effort(method, k, runs, queries)
 
     # Left out for their time: the published method on 350 views of 45 attributes, and its solver on
     # C3 at k = 8.
@@ -166,6 +161,35 @@ def run(smoke: bool, out: Path) -> str:
         for k in sizes
     }
     shown = {error: panels(rows, groups, list(METHODS), error) for error in ("l2", "js")}
+    listed = numbers(shown["l2"])
+    listed += [{**row, "panel": row["panel"] + ", JS"} for row in numbers(shown["js"])]
+    return page(
+        out / "figure2.md",
+        title="Figure 2: many attributes",
+        about=_about(names, runs, queries),
+        claims=[*claims(shown), *_own_claims(rows, groups)],
+        pictures=_pictures(out, shown, groups, len(sizes)),
+        rows=listed,
+        notes=bad(rows),
+    )
+
+
+def _effort(method: str, k: int, runs: int, queries: int) -> tuple[int, int]:
+    """Numbers of runs and of queries of a method.
+
+    A method without randomness gets one run. A method that takes seconds per query gets one run
+    and fewer queries.
+    """
+    if "published" in method:
+        return 1, min(queries, 200 if k < 8 and "C2" in method else 50)
+    if method == "Uniform" or "*" in method or (method == "Fourier" and k == 8):
+        return 1, queries
+    return runs, queries
+
+
+def _pictures(
+    out: Path, shown: dict[str, Shown], groups: Mapping[str, Mapping[str, Any]], columns: int
+) -> list[Path]:
     stars = {
         heading: {"Flat": flat(chosen["table"], chosen["epsilon"])}
         for heading, chosen in groups.items()
@@ -177,64 +201,54 @@ def run(smoke: bool, out: Path) -> str:
         shown["l2"],
         ylabel="L2 error / N",
         title=title,
-        columns=len(sizes),
+        columns=columns,
         marks=stars,
         mark_label="expected",
         floor=1e-5,
     )
-    pictures += draw(
+    return pictures + draw(
         out,
         "figure2-js",
         shown["js"],
         ylabel="Jensen-Shannon divergence",
         title=title,
-        columns=len(sizes),
+        columns=columns,
         floor=1e-8,
     )
-    beside = [
-        (
-            f"ours is not worse than published on {design}, {error} (our claim)",
-            design,
-            paired(rows, groups, f"{design} published", f"{design} ours", error),
-        )
-        for error in ("l2", "js")
-        for design in ("C2", "C3")
-    ]
-    counts = {
-        name: [len(views(table(name).domain, BLOCK[name], t)) for t in (2, 3)] for name in names
-    }
-    return page(
-        out / "figure2.md",
-        title="Figure 2: many attributes",
-        about="Ct: PriView on a covering design of blocks of 8 that covers every t attributes, as published (lattice "
-        "consistency, ripple, relaxed maximum entropy) and ours (our consistency, projection and solver); Ct*: without "
-        "noise; our views: those our default chooses. Direct and Fourier release all marginals of k attributes; only "
-        "those asked for are computed, with the noise that all would get; negative cells are removed and the "
-        "difference spread evenly, as in the paper. With one total, which the paper has not, the tables of Direct "
-        "agree on the number of rows. Flat is its expected error, capped at 1. "
-        f"{queries} random sets, {runs} runs (one run of Fourier at k = 8; published: one run, 50 sets "
-        "at k = 8 and of C3, which is left out at k = 8 and on the stand-in for AOL for its time). "
-        + "; ".join(
-            f"{described(name)}, C2 of {counts[name][0]} and C3 of {counts[name][1]} views"
-            for name in names
-        )
-        + ".",
-        claims=[
-            *claims(shown),
-            *(
-                compared(claim, pairs, f"{design} published", f"{design} ours", least=0.98)
-                for claim, design, pairs in beside
-            ),
-        ],
-        pictures=pictures,
-        rows=numbers(shown["l2"])
-        + [{**row, "panel": row["panel"] + ", JS"} for row in numbers(shown["js"])],
-        notes=bad(rows),
+
+
+def _own_claims(rows: list[Row], groups: Any) -> list[Claim]:
+    """Our claims: on the same views our method is not worse than the published one."""
+    found = []
+    for error, design in itertools.product(("l2", "js"), ("C2", "C3")):
+        published, own = f"{design} published", f"{design} ours"
+        pairs = paired(rows, groups, published, own, error)
+        claim = f"ours is not worse than published on {design}, {error} (our claim)"
+        found.append(compared(claim, pairs, published, own, least=0.98))
+    return found
+
+
+def _about(names: list[str], runs: int, queries: int) -> str:
+    parts = []
+    for name in names:
+        pairs, triples = (len(views(table(name).domain, BLOCK[name], t)) for t in (2, 3))
+        parts.append(f"{described(name)}, C2 of {pairs} and C3 of {triples} views")
+    return (
+        "Ct: PriView on a covering design of blocks of 8 that covers every t attributes, as "
+        "published (lattice consistency, ripple, relaxed maximum entropy) and ours (our "
+        "consistency, projection and solver); Ct*: without noise; our views: those our default "
+        "chooses. Direct and Fourier release all marginals of k attributes; only those asked for "
+        "are computed, with the noise that all would get; negative cells are removed and the "
+        "difference spread evenly, as in the paper. With one total, which the paper has not, the "
+        "tables of Direct agree on the number of rows. Flat is its expected error, capped at 1. "
+        f"{queries} random sets, {runs} runs (one run of Fourier at k = 8; published: one run, 50 "
+        "sets at k = 8 and of C3, which is left out at k = 8 and on the stand-in for AOL for its "
+        f"time). {'; '.join(parts)}."
     )
 
 
 def claims(shown: dict[str, Shown]) -> list[Claim]:
-    """The paper's claims of section 5.2, and the bars of this project."""
+    """The paper's claims of section 5.2."""
     l2, js = shown["l2"], shown["js"]
     large = {
         heading: some
@@ -244,9 +258,10 @@ def claims(shown: dict[str, Shown]) -> list[Claim]:
     listed = []
     for kind in ("published", "ours"):
         for rival in ("Direct", "Direct, one total", "Fourier"):
-            claim = f"PriView ({kind}, C2) is at least 10 times better than {rival} on Kosarak at k = 6 and 8"
+            better = f"PriView ({kind}, C2) is {{}} better than {rival}"
+            claim = better.format("at least 10 times") + " on Kosarak at k = 6 and 8"
             listed.append(compared(claim, large, rival, f"C2 {kind}", least=10))
-            claim = f"PriView ({kind}, C2) is 2 to 3 orders of magnitude better than {rival} in all panels"
+            claim = better.format("2 to 3 orders of magnitude") + " in all panels"
             listed.append(compared(claim, l2, rival, f"C2 {kind}", least=100))
     good = [
         h
@@ -268,7 +283,8 @@ def claims(shown: dict[str, Shown]) -> list[Claim]:
         *listed,
         compared("Fourier is slightly better than Direct", l2, "Direct", "Fourier"),
         Claim(
-            claim="L2 and Jensen-Shannon are similar: the order of Uniform, Direct, Fourier and PriView (C2, ours)",
+            claim="L2 and Jensen-Shannon are similar: the order of Uniform, Direct, Fourier and "
+            "PriView (C2, ours)",
             measured=f"the same in {sum(alike)} of {len(alike)} panels",
             holds=all(alike),
         ),
@@ -276,6 +292,6 @@ def claims(shown: dict[str, Shown]) -> list[Claim]:
 
 
 def _first(some: Mapping[str, Table]) -> list[str]:
-    """Methods, the most accurate first."""
+    """The names of the methods, the most accurate first."""
     methods = [name for name in ("Uniform", "Direct", "Fourier", "C2 ours") if name in some]
     return sorted(methods, key=lambda name: float(some[name].mean()))

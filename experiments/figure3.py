@@ -43,8 +43,9 @@ def _as_they_are(tables: Tables) -> Tables:
 
 
 def _linear_programme(cell: Cell) -> list[Table]:
-    """The published LP: nearest in the largest difference to what the noisy views say, which do not
-    agree."""
+    """The published LP: the table with the smallest maximal difference from the noisy views, which
+    are not consistent.
+    """
     raw = PriView(views=_views(cell), consistency=_as_they_are, nonnegativity=None)
     tables = cell.simulate(raw).synopsis.tables
     total = ResidualConsistency()(tables).total
@@ -78,7 +79,7 @@ METHODS: Mapping[str, Method] = {
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each query."""
+    """The errors of a method for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -91,7 +92,7 @@ def run(smoke: bool, out: Path) -> str:
     )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """One run where there is no noise, and of what takes up to seconds a query."""
+        """One run of a method without noise and of a method that takes up to seconds per query."""
         if method in ("LP", "CLP", "CME (published)"):
             return 1, min(queries, 25 if method == "CME (published)" and k == 8 else 100)
         return (1 if method == "CME*" else runs), queries
@@ -112,10 +113,14 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure3.md",
         title="Figure 3: reconstruction",
-        about="LP: the linear programme on noisy views that do not agree; CLP: on the consistent ones; CLN: least "
-        "squares; CME: maximum entropy, by the published solver and by Newton; all four on the published synopsis "
-        "(lattice consistency, ripple). Ours: our consistency and projection, Newton. CME*: without noise. "
-        f"{queries} random sets, {runs} runs (LP, CLP and the published solver: one run, 100 sets, of the last "
+        about="LP: the linear programme on noisy views that do not agree; CLP: on the "
+        "consistent ones; CLN: least "
+        "squares; CME: maximum entropy, by the published solver and by Newton; all four on the "
+        "published synopsis "
+        "(lattice consistency, ripple). Ours: our consistency and projection, Newton. CME*: "
+        "without noise. "
+        f"{queries} random sets, {runs} runs (LP, CLP and the published solver: one run, 100 "
+        "sets, of the last "
         "25 at k = 8), "
         "epsilon 1. " + "; ".join(map(described, names)) + ".",
         claims=claims(shown, paired(rows, groups, "CME (published)", "ours")),
@@ -140,8 +145,10 @@ def claims(shown: Shown, beside: Shown) -> list[Claim]:
         )
         for name in ("LP", "CLP", "CLN")
     ]
-    worst = "LP picks a vertex of its optimal set, and which one is up to the solver: where noise is small beside what "
-    worst += "the views leave open, consistency does not decide the error"
+    worst = (
+        "LP picks a vertex of its optimal set, and the solver decides which one: if the noise is "
+        "small beside what the views leave open, consistency does not decide the error"
+    )
     return [
         *best,
         *published,

@@ -41,7 +41,7 @@ from ._study import bad, sweep
 
 @dataclass(frozen=True)
 class Repeated:
-    """A step and consistency, several times; the consistency after the last is the mechanism's own."""
+    """A step followed by consistency, repeated; the mechanism makes the last consistency itself."""
 
     step: Any
     times: int
@@ -65,13 +65,19 @@ DESIGNS = {"kosarak": (8, 3), "aol": (8, 2), "clicks-12": (6, 2)}
 
 
 NOTES = (
-    "Where the order differs from the paper's, three things are at work. Newton weighs what views say by its noise: "
-    "negative counts left in the views cost little then, so that None is better than in the paper, and Global, which "
-    "takes from every cell, can be worse. The published solver has to relax its constraints until a table exists, by "
-    "more the more counts are negative and the larger k is: there None is the worst of all. And the bias of Simple, "
-    "counts that are added where there was noise only, does not grow with k as the noise does: Simple is the worst at "
+    "Where the order differs from the paper's, three things are at work. Newton weighs what "
+    "views say by its noise: "
+    "negative counts left in the views cost little then, so that None is better than in the "
+    "paper, and Global, which "
+    "takes from every cell, can be worse. The published solver has to relax its constraints "
+    "until a table exists, by "
+    "more the more counts are negative and the larger k is: there None is the worst of all. "
+    "And the bias of Simple, "
+    "counts that are added where there was noise only, does not grow with k as the noise does: "
+    "Simple is the worst at "
     "k = 4, and is overtaken by None at k = 6 and 8.",
-    "On the stand-in for AOL all steps are alike within a few per cent, since most of the error is what pairs do not "
+    "On the stand-in for AOL all steps are alike within a few per cent, since most of the "
+    "error is what pairs do not "
     "tell, not noise.",
 )
 
@@ -90,7 +96,7 @@ METHODS: Mapping[str, Method] = {name: _method(step) for name, step in STEPS.ite
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each query."""
+    """The errors of a method for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -103,8 +109,10 @@ def run(smoke: bool, out: Path) -> str:
     )
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """The published solver takes seconds a query at k = 8: there it is left out, and it has
-        fewer runs and sets."""
+        """Numbers of runs and queries.
+
+        The published solver takes seconds per query, so it gets fewer; it is left out at k = 8.
+        """
         return (int(k < 8), min(queries, 50)) if "ladder" in method else (runs, queries)
 
     asked = keys(names, list(STEPS if smoke else METHODS), sizes=sizes, effort=effort)
@@ -132,8 +140,10 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure4.md",
         title="Figure 4: removing negative counts",
-        about="Views of the paper, published consistency, and five ways with negative counts, beside ours; answers by "
-        "Newton, and in the second picture by the published solver (one run, 50 sets; without k = 8, where it takes "
+        about="Views of the paper, published consistency, and five ways with negative counts, "
+        "beside ours; answers by "
+        "Newton, and in the second picture by the published solver (one run, 50 sets; without "
+        "k = 8, where it takes "
         "seconds a query). "
         f"{queries} random sets, {runs} runs, epsilon 1. " + "; ".join(map(described, names)) + ".",
         claims=claims(shown, laddered),

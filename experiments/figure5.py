@@ -47,7 +47,7 @@ METHODS: Mapping[str, Method] = {
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a method on each window."""
+    """The errors of a method for each window."""
     cell = Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries, consecutive=True)
     return measure(METHODS, method, cell)
 
@@ -60,7 +60,7 @@ def run(smoke: bool, out: Path) -> str:
     names = {f"{kind}-{order}": f"order {order}" for order in orders}
 
     def effort(method: str, k: int) -> tuple[int, int]:
-        """Once where there is no noise, and where the solver is slow."""
+        """One run of a method without noise and of a method with a slow solver."""
         return (runs if method == "ours" else 1), 0
 
     asked = keys(list(names), list(METHODS), sizes=sizes, effort=effort)
@@ -85,9 +85,12 @@ def run(smoke: bool, out: Path) -> str:
     return page(
         out / "figure5.md",
         title="Figure 5: Markov chains",
-        about=f"Views {design}, epsilon 1, {runs} runs, all windows of k consecutive bits; published: lattice "
-        "consistency, ripple, the published solver (a single run); ours: our default on the same views. The "
-        f"paper does not say how many rows it has; here {described(first)}, and the same for the other orders.",
+        about=f"Views {design}, epsilon 1, {runs} runs, all windows of k consecutive bits; "
+        "published: lattice "
+        "consistency, ripple, the published solver (a single run); ours: our default on the "
+        "same views. The "
+        f"paper does not say how many rows it has; here {described(first)}, and the same for "
+        "the other orders.",
         claims=claims(
             shown, list(names.values()), sizes, paired(rows, groups, "published", "ours")
         ),
@@ -119,9 +122,12 @@ def claims(shown: Shown, orders: list[str], sizes: Any, beside: Shown) -> list[C
         )
         listed.append(
             Claim(
-                claim=f"quite accurate at all orders ({method}): an order of magnitude below uniform at order 1",
+                claim=f"quite accurate at all orders ({method}): an order of magnitude below "
+                "uniform at order 1",
                 measured=", ".join(
-                    f"k = {k}: {shown[f'uniform, k = {k}'][orders[0]].mean() / means[k][orders[0]]:.1f} times better"
+                    f"k = {k}: "
+                    f"{shown[f'uniform, k = {k}'][orders[0]].mean() / means[k][orders[0]]:.1f} "
+                    "times better"
                     for k in sizes
                 ),
                 holds=all(

@@ -33,7 +33,7 @@ from ._figures import (
     views,
 )
 from ._pages import Claim, page
-from ._study import bad, sweep
+from ._study import Row, bad, sweep
 
 DESIGNS = [(block, 2) for block in range(6, 12)] + [(block, 3) for block in range(7, 11)] + [(8, 4)]
 SMALL = [(4, 2), (6, 2), (6, 3)]
@@ -58,7 +58,7 @@ METHODS: Mapping[str, Method] = {
 def work(
     table: str, method: str, epsilon: str, k: int, run: int, queries: int
 ) -> list[dict[str, Any]]:
-    """The errors of a set of views on each query."""
+    """The errors of a set of views for each query."""
     return measure(
         METHODS, method, Cell(name=table, epsilon=epsilon, k=k, run=run, queries=queries)
     )
@@ -71,74 +71,93 @@ def run(smoke: bool, out: Path) -> str:
         if smoke
         else ("kosarak", DESIGNS, ("1", "0.1"), SIZES, RUNS, QUERIES)
     )
-    methods = [
-        method
-        for form in (OURS, PUBLISHED)
-        for block, t in designs
-        if (method := form.format(block=block, t=t)) in METHODS
-    ]
+    forms = [form.format(block=b, t=t) for form in (OURS, PUBLISHED) for b, t in designs]
     asked = keys(
         [name],
-        [*methods, "own views"],
+        [*(method for method in forms if method in METHODS), "own views"],
         epsilons=epsilons,
         sizes=sizes,
         effort=lambda method, k: (1 if "published" in method else runs, queries),
     )
     rows = sweep(out / "rows.csv", work, asked)
-    domain = table(name).domain
     groups = _groups(name, epsilons, sizes)
-    found: dict[str, dict[str, dict[str, Any]]] = {"ours": {}, "published": {}}
-    for heading, chosen in groups.items():
-        for kind, form in (("ours", OURS), ("published", PUBLISHED)):
-            sticks = {
-                design_name(domain, b, t): averages(
-                    rows, method=form.format(block=b, t=t), **chosen
-                )
-                for b, t in designs
-            }
-            if kind == "ours":
-                sticks["own views"] = averages(rows, method="own views", **chosen)
-            found[kind][heading] = {word: values for word, values in sticks.items() if values.size}
+    found = {
+        "ours": _sticks(rows, groups, designs, OURS, own_views=True),
+        "published": _sticks(rows, groups, designs, PUBLISHED, own_views=False),
+    }
     stars = {
         heading: _stars(name, designs, chosen["epsilon"]) for heading, chosen in groups.items()
     }
-    beside = {
-        f"{heading}, {design_name(domain, b, t)}": {"published": some[published], "ours": some[own]}
-        for b, t in designs
-        for published, own in [(PUBLISHED.format(block=b, t=t), OURS.format(block=b, t=t))]
-        for heading, some in paired(rows, groups, published, own).items()
-    }
-    pictures = []
+    published = [
+        {**row, "method": row["method"] + " published"} for row in numbers(found["published"])
+    ]
+    return page(
+        out / "figure6.md",
+        title="Figure 6: the choice of views",
+        about="Ours: our default on views of covering designs Ct(block, number), and on the views "
+        "it chooses itself. Published: lattice consistency and ripple on the same views, answers "
+        "by Newton (without t = 4). Stars: the published estimate of the noise error, equation "
+        f"(5). {queries} random sets, {runs} runs (published: one). {described(name)}.",
+        claims=claims(found, stars, _beside(rows, groups, designs)),
+        pictures=_pictures(out, found, stars, len(sizes)),
+        rows=numbers(found["ours"]) + published,
+        notes=bad(rows),
+    )
+
+
+Designs = Sequence[tuple[int, int]]
+Groups = dict[str, dict[str, Any]]
+
+
+def _sticks(
+    rows: list[Row], groups: Groups, designs: Designs, form: str, *, own_views: bool
+) -> Shown:
+    """The errors by panel and set of views, for ours or for the published method."""
+    shown: dict[str, dict[str, Any]] = {}
+    for heading, chosen in groups.items():
+        domain = table(chosen["table"]).domain
+        sticks = {}
+        for b, t in designs:
+            method = form.format(block=b, t=t)
+            sticks[design_name(domain, b, t)] = averages(rows, method=method, **chosen)
+        if own_views:
+            sticks["own views"] = averages(rows, method="own views", **chosen)
+        shown[heading] = {word: values for word, values in sticks.items() if values.size}
+    return shown
+
+
+def _beside(rows: list[Row], groups: Groups, designs: Designs) -> Shown:
+    """Ours and published on the same views, by panel and set of views."""
+    found: dict[str, dict[str, Any]] = {}
+    for b, t in designs:
+        published, own = PUBLISHED.format(block=b, t=t), OURS.format(block=b, t=t)
+        for heading, some in paired(rows, groups, published, own).items():
+            domain = table(groups[heading]["table"]).domain
+            name = f"{heading}, {design_name(domain, b, t)}"
+            found[name] = {"published": some[published], "ours": some[own]}
+    return found
+
+
+def _pictures(
+    out: Path, found: dict[str, Shown], stars: dict[str, dict[str, float]], columns: int
+) -> list[Path]:
+    pictures: list[Path] = []
     for kind, shown in found.items():
-        kept = {
-            heading: {
-                word: stars[heading][word] for word in shown[heading] if word in stars[heading]
-            }
-            for heading in shown
-        }
+        marks = {}
+        for heading, sticks in shown.items():
+            known = stars[heading]
+            marks[heading] = {word: known[word] for word in sticks if word in known}
         pictures += draw(
             out,
             f"figure6-{kind}",
             shown,
             ylabel="L2 error / N",
             title=f"Choice of views, {kind}",
-            columns=len(sizes),
-            marks=kept,
+            columns=columns,
+            marks=marks,
             mark_label="equation (5)",
         )
-    return page(
-        out / "figure6.md",
-        title="Figure 6: the choice of views",
-        about="Ours: our default on views of covering designs Ct(block, number), and on the views it chooses itself. "
-        "Published: lattice consistency and ripple on the same views, answers by Newton (without t = 4). Stars: the "
-        f"published estimate of the noise error, equation (5). {queries} random sets, {runs} runs (published: one). "
-        f"{described(name)}.",
-        claims=claims(found, stars, beside),
-        pictures=pictures,
-        rows=numbers(found["ours"])
-        + [{**row, "method": row["method"] + " published"} for row in numbers(found["published"])],
-        notes=bad(rows),
-    )
+    return pictures
 
 
 def _groups(name: str, epsilons: Sequence[str], sizes: Sequence[int]) -> dict[str, dict[str, Any]]:
@@ -150,7 +169,7 @@ def _groups(name: str, epsilons: Sequence[str], sizes: Sequence[int]) -> dict[st
 
 
 def _stars(name: str, designs: Sequence[tuple[int, int]], epsilon: str) -> dict[str, float]:
-    """Equation (5) for each set of views."""
+    """The noise error of each set of views by equation (5)."""
     domain, rows = table(name).domain, table(name).rows
     return {
         design_name(domain, b, t): noise_error(
@@ -165,7 +184,7 @@ def _stars(name: str, designs: Sequence[tuple[int, int]], epsilon: str) -> dict[
 
 
 def claims(found: dict[str, Any], stars: dict[str, dict[str, float]], beside: Shown) -> list[Claim]:
-    """The paper's claims of section 5.4, and where the best set of views lies."""
+    """The paper's claims of section 5.4, with the best set of views of each panel."""
     listed = []
     for kind, shown in found.items():
         eight, spread, best = [], [], []
@@ -192,7 +211,8 @@ def claims(found: dict[str, Any], stars: dict[str, dict[str, float]], beside: Sh
                 spread.append(float(np.mean(triples) / np.mean(pairs)))
         listed += [
             Claim(
-                claim=f"blocks of 8, while not optimal, do reasonably well: within 1.5 of the best ({kind})",
+                claim="blocks of 8, while not optimal, do reasonably well: within 1.5 of the "
+                f"best ({kind})",
                 measured="best with 8 / best: " + ", ".join(f"{ratio:.2f}" for ratio in eight),
                 holds=all(ratio <= 1.5 for ratio in eight),
             ),

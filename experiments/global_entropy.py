@@ -1,12 +1,13 @@
-"""Maximum entropy over the asked attributes alone and over all, beside that of mbi where it is
-installed.
+"""Maximum entropy over the requested attributes alone, over all attributes, and by mbi.
 
-Sixteen binary attributes of a made-up mixture, the paper's pair cover by views of eight, and the
-same noisy views for everybody. Error is the mean over random queries that no view covers of the L2
-distance over the number of rows. Time is process time a query, without what is made once for all
-queries: `ms` asked one by one for the first time, `ms again` the second time, `ms together` all in
-one call. mbi compiles a programme for each new query, which its first time has and its second has
-not; it answers one query a call.
+The table is a made-up mixture with sixteen binary attributes. The views are the paper's pair cover
+by views of eight, and all methods get the same noisy views. mbi is used if it is installed.
+
+The error is the L2 distance divided by the number of rows, averaged over random queries that no
+view covers. The time is process time per query, without the work that is done once for all queries:
+`ms` for queries asked one by one for the first time, `ms again` for the second time, and `ms
+together` for all queries in one call. mbi compiles a programme for each new query, so only its
+first time includes this. mbi answers one query per call.
 """
 
 import importlib
@@ -32,7 +33,7 @@ Answers = Callable[[Views], Sequence[Any]]
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A line for each budget, size of query and way to answer."""
+    """Measure each budget, size of query and method; one line each."""
     count = 8 if smoke else 16
     study = datasets.latent_classes((2,) * count, rows=2_000 if smoke else 100_000)
     lines = [
@@ -110,14 +111,16 @@ def _covered(simulation: margin.Simulation, view: tuple[str, ...]) -> bool:
 
 
 def _timed(answer: Answers, asked: Views) -> tuple[float, list[Any]]:
-    """One query after another: seconds, and the answers."""
+    """The seconds and the answers of queries that are answered one after another."""
     started = time.process_time()
     answers = [answer([view])[0] for view in asked]
     return time.process_time() - started, answers
 
 
 def _mbi(study: Study, tables: Tables, iterations: int) -> Answers:
-    """Answers of mbi's mirror descent, in double precision, to the views as they were measured."""
+    """The answers of mbi's mirror descent, in double precision, from the views as they were
+    measured.
+    """
     os.environ.setdefault("JAX_ENABLE_X64", "1")
     mbi: Any = importlib.import_module("mbi")
     names = study.domain.attributes
@@ -140,7 +143,7 @@ def _mbi(study: Study, tables: Tables, iterations: int) -> Answers:
 
 
 class _Counts:
-    """What `error` looks at."""
+    """The part of a marginal that `error` uses."""
 
     def __init__(self, counts: Any) -> None:
         self.counts = counts

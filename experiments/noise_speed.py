@@ -1,5 +1,4 @@
-"""Exact draws a second on one core, against OpenDP where it is installed, and whether time tells
-the size of a draw."""
+"""Exact draws of noise per second against OpenDP, and whether larger draws take longer."""
 
 import importlib.util
 import time
@@ -27,8 +26,9 @@ SAMPLERS: dict[str, tuple[Noise, float]] = {
 
 
 def run(smoke: bool, out: Path) -> str:
-    """Draws a second of process time, the ratio to OpenDP in the same run, and the rank correlation
-    of single draws."""
+    """Measure draws per second of process time, their ratio to OpenDP, and the rank correlation of
+    single draws.
+    """
     count, theirs, singles = (10_000, 200, 500) if smoke else (10**6, 20_000, 100_000)
     entropy = SystemEntropy()
     lines = [f"{'':<24}{'draws a second':>16}{'OpenDP':>12}{'ratio':>8}{'rank correlation':>18}"]
@@ -58,7 +58,9 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def _opendp(sampler: Noise, scale: float, count: int) -> float:
-    """Draws a second of OpenDP's sampler of the same law; zero when it is not installed."""
+    """Draws per second of OpenDP's sampler of the same distribution; zero if OpenDP is not
+    installed.
+    """
     if importlib.util.find_spec("opendp") is None:
         return 0.0
     import opendp.prelude as dp

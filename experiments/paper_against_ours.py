@@ -1,11 +1,11 @@
-"""PriView as published beside our default, on the same views and the same noise: error by table,
-budget and query.
+"""PriView as published against our default: errors on the same views with the same noise.
 
-Kosarak (as far as at hand), MSNBC-9, Markov chains of orders 1 to 7 (orders 1 and 4 also with a
-fifth of the rows) and made-up tables, with the paper's views: eight attributes a view, every pair
-in one; MSNBC three views of six. The noise is the same for both, by seed, so that ratios need few
-runs. Real tables are shown apart: parameters were chosen on made-up ones, but those of the
-projection with Kosarak beside them.
+The tables are Kosarak and MSNBC-9 (if their files are available), Markov chains of orders 1 to 7
+(orders 1 and 4 also with a fifth of the rows) and made-up tables. The views are the paper's: eight
+attributes in a view and every pair in some view; for MSNBC three views of six. Both methods get the
+same noise for a seed, so ratios need few runs. Real tables are shown separately, because our
+parameters were chosen on made-up tables. Only the parameters of the projection were chosen with
+Kosarak as well.
 """
 
 import math
@@ -46,7 +46,7 @@ _REAL = ("Kosarak-32", "MSNBC-9")
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A line a table, budget and size of query."""
+    """Measure each table, budget and size of query; one line each."""
     tables = ["clicks-16"] if smoke else list(_TABLES)
     keys = [
         {"table": table, "epsilon": epsilon, "run": number, "queries": 2 if smoke else 40}
@@ -74,7 +74,8 @@ def run(smoke: bool, out: Path) -> str:
     page(
         out / "paper_against_ours.md",
         title="PriView as published beside our default",
-        about="Mean over random queries and runs of the L2 distance over the number of rows; the same views and noise.",
+        about="Mean over random queries and runs of the L2 distance over the number of rows; "
+        "the same views and noise.",
         claims=claims,
         rows=lines,
         notes=_study.bad(rows),
@@ -89,10 +90,10 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def measure(table: str, epsilon: str, run: int, queries: int) -> list[dict[str, Any]]:
-    """Errors of both on one table, with one budget and seed, by size of query."""
+    """The errors of both methods on one table, with one budget and seed, by size of query."""
     study = _table(table)
     if study is None:
-        return [{"k": ""}]  # the table is not at hand
+        return [{"k": ""}]  # the file of the table is missing
     views = _views(study)
     results = []
     made = {
@@ -165,7 +166,9 @@ def _views(study: Study) -> list[list[str]]:
 
 
 def _asked(study: Study, k: int, count: int) -> list[tuple[str, ...]]:
-    """Random views of k attributes, of at most 500 cells, and a quarter as many at k = 8: the
-    published way is slow."""
+    """Random views of k attributes with at most 500 cells.
+
+    There are a quarter as many at k = 8, because the published method is slow.
+    """
     some = [view for view in queries(study.domain, k, 3 * count) if study.domain.cells(view) <= 500]
     return some[: -(-count // 4) if k == 8 else count]

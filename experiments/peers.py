@@ -1,13 +1,14 @@
-"""Other systems and ours in one table: the same rows, budgets, queries and seeds; error and CPU
-time.
+"""Other systems and ours: error and CPU time for the same rows, budgets, queries and seeds.
 
-Each peer runs in an environment of its own, made from pinned packages on first use (this needs the
-network), in a folder that MARGIN_PEERS names or the user's cache. Where one cannot be made the
-others go on, and the page says why; a cell has an hour of the processor. Peers that give models are
-asked through `project`, not through synthetic records. Left out, since they give records only:
-smartnoise-synth (which besides installs CUDA), dpmm, DataSynthesizer. AIM, MST and MWEM+PGM are
-written from their papers on mbi 2.0, whose wheel does not have them. The smoke run builds nothing
-and uses what is installed.
+Each peer runs in its own environment of pinned packages, which is built on first use (this needs
+the network). The environments are in the folder MARGIN_PEERS, or in the user's cache. If an
+environment cannot be built, the other peers run, and the page states the reason. A cell may take an
+hour of CPU time.
+
+Peers that return models are asked through `project`, not through synthetic records. Peers that
+return records only are left out: smartnoise-synth (which also installs CUDA), dpmm and
+DataSynthesizer. AIM, MST and MWEM+PGM are written from their papers on mbi 2.0, because its wheel
+does not contain them. The smoke run builds no environment and uses the installed packages.
 """
 
 import itertools
@@ -52,7 +53,7 @@ those with all answers; and the number of seeds."""
 
 
 def run(smoke: bool, out: Path) -> str:
-    """Measure what is not measured yet, and write the page."""
+    """Measure what has not been measured yet, and write the page."""
     if smoke:
         some = ("Residual", "ResidualPlanner", "mbi exact", "OpenDP MST")
         keys = [*_keys(("tiny",), ("B3",), some, seeds=1, queries=5, sizes=(3, 4))]
@@ -70,7 +71,7 @@ def run(smoke: bool, out: Path) -> str:
 
 
 def _environment(method: str) -> str:
-    """The environment that a method runs in, or "" for this process."""
+    """The environment in which a method runs; "" for this process."""
     made = METHODS[method]
     return made.environment if isinstance(made, Script) else ""
 
@@ -84,8 +85,9 @@ def _keys(
     queries: int = 200,
     sizes: tuple[int, ...] = SIZES,
 ) -> Iterator[Key]:
-    """One for all sizes of query where one release serves them all, one for each where we release
-    for each."""
+    """The keys of the study: one for all sizes of query if one release serves them all, else one
+    for each size.
+    """
     for seed, name, budget, method in itertools.product(range(seeds), tables, budgets, methods):
         for some in [sizes] if isinstance(METHODS[method], Script) else [(k,) for k in sizes]:
             asked = " ".join(map(str, some))
@@ -111,13 +113,15 @@ def measure(
 
 
 def smoke_measure(**key: Any) -> list[dict[str, Any]]:
-    """The same, with the packages that are installed here only."""
+    """`measure` with the packages that are installed in this environment only."""
     return measure(**key, build=False)
 
 
 def report(out: Path, rows: Sequence[Row], lacking: Mapping[str, str] | None = None) -> str:
-    """The page, its pictures and its tables, from what was measured; `lacking`, environments that
-    were not built."""
+    """Write the page, its pictures and its tables.
+
+    `lacking` are the environments that were not built.
+    """
     found = _means(rows)
     compared = _compared(found)
     pictures = [*_ratios(out, found), *_times(out, found), *_errors(out, found)]
@@ -149,7 +153,7 @@ def _means(rows: Sequence[Row]) -> Found:
 
 
 def _compared(found: Found) -> list[dict[str, Any]]:
-    """For each cell the best peer, ours by the rule, and the best of ours."""
+    """For each cell the best peer, our method by the rule, and the best of our methods."""
     compared = []
     for name, budget, k in dict.fromkeys(place[:3] for place in found):
 
@@ -208,13 +212,15 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
             if {("Adult-13", "B3", k, "Adaptive"), ("Adult-13", "B3", k, aim)} <= found.keys()
         ]
         told = [
-            f"k = {k}: error {o['error']:.4f} and {p['error']:.4f}, CPU seconds of the release {o['release']:.2g} and "
+            f"k = {k}: error {o['error']:.4f} and {p['error']:.4f}, CPU seconds of the release "
+            f"{o['release']:.2g} and "
             f"{p['release']:.3g}, with all answers {o['seconds']:.3g} and {p['seconds']:.3g}"
             for k, o, p in pairs
         ]
         claims.append(
             Claim(
-                claim=f"Adaptive on Adult-13 at B3: at most the error of {aim} run to its end, in 1/50 of its time",
+                claim=f"Adaptive on Adult-13 at B3: at most the error of {aim} run to its end, "
+                "in 1/50 of its time",
                 measured="; ".join(told) or "not run",
                 holds=all(
                     o["error"] <= p["error"] and 50 * o["release"] <= p["release"]
@@ -229,7 +235,7 @@ def _claims(found: Found, compared: Sequence[dict[str, Any]]) -> list[Claim]:
 
 
 def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
-    """Won, tied and lost by table, and what was lost or tied, the worst first."""
+    """Cells won, tied and lost by table; then the list of cells lost or tied, the worst first."""
     if all(line["verdict"] == "not run" for line in compared):
         return []
     tally: dict[str, dict[str, Any]] = {}
@@ -247,7 +253,8 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
         key=lambda line: -line["ours / peer"],
     )
     told = [
-        f"{line['table']} {line['budget']} k={line['k']} {line['ours / peer']:.2f} ({line['best peer']})"
+        f"{line['table']} {line['budget']} k={line['k']} {line['ours / peer']:.2f} "
+        f"({line['best peer']})"
         for line in behind
     ]
     worst = (
@@ -259,7 +266,7 @@ def _reading(compared: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _coverage(found: Found) -> str:
-    """How many cells each method has an error in, and over how many seeds."""
+    """For each method the number of cells with an error, and the number of seeds."""
     cells = len({place[:3] for place in found})
     seeds = {
         m: [int(some["seeds"]) for place, some in found.items() if place[3] == m] for m in METHODS
@@ -280,8 +287,9 @@ def _coverage(found: Found) -> str:
 
 
 def _numbers(found: Found) -> list[str]:
-    """A table for each table and budget: error (CPU seconds of release and answers) by method and
-    k."""
+    """A table for each table and budget: error, with CPU seconds of release and answers, by method
+    and k.
+    """
     parts = []
     for name, budget in dict.fromkeys(place[:2] for place in found):
         heading = (
@@ -306,7 +314,7 @@ def _numbers(found: Found) -> list[str]:
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    """Why there are no answers, with the cells of each reason together."""
+    """The reasons for missing answers, each with its cells."""
     silent: dict[str, dict[str, None]] = defaultdict(dict)
     for row in good(rows):
         if row.get("note") and not row.get("error"):
@@ -315,7 +323,11 @@ def _notes(rows: Sequence[Row]) -> list[str]:
             ] = None
     absent = [name for name in PUBLISHED if table(name) is None]
     return [
-        *([f"Not at hand, set MARGIN_DATA: {', '.join(absent)}."] if absent else []),
+        *(
+            [f"Missing tables (set MARGIN_DATA to their folder): {', '.join(absent)}."]
+            if absent
+            else []
+        ),
         *(
             [
                 "No answers:\n\n"
@@ -332,25 +344,32 @@ def _about(found: Found) -> str:
     budgets = ", ".join(_told(budget) for budget in BUDGETS)
     named = list(dict.fromkeys(place[0] for place in found))
     notes = "; ".join(f"{name}: {made.note}" for name in named if (made := table(name)) is not None)
-    return f"""Error is the L2 distance of an answer from the truth over the number of rows: a mean over random sets of
-k attributes, and over seeds. By rule, ours is `{RULE}` everywhere. A tie is within {TIE - 1:.0%}. The best peer of a
-cell is the best of those that were run in it, which are not all: what was measured is told below.
+    text = f"""
+Error is the L2 distance of an answer from the truth, divided by the number of rows: a mean over
+random sets of k attributes and over seeds. By rule, ours is `{RULE}` everywhere. A tie is within
+{TIE - 1:.0%}. The best peer of a cell is the best of the peers that were run in it. Not all were
+run in every cell; the list of what was measured follows.
 
 - **Tables.** {notes}.
-- **Budgets**, one row added or removed: {budgets}; epsilon of pure, rho of zero-concentrated differential privacy.
-- **Seconds** are of the processor, all threads, for one release and all answers to queries of k attributes. A peer's
-  one release serves all k; ours, Direct's and ResidualPlanner's are for one k. Peers answer through their models, ours
-  through the synopsis. Models of mbi 2.0 are projected in numpy from their own potentials: that takes milliseconds,
-  where mbi compiles for 0.3 to 1.5 seconds for each new set: a user of theirs sees more seconds than are shown.
-- **ResidualPlanner** is derived anew: its raw answers are those of `MatrixMechanism(strategy=OptimisedMarginals())`.
-- **mbi** fits our default views, which cover all pairs. Its approximate estimator answers no set beyond them: those are
-  answered by our Newton from its fitted tables. It has one step for a whole run; ours is searched for along the way.
-- **OpenDP's AIM** measures single attributes with a sixteenth of the budget, which is what the paper's rounds give
-  them: its own default, a half, was worse where we tried both."""
+- **Budgets**, one row added or removed: {budgets}; epsilon of pure, rho of zero-concentrated
+  differential privacy.
+- **Seconds** are CPU seconds of all threads, for one release and all answers to queries of k
+  attributes. One release of a peer serves all k. Ours, Direct's and ResidualPlanner's are for one
+  k. Peers answer through their models, ours through the synopsis. Models of mbi 2.0 are projected
+  in numpy from their own potentials. That takes milliseconds. mbi itself compiles for 0.3 to 1.5
+  seconds for each new set, so a user of mbi sees more seconds than are shown.
+- **ResidualPlanner** is derived anew: its raw answers equal those of
+  `MatrixMechanism(strategy=OptimisedMarginals())`.
+- **mbi** fits our default views, which cover all pairs. Its approximate estimator answers no set
+  beyond them; our Newton answers those from its fitted tables. Its step size is fixed for a whole
+  run; ours is searched for along the way.
+- **OpenDP's AIM** measures single attributes with a sixteenth of the budget, as in the paper. Its
+  own default, a half, was worse where we tried both."""
+    return text.removeprefix("\n")
 
 
 def _ratios(out: Path, found: Found) -> list[Path]:
-    """By table and budget, the error of others over ours."""
+    """By table and budget, the error of other systems divided by ours."""
     places = [*dict.fromkeys(place[:2] for place in found if place[3] == RULE)]
     panels: dict[str, dict[str, Any]] = {}
     for k, method in itertools.product(SIZES, [name for name in DRAWN if name not in OURS]):
@@ -365,12 +384,11 @@ def _ratios(out: Path, found: Found) -> list[Path]:
         out / "error-over-ours",
         panels,
         names=DRAWN,
-        xlabel="",
+        across=[f"{name} {budget}" for name, budget in places],
         ylabel=f"error / error of {RULE}",
-        title=f"Others over ours by rule ({RULE}): above the line ours has less error. At the top: {MOST:.0f} and more",
+        title=f"Others over ours by rule ({RULE}): above the line ours has less error. "
+        f"At the top: {MOST:.0f} and more",
         columns=1,
-        width=10,
-        ticks=[f"{name} {budget}" for name, budget in places],
         level=1.0,
     )
 
@@ -386,7 +404,7 @@ def _times(out: Path, found: Found) -> list[Path]:
 
     title = f"error against time, {MIDDLE} attributes a query"
     return _by_table(
-        out, found, lines, kind="time", title=title, xlabel="CPU seconds, release and answers"
+        out, found, lines, kind="time", title=title, across="CPU seconds, release and answers"
     )
 
 
@@ -401,7 +419,7 @@ def _errors(out: Path, found: Found) -> list[Path]:
 
     ticks = [_told(budget).replace(": ", "\n") for budget in BUDGETS]
     return _by_table(
-        out, found, lines, kind="error", title="error by budget", xlabel="", columns=3, ticks=ticks
+        out, found, lines, kind="error", title="error by budget", across=ticks, columns=3
     )
 
 
@@ -414,8 +432,10 @@ def _by_table(
     title: str,
     **options: Any,
 ) -> list[Path]:
-    """A picture of errors for each table, of the lines that a function of its name gives: panel,
-    method, points."""
+    """Draw a picture of errors for each table.
+
+    `lines` gives panel, method and points for the name of a table.
+    """
     pictures = []
     for name in dict.fromkeys(place[0] for place in found):
         panels: dict[str, dict[str, Any]] = {}

@@ -1,8 +1,8 @@
-"""How fast reconstruction, consistency and projection are, beside the general solvers on the same
-problems.
+"""Time of reconstruction, consistency and projection, against general solvers on the same problems.
 
-Process time of one thread unless it says otherwise, the best of some repeats, and ratios within one
-run: other work on the machine disturbs them little. What a first call loads is not counted.
+Times are process time of one thread unless stated otherwise, the best of several repeats. Ratios
+are taken within one run, so other work on the machine hardly affects them. The loading of code in a
+first call is not counted.
 """
 
 import time
@@ -36,7 +36,7 @@ Line = dict[str, str]
 
 
 def run(smoke: bool, out: Path) -> str:
-    """A line for each comparison."""
+    """Measure each comparison; one line each."""
     study = clicks(12, 2_000) if smoke else kosarak()
     count, slow = (4, 2) if smoke else (400, 12)
     pairs, triples = (_synopsis(study, t, 4 if smoke else 8, "9.13") for t in (2, 3))
@@ -87,7 +87,7 @@ def _against_ladder(name: str, problems: list[Problem], slow: int) -> Line:
 
 
 def _single(simulation: margin.Simulation, asked: list[tuple[str, ...]], slow: int) -> list[Line]:
-    """Single answers, by numpy as in a fresh process, and with the compiled loops at hand."""
+    """The time of single answers, by numpy as in a fresh process and with loaded compiled loops."""
     ladder = simulation.synopsis.with_reconstruction(Ladder())
     covered = simulation.synopsis.tables.covered(
         [tuple(sorted(simulation.domain.axes(view))) for view in asked]
@@ -133,8 +133,9 @@ def _projection(study: Study, smoke: bool) -> list[Line]:
     for solver in ("OSQP", "CLARABEL"):
         started = time.process_time()
         ProjectionQP(solver=solver)(tables)
-        lines.append(_line(f"joint projection beside {solver}, {len(tables.views)} views",
-                           (time.process_time() - started) / ours, f"{1000 * ours:.1f} ms"))  # fmt: skip
+        ratio = (time.process_time() - started) / ours
+        about = f"joint projection beside {solver}, {len(tables.views)} views"
+        lines.append(_line(about, ratio, f"{1000 * ours:.1f} ms"))
     return lines
 
 
@@ -155,7 +156,9 @@ def _every(study: Study) -> Line:
 
 
 def _mixed(study: Study) -> Line:
-    """Single calls, each asked once: what depends on the shape is computed, too."""
+    """The time of single calls with different shapes, including the work that depends on the shape
+    only.
+    """
     simulation = margin.simulate(
         study.data, domain=study.domain, budget=PureDP(1), mechanism=PriView(), seed=0
     )
@@ -185,7 +188,7 @@ def _problems(simulation: margin.Simulation, k: int, count: int) -> list[Problem
 
 
 def _noisy(study: Study, t: int, block: int) -> Tables:
-    """The views' tables under plain noise, neither consistent nor non-negative."""
+    """The tables of the views with plain noise, neither consistent nor non-negative."""
     exact = margin.simulate(
         study.data, domain=study.domain, budget=PureDP(1), seed=0,
         mechanism=PriView(views=_views(study, t, block), nonnegativity=None),
@@ -200,7 +203,7 @@ def _views(study: Study, t: int, block: int) -> list[list[str]]:
 
 
 def _batch(newton: Newton, problems: list[Problem]) -> tuple[float, Any]:
-    """Seconds a problem, the compiled loops at hand, and the solutions."""
+    """Seconds per problem with loaded compiled loops, and the solutions."""
     batch = Batch.pack(problems)
     many = Batch.pack(problems * max(1, 2_000 // len(problems))) if len(problems) > 10 else batch
     newton.solve(many)  # enough work to load the compiled loops
@@ -208,7 +211,7 @@ def _batch(newton: Newton, problems: list[Problem]) -> tuple[float, Any]:
 
 
 def _best(call: Callable[[], object], repeats: int) -> float:
-    """The least process time of some calls, in seconds."""
+    """The smallest process time of several calls, in seconds."""
     took = []
     for _ in range(repeats):
         started = time.process_time()

@@ -1,14 +1,15 @@
-"""Every solver on the same reconstruction problems: time, steps, residual, objective, error,
-failures.
+"""Every solver on the same reconstruction problems: time, accuracy and failures.
 
-Fifty random marginals of each size that no view covers, from the same consistent views: made-up
-clicks, Kosarak as far as at hand, Adult; covers of all pairs and of all triples of binary
-attributes by views of eight. Times are process time of one thread, a query, without what a first
-call loads. A solver gets two seconds for each size, answers as many of the queries as it can, and
-is compared with Newton on these; one that takes more than half a second a query is not tried on
-larger ones, and what has not ended after five minutes on the clock is broken off. Newton takes
-queries of one shape at once in compiled loops, "one by one" in numpy; all others are given one at a
-time, as they are made for.
+The problems are fifty random marginals of each size that no view covers, from the same consistent
+views. The tables are made-up clicks, Kosarak and Adult; Kosarak and Adult are used if their files
+are available. The views cover all pairs or all triples of binary attributes by views of eight.
+
+Times are process time of one thread per query, without the loading of code in a first call. A
+solver gets two seconds for each size and answers as many of the queries as it can. It is compared
+with Newton on these queries. A solver that takes more than half a second per query is not tried on
+larger queries. A call that takes more than five minutes of wall time is stopped. Newton takes all
+queries of one shape at once in compiled loops, or "one by one" in numpy. All other solvers get one
+query at a time, as they are designed for.
 """
 
 import itertools
@@ -48,7 +49,7 @@ from ._tables import queries as random_views
 
 
 class _OneByOne:
-    """A solver that is given single problems only, never a batch."""
+    """Gives a solver single problems only, never a batch."""
 
     def __init__(self, solver: Solver) -> None:
         self.solve = solver.solve
@@ -98,8 +99,9 @@ _NOTHING = {"tried": 0}
 
 
 def run(smoke: bool, out: Path) -> str:
-    """What each solver took, how far its answers are from Newton's, and where the rows and pictures
-    are."""
+    """Measure all solvers; return the time of each, the distance of its answers from Newton's, and
+    where the files are.
+    """
     sizes, count = ((4,), 2) if smoke else ((4, 6, 8, 10, 12), 50)
     if smoke:
         places = [{"table": "clicks-12", "views": "pairs", "epsilon": "1"}]
@@ -131,8 +133,9 @@ def run(smoke: bool, out: Path) -> str:
 def measure(
     table: str, views: str, epsilon: str, k: int, solver: str, queries: int
 ) -> dict[str, Any]:
-    """What one solver makes of the queries of one size; none are tried where there is no table or
-    no such query."""
+    """Run one solver on the queries of one size; return no row if the table or such a query is
+    missing.
+    """
     simulation = _simulated(table, views, epsilon)
     if simulation is None:
         return _NOTHING
@@ -176,14 +179,15 @@ def _simulated(table: str, views: str, epsilon: str) -> margin.Simulation | None
 
 
 def _load(solver: Any, tables: Any) -> None:
-    """Let a solver load what it needs, on a small problem; so many of these that Newton's loops are
-    loaded."""
+    """Let a solver load its code on a small problem, repeated so often that the loops of Newton are
+    loaded.
+    """
     small = Problem.of(tables, (0, 1, 2))
     solver.solve(Batch.pack([small] * 50_000) if isinstance(solver, Newton) else small)
 
 
 def _in_batches(solver: Newton, problems: list[Problem]) -> tuple[list[Solution], float]:
-    """The answers, and seconds, of batches of problems of one shape."""
+    """The answers and seconds for batches of problems of one shape."""
     answers: dict[int, Solution] = {}
     seconds = 0.0
     places = sorted(range(len(problems)), key=lambda place: problems[place].shape)
@@ -198,7 +202,7 @@ def _in_batches(solver: Newton, problems: list[Problem]) -> tuple[list[Solution]
 
 
 def _one_by_one(solver: Solver, problems: list[Problem]) -> tuple[list[Solution], float]:
-    """The answers until patience ends, and the seconds they took."""
+    """The answers until the time limit, and their seconds."""
     started, answers = time.process_time(), []
     for problem in problems:
         answers.append(solver.solve(problem))
@@ -210,7 +214,7 @@ def _one_by_one(solver: Solver, problems: list[Problem]) -> tuple[list[Solution]
 def _summary(
     solver: str, problems: list[Problem], answers: list[Solution], truths: list[Any], seconds: float
 ) -> dict[str, Any]:
-    """The row: means over what was answered, and Newton's error on the same."""
+    """The row: means over the answered queries, and the error of Newton on the same queries."""
     kinds = sorted(answer.status.name for answer in answers if not answer.status.ok)
     row: dict[str, Any] = {
         "tried": len(answers),
@@ -248,7 +252,7 @@ def _error(answer: Solution, truth: Any) -> float:
 
 
 def _too_slow(rows: Iterable[_study.Row]) -> set[tuple[str, ...]]:
-    """Where larger queries are not tried: by table, views, budget and solver."""
+    """The table, views, budget and solver for which larger queries are not tried."""
     return {
         (row["table"], row["views"], row["epsilon"], row["solver"])
         for row in rows

@@ -1,61 +1,166 @@
-"""Aiming simulated annealing under cyclic groups at ever smaller covering designs."""
+"""Simulated annealing of starter blocks and of base classes under a cyclic group.
 
-from math import comb
+The loops are compiled; see `annealing_loops`.
+"""
 
-from ..groups import Group
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..groups import Group, orbits
 from ..subsets import Block
-from .reduction import drop_redundant
-from .search import anneal
+from ..types import Integers
+from .parallel_classes import Classes
 
-LARGEST_TABLE = 10**6  # entries of the table of orbits
-LARGEST_COUNT = 20_000  # t-subsets
-LOOK_UPS = 30_000_000  # a unit of effort, about a second
-FIRST = 20_000  # moves of a trial in the first round, doubled in each later one
-MOST_FIXED = 8  # points outside the cycles of the group
-EXTRA = 2  # how many points the annealed design may have too many
+HOT_COLD = 0.6, 0.15  # first and last temperature from random blocks, in orbits of full length
+WARM_COLD = 0.35, 0.12  # the same from given blocks
+CLASSES_HOT_COLD = 0.45, 0.2  # first and last temperature for classes, in orbits
 
 
-def smaller_by_annealing(
-    v: int, k: int, t: int, *, above: int, below: int, effort: int, seed: int
-) -> tuple[list[Block], int] | None:
-    """A (v, k, t) covering of at least `above` and less than `below` blocks.
+def anneal(
+    group: Group,
+    k: int,
+    t: int,
+    *,
+    widths: Sequence[int],
+    moves: int,
+    seed: int,
+    start: Sequence[Block] | None = None,
+) -> tuple[int, list[Block], int]:
+    """Search for starter blocks whose images cover all t-subsets, by simulated annealing.
 
-    Tries each group order and number of starter blocks that give such a size, fewest starters
-    first, then all of them again with twice the moves, until `effort` is used up. The group may
-    also act on a few points more, which are deleted afterwards.
+    A move exchanges one point of a starter block, or one cycle of the subgroup that keeps the block
+    in place. The energy is the number of uncovered t-subsets. The temperature falls geometrically.
+
+    Parameters
+    ----------
+    group : Group
+        The maps that act on the points.
+    k, t : int
+        Points per block; strength.
+    widths : sequence of int
+        For each starter block, the order of the group of shifts that keep it in place: 1, or a
+        divisor of the group's order.
+    moves, seed : int
+        Largest number of moves; random seed.
+    start : sequence of blocks, optional
+        Starter blocks of width 1 to begin with, in place of random ones, at a lower temperature.
+        Blocks of fewer than k points are filled at random.
 
     Returns
     -------
-    (blocks, order of the group), or None when nothing was found.
+    (number of uncovered t-subsets, starter blocks, moves made)
     """
-    left = effort * LOOK_UPS // (2 * comb(k - 1, t - 1))
-    best: tuple[list[Block], int] | None = None
-    moves = FIRST
-    while left > 0 and (trials := _trials(v, k, t, above, below)):
-        for starters, order, extra in trials:
-            if left <= 0 or starters * order >= below:
-                continue
-            group = Group(v=v + extra, order=order)
-            uncovered, found, spent = anneal(
-                group, k, t, widths=[1] * starters, moves=min(moves, left), seed=seed + moves
-            )
-            left -= max(1, spent)
-            if not uncovered:
-                blocks = [tuple(p for p in block if p < v) for block in group.expand(found)]
-                best = drop_redundant(blocks, v, t), order
-                below = len(best[0])
-        moves *= 2
-    return best
+    from .annealing_loops import Coverage, Schedule, Starters, anneal_blocks
+
+    rng = np.random.default_rng(seed)
+    if start is None:
+        blocks, lengths = _random_blocks(group, k, widths, rng)
+        hot, cold = HOT_COLD
+    else:
+        blocks, lengths = _filled(start, group.v, k, rng)
+        hot, cold = WARM_COLD
+    table, sizes = orbits(group, t)
+    scale = float(len(group.factors()) * group.order)  # t-subsets in an orbit of full length
+    energy, found, made = anneal_blocks(
+        Coverage(table, sizes, np.zeros_like(sizes), group.v, t),
+        Starters(blocks, lengths, np.array(widths, np.int64), group.order, group.fixed),
+        Schedule(moves, hot * scale, cold * scale, int(rng.integers(2**31))),
+    )
+    starters = [tuple(sorted(row[:n].tolist())) for row, n in zip(found, lengths, strict=True)]
+    return int(energy), starters, int(made)
 
 
-def _trials(v: int, k: int, t: int, above: int, below: int) -> list[tuple[int, int, int]]:
-    """(starter blocks, order of the group, points too many) to try, the quickest first."""
-    trials = [
-        (size // order, order, extra)
-        for extra in range(EXTRA + 1)
-        if t <= 4 and (v + extra) ** t <= LARGEST_TABLE and comb(v + extra, t) <= LARGEST_COUNT
-        for size in range(above, below)
-        for order in range(1, min(size, v + extra) + 1)
-        if size % order == 0 and (v + extra) % order <= MOST_FIXED
-    ]
-    return sorted(trials, key=lambda trial: (trial[0] + trial[2], trial))
+def _random_blocks(
+    group: Group, k: int, widths: Sequence[int], rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Random starter blocks of these widths, shape (starters, k), and their lengths."""
+    blocks = np.zeros((len(widths), k), np.int64)
+    lengths = np.zeros(len(widths), np.int64)
+    for row, width in enumerate(widths):
+        if width == 1:
+            points = rng.permutation(group.v)[:k]
+        else:
+            points = _random_union_of_cycles(group, k, width, rng)
+        blocks[row, : len(points)] = points
+        lengths[row] = len(points)
+    return blocks, lengths
+
+
+def _random_union_of_cycles(group: Group, k: int, width: int, rng: np.random.Generator) -> Integers:
+    """Random cycles of the subgroup of order `width`, then fixed points, at most k points."""
+    moving = group.v - group.fixed
+    stride = group.order // width
+    number = min(k // width, moving // width)
+    cycles = rng.permutation(moving // width)[:number]
+    first = cycles // stride * group.order + cycles % stride
+    around = (first[:, None] + stride * np.arange(width)).reshape(-1)
+    rest = rng.permutation(np.arange(moving, group.v))[: k - len(around)]
+    return np.concatenate([around, rest])
+
+
+def _filled(
+    start: Sequence[Block], v: int, k: int, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """The blocks with random points added up to k, shape (starters, k), and their lengths."""
+    rows = []
+    for block in start:
+        others = rng.permutation(np.setdiff1d(np.arange(v), block))
+        rows.append([*block, *others[: k - len(block)]])
+    return np.array(rows, np.int64), np.full(len(rows), k)
+
+
+def anneal_classes(
+    group: Group, width: int, *, bases: int, moves: int, seed: int
+) -> Classes | None:
+    """Search for base classes whose images hold all pairs, by simulated annealing.
+
+    Each class has ceil(v / width) blocks. A move swaps two points of a class, or replaces the
+    point of a slot that the class does not need.
+
+    Parameters
+    ----------
+    group : Group
+        With multiplier 1.
+    width, bases : int
+        Points per block; number of base classes.
+    moves, seed : int
+        Largest number of moves; random seed.
+
+    Returns
+    -------
+    Classes, or None if some pairs lie in no block.
+    """
+    from .annealing_loops import Coverage, Schedule, Slots, anneal_base_classes
+
+    v = group.v
+    table, sizes = orbits(group, 2)
+    # One more orbit, which costs nothing, stands for a point paired with itself.
+    table = table.copy()
+    table[:: v + 1] = len(sizes)
+    energies = np.ones(len(sizes) + 1, np.int64)
+    energies[-1] = 0
+    # Each class holds every point once; the slots that remain are spare and get any point.
+    rng = np.random.default_rng(seed)
+    length = -(-v // width) * width
+    places = rng.permuted(np.tile(np.arange(length), (bases, 1)), axis=1)
+    spare = places >= v
+    points = np.where(spare, rng.integers(v, size=places.shape), places)
+    uncovered = anneal_base_classes(
+        Coverage(table, energies, np.zeros_like(energies), v, 2),
+        Slots(points, spare, width),
+        Schedule(moves, *CLASSES_HOT_COLD, int(rng.integers(2**31))),
+    )
+    if uncovered:
+        return None
+    return Classes(group=group, width=width, base=tuple(map(_as_class, _blocks(points, width))))
+
+
+def _blocks(points: Integers, width: int) -> list[list[list[int]]]:
+    """The points of each block of each class."""
+    rows: list[list[list[int]]] = points.reshape(len(points), -1, width).tolist()
+    return rows
+
+
+def _as_class(blocks: list[list[int]]) -> tuple[Block, ...]:
+    return tuple(tuple(sorted(set(block))) for block in blocks)

@@ -1,250 +1,335 @@
-"""The compiled loop of simulated annealing under a group; numba is needed, so this is imported only
-when used."""
+"""Compiled loops of simulated annealing under a cyclic group.
+
+Importing this module loads numba, so callers import it only when they anneal. The outer functions
+take records. The inner ones take single arrays, because numba counts references each time it reads
+an array from a record.
+"""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...solvers.compiled import compiled_in_order
-from ..types import Integers
+from ..types import Flags, Integers
+
+
+class Coverage(NamedTuple):
+    """How often the current blocks hold each orbit of t-subsets.
+
+    Parameters
+    ----------
+    table : array, shape (v**t,)
+        The number of the orbit of each t-subset, for any order of its points.
+    sizes : array, shape (orbits,)
+        Energy of an orbit while no block holds it: usually its number of t-subsets.
+    counts : array, shape (orbits,)
+        Number of t-subsets of the current blocks that lie in the orbit. Changed in place.
+    v, t : int
+        Number of points; strength.
+    """
+
+    table: Integers
+    sizes: Integers
+    counts: Integers
+    v: int
+    t: int
+
+
+class Starters(NamedTuple):
+    """Starter blocks and the cyclic group that moves them.
+
+    Parameters
+    ----------
+    blocks : array, shape (starters, k)
+        Changed in place. A block of width w > 1 is a union of cycles of the subgroup of order w,
+        which come first, and of fixed points.
+    lengths, widths : array, shape (starters,)
+        Number of points of each block; order of the subgroup that keeps it in place.
+    order, fixed : int
+        Length of a cycle of the group; number of points that it fixes.
+    """
+
+    blocks: Integers
+    lengths: Integers
+    widths: Integers
+    order: int
+    fixed: int
+
+
+class Slots(NamedTuple):
+    """Base classes as rows of slots, each slot with one point.
+
+    Parameters
+    ----------
+    points : array, shape (classes, slots)
+        The points of each class, block after block. Every point stands in at least one slot.
+        Changed in place.
+    spare : array of bool, shape (classes, slots)
+        The slots whose point may be replaced. Changed in place.
+    width : int
+        Number of slots of a block.
+    """
+
+    points: Integers
+    spare: Flags
+    width: int
+
+
+class Schedule(NamedTuple):
+    """Number of moves, first and last temperature, and random seed."""
+
+    moves: int
+    hot: float
+    cold: float
+    seed: int
+
+
+class _Shape(NamedTuple):
+    """Number of points and strength."""
+
+    v: int
+    t: int
+
+
+class _Exchange(NamedTuple):
+    """A proposed move: `size` points from place `start` give way to new, new + stride, ..."""
+
+    start: int
+    size: int
+    new: int
+    stride: int
+
+
+@compiled_in_order
+def _count_orbit(sizes: Integers, counts: Integers, orbit: int, step: int) -> int:
+    """Count one more (step 1) or one less (-1) t-subset of an orbit; return the energy change."""
+    if step > 0:
+        counts[orbit] += 1
+        return -sizes[orbit] if counts[orbit] == 1 else 0
+    counts[orbit] -= 1
+    return sizes[orbit] if counts[orbit] == 0 else 0
 
 
 @compiled_in_order
 def _count(
     table: Integers,
-    worth: Integers,
+    sizes: Integers,
     counts: Integers,
-    v: int,
-    t: int,
+    shape: _Shape,
     points: Integers,
     length: int,
     step: int,
 ) -> int:
-    """Count the t-subsets of ``points[:length]`` that hold its last point once more (step 1) or
-    less (-1).
+    """Count the t-subsets of ``points[:length]`` that hold its last point, for 2 <= t <= 4.
 
-    Returns the change of the number of uncovered t-subsets.
+    `step` is 1 to count them once more and -1 to count them once less. Returns the change of the
+    energy, the number of uncovered t-subsets.
     """
     change = 0
+    v, t = shape
     last = points[length - 1]
-    left = length - 1
-    for a in range(left):
-        at = last * v + points[a]
+    others = length - 1
+    # The index of a t-subset has its points as digits in base v.
+    for a in range(others):
+        pair = last * v + points[a]
         if t == 2:
-            change += _step(table[at], worth, counts, step)
+            change += _count_orbit(sizes, counts, table[pair], step)
             continue
-        for b in range(a + 1, left):
-            at_b = at * v + points[b]
+        for b in range(a + 1, others):
+            triple = pair * v + points[b]
             if t == 3:
-                change += _step(table[at_b], worth, counts, step)
+                change += _count_orbit(sizes, counts, table[triple], step)
                 continue
-            for c in range(b + 1, left):
-                change += _step(table[at_b * v + points[c]], worth, counts, step)
+            for c in range(b + 1, others):
+                change += _count_orbit(sizes, counts, table[triple * v + points[c]], step)
     return change
 
 
 @compiled_in_order
-def _step(orbit: int, worth: Integers, counts: Integers, step: int) -> int:
-    if step > 0:
-        counts[orbit] += 1
-        return -worth[orbit] if counts[orbit] == 1 else 0
-    counts[orbit] -= 1
-    return worth[orbit] if counts[orbit] == 0 else 0
-
-
-@compiled_in_order
-def anneal_blocks(
-    table: Integers,
-    worth: Integers,
-    v: int,
-    t: int,
-    order: int,
-    fixed: int,
-    blocks: Integers,
-    lengths: Integers,
-    widths: Integers,
-    moves: int,
-    hot: float,
-    cold: float,
-    seed: int,
-) -> Any:
-    """Anneal starter blocks towards covering every orbit of t-subsets; see `search.anneal`.
+def anneal_blocks(coverage: Coverage, starters: Starters, schedule: Schedule) -> Any:
+    """Anneal starter blocks until they cover every orbit of t-subsets; see `annealing.anneal`.
 
     Parameters
     ----------
-    table : array, shape (v**t,)
-        The orbit of each t-subset, in any order of its points.
-    worth : array, shape (orbits,)
-    v, t, order, fixed : int
-        Points, strength, length of a cycle of the group and number of points it fixes.
-    blocks : array, shape (starters, k)
-        In place. A block of width w > 1 is a union of cycles of the subgroup of order w, which
-        stand first, and of fixed points.
-    lengths, widths : array, shape (starters,)
-    moves, hot, cold, seed
-        Length, first and last temperature, seed.
+    coverage : Coverage
+        With all counts 0.
+    starters : Starters
+        The blocks to begin with.
+    schedule : Schedule
 
     Returns
     -------
-    (least energy seen, the blocks then, moves made)
+    (least energy found, the blocks with that energy, moves made)
     """
-    np.random.seed(seed)
-    counts = np.zeros(worth.size, np.int64)
-    energy = worth.sum()
+    np.random.seed(schedule.seed)
+    table, sizes, counts, v, t = coverage
+    blocks, lengths, widths, order, fixed = starters
+    shape = _Shape(v, t)
     inside = np.zeros((len(blocks), v), np.bool_)
-    for row in range(len(blocks)):
-        for i in range(lengths[row]):
-            inside[row, blocks[row, i]] = True
-            energy += _count(table, worth, counts, v, t, blocks[row], i + 1, 1)
+    energy = sizes.sum() + _count_all(coverage, starters, inside)
     best, best_blocks = energy, blocks.copy()
-    cooling = (cold / hot) ** (1.0 / moves)
-    temperature = hot
-    moving = v - fixed
+    cooling = (schedule.cold / schedule.hot) ** (1.0 / schedule.moves)
+    temperature = schedule.hot
     trial = np.empty(blocks.shape[1], np.int64)
-    old = np.empty(blocks.shape[1], np.int64)
-    done = 0
-    for move in range(moves):
+    made = 0
+    for move in range(schedule.moves):
         if best == 0:
             break
-        done = move + 1
+        made = move + 1
         temperature *= cooling
+        # Propose a move; skip it if it changes nothing.
         row = np.random.randint(len(blocks))
-        width, length = widths[row], lengths[row]
-        cycles = length if width == 1 else length // width
-        if width > 1:
-            while cycles > 0 and blocks[row, cycles * width - 1] >= moving:
-                cycles -= 1
-        units = length if width == 1 else cycles + length - cycles * width
-        unit = np.random.randint(units)
-        stride = order // width
-        size = 1
-        if width == 1:
-            start, new = unit, np.random.randint(v)
-        elif unit < cycles:
-            size, start = width, unit * width
-            new = np.random.randint(moving)
-            new = new // order * order + new % order % stride
-        else:
-            if fixed == 0:
-                continue
-            start, new = cycles * width + unit - cycles, moving + np.random.randint(fixed)
-        if inside[row, new]:
+        length = lengths[row]
+        start, size, new, stride = _random_exchange(
+            blocks, row, length, widths[row], v - fixed, order, v
+        )
+        if size == 0 or inside[row, new]:
             continue
-        kept = 0
-        for i in range(length):
-            if i < start or i >= start + size:
-                trial[kept] = blocks[row, i]
-                kept += 1
+        # Copy the block: first the points that stay, then those that go.
+        kept = length - size
+        for i in range(kept):
+            trial[i] = blocks[row, i if i < start else i + size]
+        for i in range(size):
+            trial[kept + i] = blocks[row, start + i]
+        # Count it without the old points, then with the new ones.
         change = 0
+        for end in range(length, kept, -1):
+            change += _count(table, sizes, counts, shape, trial, end, -1)
         for i in range(size):
-            old[i] = blocks[row, start + i]
-            trial[kept + i] = old[i]
-        for i in range(size):
-            change += _count(table, worth, counts, v, t, trial, length - i, -1)
-        for i in range(size):
-            trial[kept + i] = new + i * stride if size > 1 else new
-            change += _count(table, worth, counts, v, t, trial, kept + i + 1, 1)
+            trial[kept + i] = new + i * stride
+            change += _count(table, sizes, counts, shape, trial, kept + i + 1, 1)
+        # Keep the move by the rule of Metropolis, or restore the counts.
         if change <= 0 or np.random.random() < math.exp(-change / temperature):
             energy += change
             for i in range(size):
-                inside[row, old[i]] = False
+                inside[row, blocks[row, start + i]] = False
             for i in range(size):
                 inside[row, trial[kept + i]] = True
                 blocks[row, start + i] = trial[kept + i]
             if energy < best:
                 best = energy
                 best_blocks[:] = blocks
-        else:
-            for i in range(size):
-                _count(table, worth, counts, v, t, trial, length - i, -1)
-            for i in range(size):
-                trial[kept + i] = old[i]
-                _count(table, worth, counts, v, t, trial, kept + i + 1, 1)
-    return best, best_blocks, done
+            continue
+        for end in range(length, kept, -1):
+            _count(table, sizes, counts, shape, trial, end, -1)
+        for i in range(size):
+            trial[kept + i] = blocks[row, start + i]
+            _count(table, sizes, counts, shape, trial, kept + i + 1, 1)
+    return best, best_blocks, made
 
 
 @compiled_in_order
-def anneal_base_classes(
-    table: Integers,
-    orbits: int,
-    v: int,
-    slots: Integers,
-    spare: Any,
-    width: int,
-    moves: int,
-    hot: float,
-    cold: float,
-    seed: int,
-) -> Any:
-    """Anneal base classes towards covering every orbit of pairs; see `search.anneal_classes`.
+def _count_all(coverage: Coverage, starters: Starters, inside: Flags) -> int:
+    """Count all starter blocks and mark their points in `inside`; return the energy change."""
+    table, sizes, counts, v, t = coverage
+    change = 0
+    for row in range(len(starters.blocks)):
+        block = starters.blocks[row]
+        for i in range(starters.lengths[row]):
+            inside[row, block[i]] = True
+            change += _count(table, sizes, counts, _Shape(v, t), block, i + 1, 1)
+    return change
+
+
+@compiled_in_order
+def _random_exchange(
+    blocks: Integers, row: int, length: int, width: int, moving: int, order: int, v: int
+) -> _Exchange:
+    """Draw a move of one block; size 0 if the drawn point cannot be exchanged.
+
+    In a block of width 1 any point gives way to any other. In a wider block a whole cycle gives
+    way to a cycle, or a fixed point to a fixed point. `moving` points are not fixed.
+    """
+    stride = order // width
+    if width == 1:
+        start = np.random.randint(length)
+        return _Exchange(start, 1, np.random.randint(v), stride)
+    # The cycles come first; the places after them hold fixed points.
+    cycles = length // width
+    while cycles > 0 and blocks[row, cycles * width - 1] >= moving:
+        cycles -= 1
+    unit = np.random.randint(cycles + length - cycles * width)
+    if unit < cycles:
+        # The first point of a random cycle of the subgroup.
+        new = np.random.randint(moving)
+        new = new // order * order + new % order % stride
+        return _Exchange(unit * width, width, new, stride)
+    if moving == v:
+        return _Exchange(0, 0, 0, stride)
+    start = cycles * width + unit - cycles
+    return _Exchange(start, 1, moving + np.random.randint(v - moving), stride)
+
+
+@compiled_in_order
+def anneal_base_classes(coverage: Coverage, slots: Slots, schedule: Schedule) -> Any:
+    """Anneal base classes until they cover every orbit of pairs; see `annealing.anneal_classes`.
 
     Parameters
     ----------
-    table : array, shape (v**2,)
-        The orbit of each pair, in either order of its points; ``orbits`` for a point with itself.
-    orbits, v : int
-    slots : array, shape (classes, slots)
-        In place. The points of each class, a block each `width`; every point stands in at least one
-        slot.
-    spare : array of bool, shape (classes, slots)
-        In place. The slots whose point may change.
-    width, moves, hot, cold, seed
+    coverage : Coverage
+        For t = 2, with all counts 0. Each orbit has the energy 1. One more orbit, of energy 0,
+        stands for a point paired with itself.
+    slots : Slots
+        The classes to begin with.
+    schedule : Schedule
 
     Returns
     -------
-    How many orbits stayed uncovered.
+    Number of orbits of pairs that stayed uncovered.
     """
-    np.random.seed(seed)
-    classes, length = slots.shape
-    worth = np.ones(orbits + 1, np.int64)
-    worth[orbits] = 0
-    counts = np.zeros(orbits + 1, np.int64)
-    energy = orbits
+    np.random.seed(schedule.seed)
+    table, sizes, counts, v, _ = coverage
+    points, spare, width = slots
+    classes, length = points.shape
+    # Count the pairs within all blocks of the classes to begin with.
+    energy = sizes.sum()
     for c in range(classes):
         for i in range(length):
             for j in range(i // width * width, i):
-                energy += _step(table[slots[c, i] * v + slots[c, j]], worth, counts, 1)
-    cooling = (cold / hot) ** (1.0 / moves)
-    temperature = hot
-    for _ in range(moves):
+                orbit = table[points[c, i] * v + points[c, j]]
+                energy += _count_orbit(sizes, counts, orbit, 1)
+    cooling = (schedule.cold / schedule.hot) ** (1.0 / schedule.moves)
+    temperature = schedule.hot
+    for _ in range(schedule.moves):
         if energy == 0:
             break
         temperature *= cooling
+        # Propose to swap the points of slots i and j, or to renew a spare slot i = j.
         c, i, j = np.random.randint(classes), np.random.randint(length), np.random.randint(length)
-        row = slots[c]
-        first, second = row[i], row[j]
         renewed = i == j and spare[c, i]
         if i // width == j // width and not renewed:
             continue
-        change = _with_block(table, worth, counts, v, row, i, width, -1)
+        row = points[c]
+        first, second = row[i], row[j]
+        change = _count_slot(table, sizes, counts, v, row, i, width, -1)
         if renewed:
             row[i] = np.random.randint(v)
         else:
-            change += _with_block(table, worth, counts, v, row, j, width, -1)
+            change += _count_slot(table, sizes, counts, v, row, j, width, -1)
             row[i], row[j] = second, first
-            change += _with_block(table, worth, counts, v, row, j, width, 1)
-        change += _with_block(table, worth, counts, v, row, i, width, 1)
+            change += _count_slot(table, sizes, counts, v, row, j, width, 1)
+        change += _count_slot(table, sizes, counts, v, row, i, width, 1)
+        # Keep the move by the rule of Metropolis, or take it back.
         if change <= 0 or np.random.random() < math.exp(-change / temperature):
             energy += change
             if not renewed:
                 spare[c, i], spare[c, j] = spare[c, j], spare[c, i]
             continue
-        _with_block(table, worth, counts, v, row, i, width, -1)
-        if renewed:
-            row[i] = first
-        else:
-            _with_block(table, worth, counts, v, row, j, width, -1)
-            row[i], row[j] = first, second
-            _with_block(table, worth, counts, v, row, j, width, 1)
-        _with_block(table, worth, counts, v, row, i, width, 1)
+        _count_slot(table, sizes, counts, v, row, i, width, -1)
+        row[i] = first
+        if not renewed:
+            _count_slot(table, sizes, counts, v, row, j, width, -1)
+            row[j] = second
+            _count_slot(table, sizes, counts, v, row, j, width, 1)
+        _count_slot(table, sizes, counts, v, row, i, width, 1)
     return energy
 
 
 @compiled_in_order
-def _with_block(
+def _count_slot(
     table: Integers,
-    worth: Integers,
+    sizes: Integers,
     counts: Integers,
     v: int,
     row: Integers,
@@ -252,12 +337,14 @@ def _with_block(
     width: int,
     step: int,
 ) -> int:
-    """Count the pairs that the point in a slot makes with its block once more or less; the change
-    of the energy."""
+    """Count the pairs of the point in a slot with the other points of its block.
+
+    `step` is 1 to count them once more and -1 to count them once less. Returns the energy change.
+    """
     change = 0
     start = slot // width * width
-    at = row[slot] * v
+    first = row[slot] * v
     for i in range(start, start + width):
         if i != slot:
-            change += _step(table[at + row[i]], worth, counts, step)
+            change += _count_orbit(sizes, counts, table[first + row[i]], step)
     return change

@@ -10,21 +10,21 @@ from ..subsets import Block, subsets
 from ..types import Flags, Floats, Integers
 
 Fits = Callable[[Sequence[int]], Flags]
-LARGEST_TABLE = 10**8  # entries of an array with an axis of v for each of up to 4 points
-JITTER = 0.3  # random, to break ties: less than a whole subset
+LARGEST_TABLE = 10**8  # largest number of entries, v**t, of an array of t-subsets for t <= 4
+JITTER = 0.3  # random number that breaks ties; it counts less than one subset
 
 
 class Wanted(Protocol):
-    """The subsets of points that are still to be covered, and the block under construction."""
+    """The subsets of points that are not covered yet, and the block under construction."""
 
     def start(self) -> list[int] | None:
-        """Begin a block with the points of the first wanted subset; None when all are covered."""
+        """Begin a block with the points of the first wanted subset; None if all are covered."""
 
     def gain(self) -> Integers:
-        """How many wanted subsets each point would complete in the block, shape (points,)."""
+        """The number of wanted subsets that each point would complete, shape (points,)."""
 
     def take(self, point: int) -> None:
-        """Let the point join the block."""
+        """Add the point to the block."""
 
     def settle(self) -> None:
         """Mark the subsets of the block as covered."""
@@ -33,19 +33,21 @@ class Wanted(Protocol):
 def greedy_cover(
     wanted: Wanted, fits: Fits, price: Floats, rng: np.random.Generator
 ) -> list[Block]:
-    """Blocks that together hold every wanted subset, one block after the other.
+    """Cover every wanted subset greedily, one block after the other.
 
-    A block starts as the first subset still wanted, and takes in turn the point that completes
-    the most wanted subsets for its price, until no point that fits completes any.
+    A block starts as the first subset that is not covered yet. It then takes one point after
+    another, each time the point that completes the most wanted subsets for its price. It ends when
+    no point that fits completes any subset.
 
     Parameters
     ----------
     wanted : Wanted
-        Used up by the call.
+        The call uses it up.
     fits : callable
-        From the points of a block to the mask, shape (points,), of those that could join it.
+        Takes the points of a block and returns the mask, shape (points,), of the points that may
+        join it.
     price : array, shape (points,)
-        What a point takes of the room in a block, more than 0.
+        The share of the room in a block that a point takes, > 0.
     rng : numpy.random.Generator
         Breaks ties.
 
@@ -58,20 +60,21 @@ def greedy_cover(
     while (block := wanted.start()) is not None:
         while True:
             gain = wanted.gain()
-            open_ = fits(block) & (gain > 0)
-            open_[block] = False
-            if not open_.any():
+            allowed = fits(block) & (gain > 0)
+            allowed[block] = False
+            if not allowed.any():
                 break
             score = gain / price + JITTER * rng.random(len(price))
-            block.append(int(np.argmax(np.where(open_, score, -1.0))))
-            wanted.take(block[-1])
+            best = int(np.argmax(np.where(allowed, score, -1.0)))
+            block.append(best)
+            wanted.take(best)
         wanted.settle()
         blocks.append(tuple(sorted(block)))
     return blocks
 
 
 def wanted_sets(sets: Sequence[Block], v: int) -> Wanted:
-    """Subsets of ``range(v)`` that are to be covered, each ascending and not empty."""
+    """The given subsets of ``range(v)``, each ascending and not empty, as `Wanted`."""
     t = len(sets[0])
     if 2 <= t <= 4 and v**t <= LARGEST_TABLE and all(len(s) == t for s in sets):
         mask = np.zeros((v,) * t, np.bool_)
@@ -83,7 +86,7 @@ def wanted_sets(sets: Sequence[Block], v: int) -> Wanted:
 
 
 def wanted_subsets(v: int, t: int) -> Wanted:
-    """All t-subsets of ``range(v)``, t >= 1."""
+    """All t-subsets of ``range(v)``, t >= 1, as `Wanted`."""
     if not 2 <= t <= 4 or v**t > LARGEST_TABLE:
         return _Sparse(list(combinations(range(v), t)), v)
     grid = np.indices((v,) * t, sparse=True)
@@ -94,12 +97,13 @@ def wanted_subsets(v: int, t: int) -> Wanted:
 
 
 class _Dense:
-    """Subsets of the same number t >= 2 of points, held as one dense array.
+    """Wanted subsets that all have the same size t >= 2, in one dense array.
 
     Parameters
     ----------
     mask : array of bool, shape (v,) * t
-        True at the wanted subsets: symmetric in its axes, false where two coordinates are equal.
+        True at the wanted subsets. It is symmetric in its axes, and false where two coordinates are
+        equal.
     """
 
     def __init__(self, mask: Flags) -> None:
@@ -128,15 +132,16 @@ class _Dense:
         self._mask[np.ix_(*[self._block] * self._mask.ndim)] = False
 
     def _count(self, points: tuple[int, ...], more: int) -> Integers:
-        """How many wanted subsets each point completes with `points` and `more` of the block."""
-        rows = np.array(self._block, np.int64)[subsets(len(self._block), more)]
+        """Number of wanted subsets of a point, `points`, and `more` points of the block."""
+        block = np.array(self._block, np.int64)
+        rows = block[subsets(len(block), more)]
         found = self._mask[(*points, *rows.T)].reshape(-1, len(self._mask))
         count: Integers = found.sum(axis=0)
         return count
 
 
 class _Sparse:
-    """Any subsets of ``range(v)``, each given by its distinct points, at least one."""
+    """Wanted subsets of any sizes, each with at least one point."""
 
     def __init__(self, sets: Sequence[Block], v: int) -> None:
         self._sets = sets
@@ -144,19 +149,24 @@ class _Sparse:
         self._wanted = np.ones(len(sets), np.bool_)
         self._sizes = np.array([len(s) for s in sets])
         self._sums = np.array([sum(s) for s in sets])
+        # The sets that hold each point.
         points = np.array([p for s in sets for p in s])
-        owners = np.repeat(np.arange(len(sets)), self._sizes)[np.argsort(points, kind="stable")]
-        self._holders = np.split(owners, np.cumsum(np.bincount(points, minlength=v))[:-1])
-        self._missing = self._sizes  # how many points of a set are not in the block
-        self._rest = self._sums  # the sum of these points
+        owners = np.repeat(np.arange(len(sets)), self._sizes)
+        by_point = owners[np.argsort(points, kind="stable")]
+        ends = np.cumsum(np.bincount(points, minlength=v))
+        self._holders = np.split(by_point, ends[:-1])
+        self._missing = self._sizes  # number of points of each set that are not in the block
+        self._rest = self._sums  # sum of these points: the point itself if there is only one
         self._gain = np.zeros(v, np.int64)
 
     def start(self) -> list[int] | None:
         first = int(np.argmax(self._wanted))
         if not self._wanted[first]:
             return None
-        self._missing, self._rest = self._sizes.copy(), self._sums.copy()
-        self._gain = np.bincount(self._rest[self._wanted & (self._missing == 1)], minlength=self._v)
+        self._missing = self._sizes.copy()
+        self._rest = self._sums.copy()
+        single = self._wanted & (self._missing == 1)
+        self._gain = np.bincount(self._rest[single], minlength=self._v)
         for point in self._sets[first]:
             self.take(point)
         return list(self._sets[first])

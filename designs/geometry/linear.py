@@ -1,6 +1,6 @@
-"""Covering designs whose blocks are flats of a binary space, chosen by parallel classes.
+"""Covering designs whose blocks are all translates of some subspaces of a binary space.
 
-A vector of GF(2)**m is an int, its coordinates the binary digits; addition is ``^``.
+A vector of GF(2)**m is an int whose binary digits are the coordinates. Addition is ``^``.
 """
 
 import numpy as np
@@ -8,32 +8,32 @@ import numpy as np
 from ..design import Design
 from ..gf import field
 from ..types import Integers
-from .geometry import combine, subspaces, vectors
+from .flats_and_circles import combine, subspaces, vectors
 
-RESTARTS = 15
-ORDERS = range(3, 41)
+RESTARTS = 15  # greedy choices for each random map
+ORDERS = range(3, 41)  # orders of the random maps
 
 
 def linear_cover(m: int, s: int, t: int, *, tries: int, seed: int = 0) -> Design:
-    """A (2**m, 2**s, t) covering design made of all translates of some s-subspaces of GF(2)**m.
+    """A (2**m, 2**s, t) covering design of all translates of some s-subspaces of GF(2)**m.
 
-    The differences of t points span at most a (t - 1)-subspace. So the translates cover as soon
-    as every (t - 1)-subspace lies in a chosen s-subspace. To make that problem small, whole
-    orbits of subspaces under a random linear map are chosen, greedily.
+    The differences of t points span at most a (t - 1)-subspace. So the translates cover if every
+    (t - 1)-subspace lies in a chosen s-subspace. To make this problem small, whole orbits of
+    subspaces under a random linear map are chosen greedily.
 
     Parameters
     ----------
     m, s, t : int
-        With 2 <= t <= s <= m.
+        Dimension of the space, dimension of the subspaces, strength; 2 <= t <= s <= m.
     tries : int
-        How many random maps to try.
+        Number of random maps to try.
     seed : int
-        Same arguments and seed, same design.
+        The same arguments and seed give the same design.
 
     Returns
     -------
     Design
-        With 2**(m - s) blocks for each chosen subspace.
+        It has 2**(m - s) blocks for each chosen subspace.
 
     References
     ----------
@@ -69,8 +69,8 @@ def linear_cover(m: int, s: int, t: int, *, tries: int, seed: int = 0) -> Design
 def _subspaces(m: int, s: int) -> Integers:
     """The elements of each s-subspace of GF(2)**m, shape (subspaces, 2**s).
 
-    Element i is the combination of the basis by the digits of i, so that the elements at the
-    positions ``_subspaces(s, r)[j]`` form an r-subspace.
+    Element i combines the basis vectors by the binary digits of i. So the elements at the positions
+    ``_subspaces(s, r)[j]`` form an r-subspace.
     """
     places = 2 ** np.arange(m)
     coefficients = vectors(2, s)
@@ -80,9 +80,9 @@ def _subspaces(m: int, s: int) -> Integers:
 
 
 def _positions(all_sets: Integers, sets: Integers, labels: Integers) -> Integers:
-    """Where each of `sets`, shape (..., size), stands in `all_sets`, shape (n, size).
+    """The position of each of `sets`, shape (..., size), in `all_sets`, shape (n, size).
 
-    Sets are recognised by the sum of random labels of their elements, modulo 2**64.
+    A set is recognised by the sum of the random labels of its elements, modulo 2**64.
     """
     keys = labels[all_sets].sum(axis=-1)
     order = np.argsort(keys)
@@ -91,7 +91,7 @@ def _positions(all_sets: Integers, sets: Integers, labels: Integers) -> Integers
 
 
 def _random_map(m: int, rng: np.random.Generator) -> tuple[Integers, int]:
-    """A random invertible linear map as a table, shape (2**m,), and its order."""
+    """A random invertible linear map of small order, as a table, shape (2**m,), and its order."""
     identity = np.arange(2**m)
     while True:
         image = np.zeros(1, np.int64)
@@ -110,7 +110,7 @@ def _random_map(m: int, rng: np.random.Generator) -> tuple[Integers, int]:
 
 
 def _orbits(permutation: Integers, order: int) -> Integers:
-    """The number of the orbit that each position belongs to, shape (len(permutation),)."""
+    """The number of the orbit of each position, shape (len(permutation),)."""
     least = current = np.arange(len(permutation))
     for _ in range(order - 1):
         current = permutation[current]
@@ -121,14 +121,14 @@ def _orbits(permutation: Integers, order: int) -> Integers:
 def _choose(
     large: Integers, small: Integers, inside: Integers, rng: np.random.Generator
 ) -> Integers:
-    """Orbits of large subspaces that together hold every orbit of small ones, greedily.
+    """Choose orbits of large subspaces greedily until they hold every orbit of small ones.
 
     Parameters
     ----------
     large, small : array
-        The orbit of each large and each small subspace.
+        The number of the orbit of each large and of each small subspace.
     inside : array, shape (len(large), held)
-        The small subspaces within each large one.
+        The small subspaces within each large subspace.
 
     Returns
     -------
@@ -142,10 +142,13 @@ def _choose(
     times = np.zeros(len(worth))
     chosen: list[int] = []
     while not times.all():
-        chosen.append(int(np.argmax(gain / price * (1 + 0.15 * rng.random(len(gain))))))
-        new = np.flatnonzero((holders[:, chosen[-1]] > 0) & (times == 0))
+        noise = 1 + 0.15 * rng.random(len(gain))
+        best = int(np.argmax(gain / price * noise))
+        chosen.append(best)
+        new = np.flatnonzero((holders[:, best] > 0) & (times == 0))
         gain -= worth[new] @ holders[new]
-        times += holders[:, chosen[-1]]
+        times += holders[:, best]
+    # Drop the orbits that the others make redundant, the largest first.
     for orbit in sorted(chosen, key=lambda i: -int(price[i])):
         if (times > holders[:, orbit])[holders[:, orbit] > 0].all():
             times -= holders[:, orbit]

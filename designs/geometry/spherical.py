@@ -1,4 +1,4 @@
-"""Spherical geometries: the images of a projective line over a subfield."""
+"""Spherical geometries: images of a projective line over a subfield."""
 
 import numpy as np
 
@@ -8,11 +8,10 @@ from ..gf import field
 
 
 def spherical_geometry(q: int, d: int) -> Design:
-    """Any 3 of the q**d + 1 points of the projective line over GF(q**d) lie in exactly one block of
-    q + 1.
+    """Blocks of q + 1 points of the projective line over GF(q**d); any 3 points lie in one block.
 
-    The blocks are the images of the line over GF(q) under the fractional linear maps; for d = 2 an
-    inversive plane.
+    The blocks are the images of the projective line over GF(q) under the fractional linear maps.
+    For d = 2 they form an inversive plane.
 
     Parameters
     ----------
@@ -24,7 +23,7 @@ def spherical_geometry(q: int, d: int) -> Design:
     Returns
     -------
     Design
-        A (q**d + 1, q + 1, 3) covering design, of the size of the Schonheim bound.
+        A (q**d + 1, q + 1, 3) covering design. Its size equals the Schonheim bound.
 
     Raises
     ------
@@ -44,13 +43,14 @@ def spherical_geometry(q: int, d: int) -> Design:
     inverse[f.powers] = f.powers[-np.arange(n - 1) % (n - 1)]
     # The elements of the subfield are 0 and the powers of g ** ((n - 1) / (q - 1)).
     line = np.array([0, *f.powers[:: (n - 1) // (q - 1)], infinity])
-    # Up to maps x -> a x + b every block is the line or holds no infinity; those are images of x ->
-    # 1 / (x + c).
+    # Up to maps x -> a x + b, a block is the line itself or does not hold infinity. In the second
+    # case it is the image of the line under x -> 1 / (x + c) for some c.
     shapes = [line]
     for c in range(n):
         moved = f.add[line[:-1], c]
         if (moved != 0).all():
             shapes.append(np.array([*inverse[moved], 0]))
+    # All images of these blocks under the maps x -> a x + b.
     blocks: set[tuple[int, ...]] = set()
     shifts = np.arange(n)
     for shape in shapes:

@@ -1,4 +1,4 @@
-"""Covering pairs of many points: transversal designs whose groups are covered in turn."""
+"""Transversal designs, and coverings of pairs made by covering their groups in turn."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -14,16 +14,15 @@ Cover = Callable[[int], Sequence[Block]]
 
 
 def transversal_design(k: int, q: int) -> Design:
-    """The transversal design of k groups of q points: two points of different groups share exactly
-    one block.
+    """A transversal design: two points of different groups share exactly one block.
 
-    Point y of group i is ``q * i + y``; see `transversal_cover`. As a record it is a covering
-    design for t = 1 only, since no block holds two points of a group.
+    There are k groups of q points. Point y of group i is ``q * i + y``; see `transversal_cover`.
+    The returned `Design` has t = 1, because no block holds two points of a group.
 
     Parameters
     ----------
     k : int
-        Groups, and points a block: 2 <= k <= q + 1.
+        Number of groups, equal to the points per block; 2 <= k <= q + 1.
     q : int
         A prime power.
 
@@ -40,7 +39,7 @@ def transversal_design(k: int, q: int) -> Design:
     check_int("k", k, 2)
     field(q)  # raises unless q is a prime power
     if k > q + 1:
-        raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}): there are no more groups")
+        raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}): lower k or raise q")
     blocks = transversal_cover(k * q, k, q, lambda _: ())
     return Design(
         v=k * q,
@@ -55,25 +54,25 @@ def transversal_cover(v: int, k: int, q: int, cover: Cover, *, shared: int = 0) 
     """A (v, k, 2) covering from the transversal design of k groups of q points.
 
     The points are split evenly into k groups. Point y of group i lies in the block (slope, shift)
-    when y = slope * i + shift in GF(q); in the last group, when k = q + 1, y is the slope. Two
-    points of different groups share exactly one of these q**2 blocks, and each group is covered
-    by itself, together with the shared points.
+    if y = slope * i + shift in GF(q). If k = q + 1, a point y of the last group lies in the blocks
+    with slope y. Two points of different groups share exactly one of these q**2 blocks. Each group
+    is covered by itself, together with the shared points.
 
     Parameters
     ----------
     v, k : int
-        Points, and points a block.
+        Number of points; points per block.
     q : int
         A prime power with q >= k - 1 and k * q + shared >= v.
     cover : callable
-        From n to the blocks of an (n, k, 2) covering design on ``range(n)``.
+        Takes n and returns the blocks of an (n, k, 2) covering design on ``range(n)``.
     shared : int
-        How many points, the last ones, belong to every group.
+        Number of points, the last ones, that belong to every group.
 
     Returns
     -------
     list of tuples of int
-        Ascending blocks, q**2 of them and the covers of the groups.
+        Ascending blocks: q**2 of the transversal design, then the covers of the groups.
 
     References
     ----------
@@ -87,6 +86,7 @@ def transversal_cover(v: int, k: int, q: int, cover: Cover, *, shared: int = 0) 
     """
     f = field(q)
     edges = [(v - shared) * i // k for i in range(k + 1)]
+    # The block (slope, shift) holds one point of each group; places beyond its end are left out.
     slope, shift = np.divmod(np.arange(q * q), q)
     columns = [f.add[f.multiply[slope, i], shift] if i < q else slope for i in range(k)]
     ends = np.array(edges[1:])

@@ -1,5 +1,8 @@
-"""The Witt designs: the codewords of least weight of the Golay code, and what they leave at one
-point or two."""
+"""The Witt designs on 24, 23 and 22 points.
+
+The blocks on 24 points are the codewords of weight 8 of the extended Golay code. The smaller
+designs are derived from them at one or two points.
+"""
 
 from functools import cache
 
@@ -9,13 +12,15 @@ from ..subsets import Block
 
 
 def witt_design(v: int) -> Design:
-    """The Steiner system S(v - 19, v - 16, v) for v = 22, 23 or 24: every t points lie in exactly
-    one block.
+    """The Steiner system S(v - 19, v - 16, v) for v = 22, 23 or 24.
+
+    Every v - 19 points lie in exactly one block.
 
     Parameters
     ----------
     v : int
-        24 gives S(5, 8, 24) of 759 blocks, 23 gives S(4, 7, 23) of 253, 22 gives S(3, 6, 22) of 77.
+        24 gives S(5, 8, 24) with 759 blocks, 23 gives S(4, 7, 23) with 253 blocks, and 22 gives
+        S(3, 6, 22) with 77 blocks.
 
     Raises
     ------
@@ -33,7 +38,8 @@ def witt_design(v: int) -> Design:
     """
     check_int("v", v, 22)
     if v > 24:
-        raise ValueError(f"v ({v}) must be 22, 23 or 24")
+        raise ValueError(f"v ({v}) must be 22, 23 or 24: Witt designs have no other size")
+    # Derive the design at the points 23, ..., v: keep the blocks through the point, without it.
     blocks = _octads()
     for point in range(23, v - 1, -1):
         blocks = tuple(block[:-1] for block in blocks if block[-1] == point)
@@ -50,6 +56,7 @@ def witt_design(v: int) -> Design:
 @cache
 def _octads() -> tuple[Block, ...]:
     """The words of weight 8 of the extended quadratic residue code of length 24."""
+    # Cyclic shifts of the non-residues, with a parity bit, reduced to a basis.
     residues = {x * x % 23 for x in range(1, 23)}
     others = [x for x in range(1, 23) if x not in residues]
     basis: list[int] = []
@@ -60,6 +67,7 @@ def _octads() -> tuple[Block, ...]:
             word = min(word, word ^ row)
         if word:
             basis.append(word)
+    # All words of the code as sums of basis words.
     words = [0]
     for row in basis:
         words += [word ^ row for word in words]

@@ -1,1 +1,5 @@
-"""Views of attributes of any sizes, their expected error, and their shares of a budget."""
+"""Views (tables over a few attributes), their expected error, and the share of each.
+
+A view is a set of attributes whose joint counts are measured. The share of a view is the part of a
+total that its measurement uses.
+"""

@@ -1,6 +1,6 @@
-"""Attributes by number or by name: what a function may be told of them, and its answers in the same
-words."""
+"""Attributes given by number or by name, and answers given in the same way."""
 
+import difflib
 from collections.abc import Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -9,18 +9,20 @@ from ..subsets import Block
 
 Member = TypeVar("Member", int, str)
 
+LISTED = 20  # largest number of attributes that an error message names
+
 
 @runtime_checkable
 class Attributes(Protocol):
-    """Attributes with names, such as a `margin.Domain`."""
+    """An object with named attributes and their sizes, such as a `margin.Domain`."""
 
     @property
     def attributes(self) -> Sequence[str]:
-        """The names, in order."""
+        """The names of the attributes, in order."""
 
     @property
     def sizes(self) -> Sequence[int]:
-        """The number of values of each, in order."""
+        """The number of values of each attribute, in order."""
 
 
 Domain = Attributes | Sequence[int]
@@ -29,8 +31,10 @@ Named = tuple[int, ...] | tuple[str, ...]
 
 
 def checked_sizes(domain: Domain) -> list[int]:
-    """The number of values of each attribute; ValueError unless there are some and each is an int
-    >= 1."""
+    """The number of values of each attribute.
+
+    Raises ValueError unless there is at least one attribute and each size is an int >= 1.
+    """
     sizes = list(domain.sizes if isinstance(domain, Attributes) else domain)
     check_ints("sizes", sizes, 1)
     if not sizes:
@@ -39,8 +43,10 @@ def checked_sizes(domain: Domain) -> list[int]:
 
 
 def numbered(name: str, sets: Sets, domain: Domain) -> list[Block]:
-    """The sets as ascending tuples of places; ValueError unless they hold distinct attributes of
-    the domain."""
+    """The sets as ascending tuples of attribute numbers.
+
+    Raises ValueError unless each set holds distinct attributes of the domain.
+    """
     if not isinstance(domain, Attributes):
         return checked_sets(name, sets, len(domain))
     places = {attribute: place for place, attribute in enumerate(domain.attributes)}
@@ -50,27 +56,40 @@ def numbered(name: str, sets: Sets, domain: Domain) -> list[Block]:
             if member not in places:
                 raise ValueError(
                     f"{name}[{i}] names {member!r}, which is no attribute of the domain"
+                    f"{_hint(member, domain.attributes)}"
                 )
         numbers.append([places[str(member)] for member in members])
     return checked_sets(name, numbers, len(places))
 
 
+def _hint(member: object, attributes: Sequence[str]) -> str:
+    """The names that a misspelt name may stand for, or all names."""
+    close = difflib.get_close_matches(str(member), attributes, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; its attributes: {', '.join(attributes[:LISTED])}"
+
+
 def worded(views: Sequence[Block], domain: Domain) -> tuple[Named, ...]:
-    """The views in the words of the domain: names where it has them."""
+    """The views by attribute name if the domain has names, else by number."""
     if not isinstance(domain, Attributes):
         return tuple(views)
     return tuple(tuple(domain.attributes[place] for place in view) for view in views)
 
 
 def checked_sets(name: str, sets: Sets, d: int) -> list[Block]:
-    """The sets as ascending tuples; ValueError unless they hold distinct ints of ``range(d)``."""
+    """The sets as ascending tuples.
+
+    Raises ValueError unless each set holds distinct ints of ``range(d)``.
+    """
     checked: list[Block] = []
     for i, members in enumerate(sets):
         check_ints(f"{name}[{i}]", members, 0)
         places = tuple(sorted(member for member in members if isinstance(member, int)))
         if any(j >= d for j in places):
             raise ValueError(
-                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only"
+                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only: "
+                f"there are {d}"
             )
         if len(set(places)) < len(places):
             raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")

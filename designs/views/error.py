@@ -1,4 +1,4 @@
-"""The error of answering marginals from measured views, in closed form."""
+"""Expected error of marginals that are answered from measured views, in closed form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
@@ -20,12 +20,12 @@ def expected_error(
     weights: Sequence[float] | None = None,
     power: int,
 ) -> float:
-    """The summed expected squared error of all cells of all marginals of a workload.
+    """Expected squared error, summed over all cells of all marginals of a workload.
 
-    Each view is a table of counts, measured with independent errors of mean 0 and, in every
-    cell, of variance ``share ** -power``, where the shares of all views add to 1. The marginals
-    are answered by generalised least squares: the best linear unbiased estimate from all views
-    together. No other use of the views, such as making counts non-negative, is accounted for.
+    Each view is a table of counts. Its cells are measured with independent errors of mean 0 and
+    variance ``share ** -power``, where the shares of all views add to 1. The marginals are answered
+    by generalised least squares, the best linear unbiased estimate from all views together. The
+    error does not account for later steps, such as the removal of negative counts.
 
     With c_i cells and cell variance s_i**2 in view i, the error is::
 
@@ -33,30 +33,31 @@ def expected_error(
         kappa_A = prod over j in A of (n_j - 1) * sum over B in the workload that hold A
                   of w_B / prod over j in B of n_j
 
-    where A runs over all subsets of the marginals, the empty set included. It holds because the
-    contrasts of order A, an orthogonal part of each table, are measured by every view that holds
-    A with the variance c_i s_i**2, up to one factor, and independently of all other contrasts.
+    where A runs over all subsets of the marginals, including the empty set. The reason: the
+    contrasts of order A are an orthogonal part of each table. Every view that holds A measures them
+    with variance c_i s_i**2, up to a factor that depends on A only, and independently of all other
+    contrasts.
 
     Parameters
     ----------
     domain : sequence of int, length d, or an object with `attributes` and `sizes`
-        Number of values n_j of each attribute. Where it has names, sets are given by name.
+        Number of values n_j of each attribute. If it has names, give sets by name.
     views : sequence of sets
         Attributes of each view.
     shares : sequence of float, one for each view
-        More than 0; they are divided by their sum.
+        Positive numbers. They are divided by their sum.
     workload : sequence of sets
         Attributes of each marginal to be answered.
     weights : sequence of float, one for each marginal, optional
-        What its squared error counts; when not given, the `weights` of the workload, if it has
-        some, or 1.
+        Weight of its squared error. The default is the `weights` of the workload if it has any,
+        else 1.
     power : int
-        1 or 2: how fast the variance falls as the share grows.
+        1 or 2: the variance of a cell is ``share ** -power``.
 
     Returns
     -------
     float
-        In squared counts; ``inf`` when the views do not determine every marginal.
+        In squared counts; ``inf`` if the views do not determine every marginal.
 
     Raises
     ------
@@ -66,12 +67,12 @@ def expected_error(
 
     Examples
     --------
-    One attribute of three values, measured directly: three cells of variance 1.
+    One attribute of three values is measured directly: three cells of variance 1.
 
     >>> expected_error([3], [(0,)], [1.0], workload=[(0,)], power=2)
     3.0
 
-    Two views of half a share each determine the total twice over.
+    Two views with half of the total each both determine the sum of all counts.
 
     >>> expected_error([2, 2], [(0,), (1,)], [0.5, 0.5], workload=[(0,)], power=1)
     3.0
@@ -91,7 +92,28 @@ def least_squares_error(
     workload: Sets,
     weights: Sequence[float] | None = None,
 ) -> float:
-    """`expected_error` for views whose cells have these variances, one for each view.
+    """The expected error of a workload for given cell variances of the views.
+
+    Parameters
+    ----------
+    domain, views, workload, weights
+        As in `expected_error`.
+    variances : sequence of float, one for each view
+        Variance of each cell of the view, in squared counts; > 0.
+
+    Returns
+    -------
+    float
+        In squared counts; ``inf`` if the views do not determine every marginal.
+
+    Raises
+    ------
+    ValueError
+        If an attribute is unknown or repeated, or if a variance or weight is not a finite number
+        > 0.
+
+    Examples
+    --------
 
     >>> least_squares_error([3], [(0,)], [4.0], workload=[(0,)])
     12.0
@@ -100,15 +122,14 @@ def least_squares_error(
     checked_views = numbered("views", views, domain)
     marginals = numbered("workload", workload, domain)
     checked_numbers("variances", variances, len(views), "view")
-    precisions = [
-        1 / (_cells(sizes, view) * s) for view, s in zip(checked_views, variances, strict=True)
-    ]
+    cells = [_cells(sizes, view) for view in checked_views]
+    precisions = [1 / (c * s) for c, s in zip(cells, variances, strict=True)]
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     return weighted_error(kappa, checked_views, precisions)
 
 
 def marginal_weights(workload: Sets, weights: Sequence[float] | None) -> list[float]:
-    """The weight of each marginal: those given, or those of the workload itself, or 1."""
+    """The weight of each marginal: the given weights, else the workload's own weights, else 1."""
     given = getattr(workload, "weights", None) if weights is None else weights
     if given is None:
         return [1.0] * len(workload)
@@ -119,7 +140,7 @@ def marginal_weights(workload: Sets, weights: Sequence[float] | None) -> list[fl
 def contrast_weights(
     sizes: Sequence[int], workload: Iterable[Block], weights: Iterable[float]
 ) -> dict[Block, float]:
-    """kappa_A for every subset A of every marginal of the workload."""
+    """kappa_A (see `expected_error`) for every subset A of every marginal of the workload."""
     kappa: dict[Block, float] = {}
     for marginal, weight in zip(workload, weights, strict=True):
         share = weight / _cells(sizes, marginal)
@@ -130,7 +151,9 @@ def contrast_weights(
 
 
 def weighted_error(kappa: Weights, views: Sequence[Block], precisions: Sequence[float]) -> float:
-    """The sum over A of kappa_A / theta_A, theta_A summing the precisions of the views that hold A.
+    """The sum over A of kappa_A / theta_A.
+
+    theta_A is the sum of the precisions of the views that hold A.
 
     Parameters
     ----------
@@ -153,17 +176,23 @@ def weighted_error(kappa: Weights, views: Sequence[Block], precisions: Sequence[
 def check_power(power: int) -> None:
     """Raise ValueError unless power is 1 or 2."""
     if power not in (1, 2) or type(power) is not int:
-        raise ValueError(f"power ({power!r}) must be 1 or 2")
+        raise ValueError(
+            f"power ({power!r}) must be 1 or 2: 1 if the variance of a cell is 1 / share, "
+            "2 if it is 1 / share**2"
+        )
 
 
 def checked_numbers(name: str, numbers: Sequence[float], count: int, what: str) -> None:
     """Raise ValueError unless there are `count` finite numbers > 0."""
     if len(numbers) != count:
-        raise ValueError(f"{name} has length {len(numbers)}: give one for each of {count} {what}s")
+        raise ValueError(
+            f"{name} has length {len(numbers)}: give one number for each of {count} {what}s"
+        )
     for i, number in enumerate(numbers):
-        if isinstance(number, bool) or not isinstance(number, Real) or not 0 < float(number) < inf:
+        is_real = isinstance(number, Real) and not isinstance(number, bool)
+        if not is_real or not 0 < float(number) < inf:
             raise ValueError(
-                f"{name}[{i}] ({number!r}) must be a finite number > 0: drop the {what}"
+                f"{name}[{i}] ({number!r}) must be a finite number > 0: raise it or drop the {what}"
             )
 
 

@@ -1,39 +1,38 @@
-"""Local search over views and their shares for the least expected error."""
+"""Local search over views and their shares for a low expected error."""
 
 from math import exp
 
 import numpy as np
 
 from ..subsets import Block
-from .shares import Contrasts, Shares, best_shares
+from ..types import Floats
+from .shares import Contrasts, Holdings, Shares, best_shares
 from .worth import WorthCover
 
-HOT, COLD = (
-    0.05,
-    0.005,
-)  # increases of the error, in parts of that of one view, that are accepted one time in e
-MOST = 5  # views that are made anew at a time
-SPREAD = 0.4  # how often these are any views, rather than views with attributes in common
-JITTER = 2.0  # common attributes that chance makes up for
-NOISE = 0.3  # of the covers of what they held
-GLANCE, LOOK = 5, 20  # steps of the shares before a trial is given up, and after that
-HOPE = 0.2  # increase of the error, in the same parts, that the look may make good
-OVERHEAD = 20_000  # contrasts that could be touched while a trial is made
+# A rise is the relative increase of the error, times the number of views.
+HOT, COLD = 0.05, 0.005  # first and last temperature: a rise this large is accepted 1 time in e
+MOST = 5  # largest number of views that one trial replaces
+SPREAD = 0.4  # how often a trial replaces any views, not views with common attributes
+JITTER = 2.0  # size of the random number that is added to the number of common attributes
+NOISE = 0.3  # largest noise of the covers that replace views
+GLANCE, LOOK = 5, 20  # steps of the shares before a trial may be given up, and after that
+HOPE = 0.2  # largest rise after the first steps with which a trial is not given up
+OVERHEAD = 20_000  # fixed work of a trial, in contrasts
 
 Candidate = tuple[list[Block], Shares]
 
 
 class LocalSearch:
-    """Takes some views away and covers anew what only they held, again and again, with the best
-    shares for each trial.
+    """Repeatedly removes some views and covers the sets that only these views held.
 
-    A worse trial is kept with a chance that falls with the increase of the error, and over time.
+    Each trial gets shares near its best ones. A worse trial is kept with a probability that falls
+    with the rise of the error and over time.
 
     Parameters
     ----------
     contrasts : Contrasts
     cover : WorthCover
-        What covers anew.
+        Makes the new views.
     power : int
     rng : numpy.random.Generator
 
@@ -52,7 +51,7 @@ class LocalSearch:
         self._rng = rng
 
     def run(self, start: Candidate, work: int) -> Candidate:
-        """The best views found from these, by trials that touch `work` contrasts in all."""
+        """The best views found from `start`, by trials that touch `work` contrasts in all."""
         now = best = start
         left = work
         while left > 0:
@@ -67,35 +66,32 @@ class LocalSearch:
         return best
 
     def _trial(self, views: list[Block], shares: Shares) -> tuple[Candidate, int]:
-        """Views with some made anew, with shares near their best; and how many contrasts were
-        touched."""
+        """Views with some replaced, with shares near their best, and the work in contrasts."""
         gone = self._chosen(views)
         start = {view: float(shares.shares[i]) for i, view in enumerate(views) if i not in gone}
         fresh = self._cover.run(NOISE * self._rng.random(), self._rng, kept=list(start))
-        parts = np.array([self._contrasts.cells(view) for view in fresh], np.float64) ** (
-            1 / (self._power + 1)
-        )
+        # The new views divide the shares of the old ones by a power of their number of cells.
+        cells = np.array([self._contrasts.cells(view) for view in fresh], np.float64)
+        parts = cells ** (1 / (self._power + 1))
         freed = float(shares.shares[list(gone)].sum())
         start.update(zip(fresh, (parts / parts.sum() * freed).tolist(), strict=True))
         holdings = self._contrasts.holdings(list(start))
         touched = OVERHEAD + GLANCE * holdings.view.size
-        found = best_shares(
-            holdings, self._power, start=np.array(list(start.values())), steps=GLANCE, bounded=False
-        )
+        found = self._improved(holdings, np.array(list(start.values())), GLANCE)
         if found.error < shares.error * (1 + HOPE / len(views)):
-            found = best_shares(
-                holdings, self._power, start=found.shares, steps=LOOK, bounded=False
-            )
+            found = self._improved(holdings, found.shares, LOOK)
             touched += LOOK * holdings.view.size
         return (list(start), found), touched
 
+    def _improved(self, holdings: Holdings, start: Floats, steps: int) -> Shares:
+        return best_shares(holdings, self._power, start=start, steps=steps, bounded=False)
+
     def _chosen(self, views: list[Block]) -> set[int]:
-        """The places of the views to be made anew."""
+        """The positions of the views to replace."""
         number = int(self._rng.integers(1, MOST + 1))
         if self._rng.random() < SPREAD:
             return {*self._rng.permutation(len(views))[:number].tolist()}
         first = set(views[int(self._rng.integers(len(views)))])
-        alike = np.array(
-            [len(first.intersection(view)) for view in views]
-        ) + JITTER * self._rng.random(len(views))
+        common = np.array([len(first.intersection(view)) for view in views])
+        alike = common + JITTER * self._rng.random(len(views))
         return {*np.argsort(-alike)[:number].tolist()}

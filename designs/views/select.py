@@ -1,4 +1,4 @@
-"""select_views: the views, and their shares, that answer a workload with the least expected error."""
+"""`select_views`: views and shares that answer a workload with little expected error."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -15,17 +15,20 @@ from .shares import Contrasts, Shares, ViewPlan, best_shares
 from .views import covers
 from .worth import WorthCover
 
-CELLS = 4096  # of the largest view, unless a marginal has more
-STARTS = 30  # covers made by worth
-START_WORK = 6_000  # wanted sets in all of them together
-MOST_SETS = 6_000  # beyond that only covers of a limited number of cells are compared
-WORK = 11_000_000  # contrasts that the local search may touch for a unit of effort
-ENOUGH = 150_000  # the same for each wanted set: where there are few, more would hardly find more
-POOL_SETS = 1_500  # wanted sets, beyond which no covers made by worth begin a pool
-POOL = 2_000  # views that are priced together
-ENTRIES = 400_000  # of the holdings of such a pool
-ROUNDS = 30  # of pricing
-USELESS = 1e-5  # share of the pool's views that are dropped at the end, all together
+CELLS = 4096  # largest number of cells of a view, unless a marginal has more
+STARTS = 30  # largest number of greedy covers that the local search may start from
+START_WORK = 6_000  # largest number of wanted sets of all these covers together
+MOST_SETS = 6_000  # largest number of wanted sets for greedy covers and local search
+WORK = 11_000_000  # contrasts that the local search may touch per unit of effort
+ENOUGH = 150_000  # the same per wanted set, because few sets need little search
+POOL_SETS = 1_500  # largest number of wanted sets for which greedy covers join the first pool
+POOL = 2_000  # largest number of views in a pool
+ENTRIES = 400_000  # largest number of entries of the holdings of a pool
+ROUNDS = 30  # rounds of pricing per unit of effort
+JOINING = 60  # largest number of views that join a pool in one round
+IN_USE = 0.01  # times the mean share: views with a smaller share have no neighbours priced
+GAIN = 1.0005  # times the error: price above which a view joins the pool
+USELESS = 1e-5  # times the mean share: views with a smaller share are dropped at the end
 ROUGH = 30  # steps of the shares in a first comparison
 
 
@@ -41,29 +44,32 @@ def select_views(
 ) -> ViewPlan:
     """Views and shares that answer a workload with little expected error.
 
-    For power 2 no method is known that is sure to find the best; the best of covers of several
-    limits of cells and of covers made by their worth is improved by local search on the exact
-    error. For power 1 the problem is convex over any pool of views: the best shares of a pool are
-    found, then views that would improve on them join it, until there are none among the neighbours
-    of those in use. The bound then holds for all views that were looked at.
+    For power 1 the problem is convex over any pool of views. The method is column generation: find
+    the best shares of the pool, then add views that would lower the error, until no neighbour of a
+    view in use would. The bound then holds for all views that were considered.
+
+    For power 2 no method is known to find the best views for certain. Covers with several limits on
+    the number of cells compete with greedy covers, and local search on the exact error improves the
+    best of them.
 
     Parameters
     ----------
     domain : sequence of int, or an object with `attributes` and `sizes`
-        Number of values of each attribute. Where it has names, sets are given, and views answered,
-        by name.
+        Number of values of each attribute. If it has names, the sets and the returned views are
+        given by name.
     workload : sequence of sets
-        The marginals to be answered.
+        The marginals to answer.
     power : int
-        1 or 2: how fast the variance falls as the share of a view grows.
+        1 or 2: the variance of a cell is ``share ** -power``.
     weights : sequence of float, optional
         See `expected_error`.
     max_cells : int, optional
-        Largest number of cells of a view; 4096, or that of the largest marginal, when not given.
+        Largest number of cells of a view. The default is 4096, or the number of cells of the
+        largest marginal if that is larger.
     seed : int
-        Same arguments and seed, same views.
+        The same arguments and seed give the same views.
     effort : int
-        Length of the searches, counted in work; 1 is about a third of a second.
+        Length of the searches, counted in work. A unit takes about a third of a second.
 
     Returns
     -------
@@ -72,8 +78,8 @@ def select_views(
     Raises
     ------
     ValueError
-        If an attribute is unknown or repeated, a weight is not a finite number > 0, there is no
-        marginal, or max_cells is less than the largest marginal needs.
+        If an attribute is unknown or repeated, if a weight is not a finite number > 0, if there is
+        no marginal, or if max_cells is less than the largest marginal needs.
 
     Examples
     --------
@@ -92,14 +98,17 @@ def select_views(
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     contrasts = Contrasts(sizes, kappa)
     wanted = _largest(contrasts)
+    # A workload of the total alone needs the view without attributes.
     if not any(wanted):
         found: Candidate = [()], best_shares(contrasts.holdings([()]), power)
     elif power == 1:
         found = _priced(contrasts, wanted, limit, seed, effort)
     else:
         found = _searched(contrasts, wanted, limit, power, seed, effort)
+    # Attributes with a single value cost nothing and join every view.
     single = {j for marginal in marginals for j in marginal if sizes[j] == 1}
-    views, shares = [tuple(sorted({*view, *single})) for view in found[0]], found[1]
+    chosen, shares = found
+    views = [tuple(sorted({*view, *single})) for view in chosen]
     order = sorted(range(len(views)), key=views.__getitem__)
     return ViewPlan(
         views=worded([views[i] for i in order], domain),
@@ -110,6 +119,7 @@ def select_views(
 
 
 def _limit(sizes: Sequence[int], marginals: Sequence[Block], max_cells: int | None) -> int:
+    """The largest number of cells of a view, at least that of every marginal."""
     largest = max(marginals, key=lambda marginal: prod(sizes[j] for j in marginal))
     needed = prod(sizes[j] for j in largest)
     if max_cells is None:
@@ -117,38 +127,36 @@ def _limit(sizes: Sequence[int], marginals: Sequence[Block], max_cells: int | No
     check_int("max_cells", max_cells, 1)
     if max_cells < needed:
         raise ValueError(
-            f"max_cells ({max_cells}) is less than the marginal over {len(largest)} attributes with {needed} cells "
-            "needs: raise it, or leave that marginal out"
+            f"max_cells ({max_cells}) is less than the marginal over {len(largest)} attributes "
+            f"with {needed} cells needs: raise it, or leave that marginal out"
         )
     return max_cells
 
 
 def _largest(contrasts: Contrasts) -> list[Block]:
-    """The contrasts that lie in no other: to hold them is to hold all."""
+    """The contrasts that lie in no other: views that hold them hold all contrasts."""
     inside: set[Block] = set()
     for a in filter(None, contrasts.weights):
-        inside.update(part for part in combinations(a, len(a) - 1) if part in contrasts.weights)
+        parts = combinations(a, len(a) - 1)
+        inside.update(part for part in parts if part in contrasts.weights)
     return [a for a in contrasts.weights if a not in inside]
 
 
 def _searched(
     contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int, effort: int
 ) -> Candidate:
+    """The best of covers with limited cells, of greedy covers, and of a local search from both."""
     rng = np.random.default_rng(seed)
-    candidates = [
-        _rough(contrasts, views, power) for views in _limited(contrasts, wanted, limit, power, seed)
-    ]
+    limited = _limited(contrasts, wanted, limit, power, seed)
+    candidates = [_rough(contrasts, views, power) for views in limited]
     if len(wanted) <= MOST_SETS:
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
         starts = max(1, min(STARTS, START_WORK // len(wanted)))
-        candidates += [
-            _rough(contrasts, cover.run(noise, rng), power)
-            for noise in np.geomspace(0.01, 0.8, starts)
-        ]
+        for noise in np.geomspace(0.01, 0.8, starts):
+            candidates.append(_rough(contrasts, cover.run(noise, rng), power))
+        best = min(candidates, key=_error)
         work = effort * min(WORK, ENOUGH * len(wanted))
-        candidates.append(
-            LocalSearch(contrasts, cover, power, rng).run(min(candidates, key=_error), work)
-        )
+        candidates.append(LocalSearch(contrasts, cover, power, rng).run(best, work))
     views, shares = min(candidates, key=_error)
     return views, best_shares(contrasts.holdings(views), power, start=shares.shares)
 
@@ -156,7 +164,7 @@ def _searched(
 def _limited(
     contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int
 ) -> list[list[Block]]:
-    """Covers by views of ever more, then ever fewer, cells, while the error falls."""
+    """Covers by views of more and more cells, then of fewer and fewer, while the error falls."""
     made: dict[int, tuple[float, list[Block]]] = {}
 
     def error(cells: int) -> float:
@@ -170,15 +178,16 @@ def _limited(
         cells = start
         while 4 <= (after := int(cells * factor)) <= limit and error(after) < error(cells):
             cells = after
-    return [views for _, views in made.values()] or [
-        list(covers(contrasts.sizes, start, wanted, seed=seed))
-    ]
+    if not made:
+        return [list(covers(contrasts.sizes, start, wanted, seed=seed))]
+    return [views for _, views in made.values()]
 
 
 def _priced(
     contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, effort: int
 ) -> Candidate:
-    """Column generation: the best shares of a pool, then the views that would help most, and again."""
+    """Column generation: find the best shares of a pool, add views that would help, repeat."""
+    # The first pool: the wanted sets themselves and several covers of them.
     pool = dict.fromkeys(wanted)
     for views in _limited(contrasts, wanted, limit, 1, seed):
         pool.update(dict.fromkeys(views))
@@ -187,6 +196,7 @@ def _priced(
         rng = np.random.default_rng(seed)
         for noise in (0.01, 0.1, 0.3):
             pool.update(dict.fromkeys(cover.run(noise, rng)))
+    # Rounds of pricing.
     views = list(pool)
     found = best_shares(contrasts.holdings(views), 1, tolerance=1e-3, steps=300)
     useful = sorted({j for a in wanted for j in a})
@@ -197,6 +207,7 @@ def _priced(
         start = np.concatenate([found.shares, np.full(len(joining), 0.1 / len(views))])
         views += joining
         found = best_shares(contrasts.holdings(views), 1, start=start, tolerance=1e-3, steps=300)
+    # Certify the shares over the whole pool, then drop the views that hardly count.
     final = best_shares(contrasts.holdings(views), 1, start=found.shares)
     used = [i for i, share in enumerate(final.shares) if share * len(views) > USELESS]
     kept = [views[i] for i in used]
@@ -207,34 +218,32 @@ def _priced(
 def _helpful(
     contrasts: Contrasts, views: list[Block], found: Shares, useful: Sequence[int], limit: int
 ) -> list[Block]:
-    """Neighbours of the views in use that would lower the error, the best first, as many as the
-    pool has room for."""
+    """Neighbours of the views in use that would lower the error, the best first.
+
+    At most as many as the pool has room for.
+    """
     holdings = contrasts.holdings(views)
     theta = holdings.precision(found.shares, 1)
     worth = (holdings.kappa / theta**2).tolist()
     known = set(views)
     prices: dict[Block, float] = {}
-    room = min(POOL - len(views), 60)
+    room = min(POOL - len(views), JOINING)
     if room <= 0 or holdings.view.size > ENTRIES:
         return []
     for view, share in zip(views, found.shares, strict=True):
-        if share * len(views) < 0.01:
+        if share * len(views) < IN_USE:
             continue
         for near in _neighbours(view, useful):
             if near in known or near in prices or contrasts.cells(near) > limit:
                 continue
-            prices[near] = sum(worth[place] for place in contrasts.held(near)) / contrasts.cells(
-                near
-            )
-    good = sorted(
-        (near for near, price in prices.items() if price > found.error * 1.0005),
-        key=lambda n: -prices[n],
-    )
-    return good[:room]
+            total = sum(worth[place] for place in contrasts.held(near))
+            prices[near] = total / contrasts.cells(near)
+    good = [near for near, price in prices.items() if price > found.error * GAIN]
+    return sorted(good, key=lambda near: -prices[near])[:room]
 
 
 def _neighbours(view: Block, useful: Sequence[int]) -> list[Block]:
-    """The views of one attribute more, and of one less."""
+    """The views with one attribute more and with one attribute less."""
     more = [tuple(sorted((*view, j))) for j in useful if j not in view]
     return more + [part for part in combinations(view, len(view) - 1) if part]
 

@@ -1,4 +1,4 @@
-"""What each view should be measured with: the shares that minimise the expected error."""
+"""Shares of views that minimise the expected error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ from ..types import Floats, Integers
 from .attributes import Domain, Named, Sets, checked_sizes, numbered, worded
 from .error import Weights, check_power, contrast_weights, marginal_weights
 
-TOLERANCE = 1e-4  # relative gap at which the shares are good enough, where it is known
-STEPS = 2000
-STILL = 1e-7  # relative change of the error in ten steps at which they are, where it is not
+TOLERANCE = 1e-4  # relative gap between error and bound at which the search stops, for power 1
+STEPS = 2000  # largest number of steps
+STILL = 1e-7  # relative change of the error in ten steps at which the search stops, for power 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewPlan:
-    """Views, the share that each is measured with, and the error that this gives.
+    """Views, their shares, and the expected error that results.
 
     Attributes
     ----------
     views : tuple of tuples
-        The attributes of each view: names, where the domain has them.
+        The attributes of each view, by name if the domain has names.
     shares : tuple of float
-        One for each view; they add to 1.
+        One for each view. They add to 1.
     expected_error : float
-        See `expected_error`; ``inf`` when the views do not determine every marginal.
+        See `expected_error`. It is ``inf`` if the views do not determine every marginal.
     bound : float
-        No shares of these views, nor of any other views that were looked at, give less error. Close
-        to the expected error for power 1, where the problem is convex; for power 2 that of a convex
-        relaxation, usually far below.
+        Lower bound on the error for any shares of these views and of all other views that were
+        considered. For power 1 the problem is convex, and the bound is close to the expected error.
+        For power 2 it is the bound of a convex relaxation, usually far below.
     """
 
     views: tuple[Named, ...]
@@ -41,7 +41,7 @@ class ViewPlan:
 
     @property
     def gap(self) -> float:
-        """By what part of the bound the error may at most be too large."""
+        """Largest possible excess of the error over the best one, relative to the bound."""
         return self.expected_error / self.bound - 1 if 0 < self.bound < inf else 0.0
 
 
@@ -53,13 +53,15 @@ def allocate_budget(
     weights: Sequence[float] | None = None,
     power: int,
 ) -> ViewPlan:
-    """The shares of some views that answer a workload with the least expected error.
+    """Shares of given views that answer a workload with the smallest expected error.
 
-    For power 1 the error is a convex function of the shares, and they are within 0.01 % of the
-    least, as the bound shows. For power 2 it is not, and the shares are a stationary point, reached
-    from equal ones. At either, what a little more of a share is worth, ``share ** (power - 1) *
-    usefulness``, is the same for all views; shares are multiplied by its root of order ``power +
-    1`` until that holds, which takes a single step where views have nothing in common.
+    For power 1 the error is a convex function of the shares. The bound shows that the error is
+    within 0.01 % of the smallest. For power 2 the error is not convex, and the shares are a
+    stationary point, reached from equal shares.
+
+    At a solution the marginal value of a share, ``share ** (power - 1) * usefulness``, is the same
+    for all views. Each step multiplies the shares by the root of order ``power + 1`` of this value.
+    If the views have no contrasts in common, a single step suffices.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ def allocate_budget(
     Returns
     -------
     ViewPlan
-        With the views as given. A share is never 0, but tiny where a view is of no use.
+        With the views as given. A share is never 0; it is tiny if a view does not help.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def allocate_budget(
 
     Examples
     --------
-    Two marginals that share nothing, of 2 and of 16 cells:
+    Two marginals without a common attribute, of 2 and of 16 cells:
 
     >>> plan = allocate_budget([2, 16], [(0,), (1,)], workload=[(0,), (1,)], power=1)
     >>> [round(share, 3) for share in plan.shares]
@@ -103,15 +105,16 @@ def allocate_budget(
 
 @dataclass(frozen=True, kw_only=True)
 class Holdings:
-    """Which contrasts each view holds: a sparse matrix, an entry for each view and each contrast A
-    in it.
+    """Sparse matrix of the contrasts that each view holds.
 
     Parameters
     ----------
     view, contrast : array, shape (entries,)
+        The view and the contrast of each entry.
     cells : array, shape (views,)
+        Number of cells of each view.
     kappa : array, shape (contrasts,)
-        All > 0.
+        Weight of each contrast, > 0.
     """
 
     view: Integers
@@ -121,29 +124,31 @@ class Holdings:
 
     def precision(self, shares: Floats, power: int) -> Floats:
         """theta of every contrast, shape (contrasts,)."""
-        return np.bincount(
-            self.contrast, (shares**power / self.cells)[self.view], len(self.kappa)
-        ).astype(np.float64)
+        precisions = shares**power / self.cells
+        theta = np.bincount(self.contrast, precisions[self.view], len(self.kappa))
+        return theta.astype(np.float64)
 
     def usefulness(self, theta: Floats) -> Floats:
-        """What a unit more of ``share ** power`` takes from the error, shape (views,)."""
-        summed = np.bincount(self.view, (self.kappa / theta**2)[self.contrast], len(self.cells))
+        """Decrease of the error per unit of ``share ** power``, shape (views,)."""
+        values = self.kappa / theta**2
+        summed = np.bincount(self.view, values[self.contrast], len(self.cells))
         return summed.astype(np.float64) / self.cells
 
 
 class Contrasts:
-    """The contrasts that matter, and which of them each view holds.
+    """The contrasts of positive weight, and a lookup of those that a view holds.
 
     Parameters
     ----------
     sizes : sequence of int
+        Number of values of each attribute.
     kappa : mapping
-        See `contrast_weights`; those of weight 0 are left out.
+        See `contrast_weights`. Contrasts of weight 0 are left out.
 
     Attributes
     ----------
     weights : dict
-        kappa of each contrast that matters.
+        kappa of each contrast of positive weight.
     """
 
     def __init__(self, sizes: Sequence[int], kappa: Weights) -> None:
@@ -156,11 +161,10 @@ class Contrasts:
         self._cells: dict[Block, int] = {}
 
     def held(self, view: Block) -> list[int]:
-        """The places of the contrasts that lie within a view."""
+        """The positions of the contrasts that lie within a view."""
         if view not in self._held:
-            self._held[view] = [
-                self._places[a] for a in members_within(view, self._places, self._orders)
-            ]
+            within = members_within(view, self._places, self._orders)
+            self._held[view] = [self._places[a] for a in within]
         return self._held[view]
 
     def cells(self, view: Block) -> int:
@@ -170,7 +174,7 @@ class Contrasts:
         return self._cells[view]
 
     def holdings(self, views: Sequence[Block]) -> "Holdings":
-        """Which contrasts each of some views holds."""
+        """The contrasts that each of the given views holds."""
         held = [self.held(view) for view in views]
         return Holdings(
             view=np.repeat(np.arange(len(views)), [len(row) for row in held]),
@@ -182,7 +186,7 @@ class Contrasts:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """Shares, shape (views,), the error they give and a bound on the least error."""
+    """Shares, shape (views,), their error, and a lower bound on the error of any shares."""
 
     shares: Floats
     error: float
@@ -198,18 +202,30 @@ def best_shares(
     steps: int = STEPS,
     bounded: bool = True,
 ) -> Shares:
-    """The shares of least error, from equal ones or from a start.
+    """Shares of low error, improved step by step from equal shares or from `start`.
 
-    The error is ``sum of kappa / theta``; with theta linear in the shares, a unit of which lowers
-    it by `usefulness`, and every feasible lambda gives ``error >= sum of 2 sqrt(kappa lambda) - max
-    over views of lambda's usefulness``. For lambda in proportion to kappa / theta**2 the best of
-    these bounds is ``error**2 / max usefulness``.
+    The error is the sum of kappa / theta. For power 1, theta is linear in the shares, and
+    `usefulness` is the decrease of the error per unit of each share. By duality every lambda >= 0
+    gives ``error >= sum of 2 sqrt(kappa lambda) - max over views of lambda's usefulness``. For
+    lambda in proportion to kappa / theta**2 the best of these bounds is ``error**2 / max
+    usefulness``.
+
+    Parameters
+    ----------
+    holdings : Holdings
+    power : int
+        1 or 2.
+    start : array, shape (views,), optional
+    tolerance : float
+        Relative gap at which the search stops, for power 1.
+    steps : int
+        Largest number of steps.
+    bounded : bool
+        Whether to compute the bound for power 2, which takes a second search.
     """
-    shares = (
-        np.full(len(holdings.cells), 1 / len(holdings.cells))
-        if start is None
-        else start / start.sum()
-    )
+    if start is None:
+        start = np.ones(len(holdings.cells))
+    shares = start / start.sum()
     theta = holdings.precision(shares, power)
     if not theta.all():
         return Shares(shares=shares, error=inf, bound=inf)
@@ -227,10 +243,12 @@ def best_shares(
             if error > before * (1 - STILL):
                 break
             before = error
-        shares = shares * (shares ** (power - 1) * useful / error) ** (1 / (power + 1))
+        # At a solution the marginal value of each share equals the error.
+        value = shares ** (power - 1) * useful
+        shares = shares * (value / error) ** (1 / (power + 1))
         shares /= shares.sum()
         theta = holdings.precision(shares, power)
     if power == 2 and bounded:
-        # As the shares are at most 1, their squares are at most themselves.
+        # Shares are at most 1, so their squares are at most the shares: power 1 gives a bound.
         bound = best_shares(holdings, 1, tolerance=0.05, steps=100).bound
     return Shares(shares=np.maximum(best, 1e-15), error=least, bound=bound)

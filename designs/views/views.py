@@ -1,4 +1,4 @@
-"""Choosing views: sets of attributes with tables of bounded size that hold every wanted set."""
+"""Covering views: sets of attributes with tables of bounded size that hold every wanted set."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
@@ -7,16 +7,16 @@ from math import comb, prod
 import numpy as np
 
 from ..checks import check_int, check_ints
-from ..covering.covering import covering_design, too_many
+from ..covering.covering_design import covering_design, too_many
 from ..covering.greedy import greedy_cover, wanted_sets
-from ..covering.reduction import needed
+from ..covering.redundant_blocks import needed
 from ..subsets import Block, members_within
 from .attributes import checked_sets
 from .error import check_power, contrast_weights, weighted_error
 
-LIMITS = (256, 512, 1024, 2048, 4096)
-TRIES = 8
-WORK = 40_000  # wanted sets in all tries together
+LIMITS = (256, 512, 1024, 2048, 4096)  # numbers of cells that `choose_views` compares
+TRIES = 8  # largest number of greedy covers
+WORK = 40_000  # largest number of wanted sets of all greedy covers together
 
 
 def covering_views(
@@ -27,30 +27,29 @@ def covering_views(
     sets: Sequence[Sequence[int]] | None = None,
     seed: int = 0,
 ) -> tuple[Block, ...]:
-    """Few views of bounded size, such that every t attributes lie together in one.
+    """Few views of bounded size that together hold every t attributes.
 
-    Attributes of equal size get a covering design; others a greedy cover, the best of several.
-    Attributes of size 1 join every view, at no cost.
+    If all attributes have the same size, the views come from a covering design. Otherwise they are
+    the best of several greedy covers. Attributes of size 1 join every view, because they add no
+    cells.
 
     Parameters
     ----------
     sizes : sequence of int, length d
         Number of values of each attribute.
     max_cells : int
-        Largest number of cells of a view, except that a wanted set of attributes with more cells
-        than that becomes a view of its own.
+        Largest number of cells of a view. A wanted set with more cells becomes a view of its own.
     t : int
-        How many attributes must meet; all d of them when d < t.
+        Number of attributes of a wanted set. If d < t, the wanted set is all d attributes.
     sets : sequence of sequences of int, optional
-        The sets of attributes that must meet, in place of all t-subsets. Attributes in none of
-        them are left out.
+        The wanted sets, in place of all t-subsets. Attributes in none of these sets are left out.
     seed : int
-        Same arguments and seed, same views.
+        The same arguments and seed give the same views.
 
     Returns
     -------
     tuple of tuples of int
-        The attributes of each view, ascending. A single view when everything fits in one.
+        The attributes of each view, ascending. A single view if all attributes fit in one.
 
     Raises
     ------
@@ -78,21 +77,21 @@ def choose_views(
     limits: Sequence[int] = LIMITS,
     seed: int = 0,
 ) -> tuple[Block, ...]:
-    """The covering views, over several limits of size, that answer the wanted marginals best.
+    """The covering views, for the best of several cell limits, that answer wanted marginals.
 
-    Each limit's views are scored by `expected_error` at equal shares, for the marginals over all
-    t-subsets or over the given sets. By default no limit is less than 256 cells, even where
-    smaller views would answer these marginals better: larger views also tell about more
-    attributes at a time, which later questions may be about.
+    For each limit, the views are scored by `expected_error` with equal shares, for the marginals
+    over all t-subsets or over the given sets. By default every limit is at least 256 cells, even if
+    smaller views would answer these marginals better. The reason is that larger views also answer
+    later questions about more attributes at a time.
 
     Parameters
     ----------
     sizes, t, sets, seed
         As in `covering_views`.
     power : int
-        1 or 2, as in `expected_error`.
+        1 or 2, see `expected_error`.
     limits : sequence of int
-        The values of max_cells to compare.
+        The values of `max_cells` to compare.
 
     Returns
     -------
@@ -130,7 +129,7 @@ def choose_views(
 def covers(
     sizes: Sequence[int], max_cells: int, sets: Sequence[Block], *, seed: int
 ) -> tuple[Block, ...]:
-    """`covering_views` of given sets without its checks, quickly."""
+    """`covering_views` of given sets, without argument checks."""
     return _views(sizes, max_cells, 1, sets, seed)
 
 
@@ -147,7 +146,7 @@ def _check(sizes: Sequence[int], t: int, sets: Sequence[Sequence[int]] | None, s
     elif too_many(len(sizes), min(t, len(sizes))):
         raise ValueError(
             f"t ({t}) gives {comb(len(sizes), t)} sets of {len(sizes)} attributes, too many to "
-            "enumerate: lower t, or name the sets that matter in sets"
+            "enumerate: lower t, or pass the sets that matter as sets"
         )
 
 
@@ -164,22 +163,27 @@ def _views(
     sets: Sequence[Sequence[int]] | None,
     seed: int,
 ) -> tuple[Block, ...]:
-    """Everything in one view where it fits; else the sets that are too large, and a cover of the
-    rest."""
-    named = range(len(sizes)) if sets is None else sorted({j for members in sets for j in members})
+    """One view if everything fits; else the sets that are too large, and a cover of the others."""
+    if sets is None:
+        named = list(range(len(sizes)))
+    else:
+        named = sorted({j for members in sets for j in members})
     if prod(sizes[j] for j in named) <= max_cells:
         return (tuple(named),)
     wanted = sorted(set(_wanted(sizes, t, sets)))
     large = [members for members in wanted if prod(sizes[j] for j in members) > max_cells]
     others = sorted(set(wanted) - set(large) - _inside(large, wanted))
-    views = large + _fitting_views(sizes, max_cells, others, list(named), seed)
+    views = large + _fitting_views(sizes, max_cells, others, named, seed)
     return tuple(sorted(_without_unneeded(views, wanted)))
 
 
 def _fitting_views(
     sizes: Sequence[int], max_cells: int, wanted: list[Block], named: list[int], seed: int
 ) -> list[Block]:
-    """Views within the limit, found among the attributes of more than one value and then extended."""
+    """Views within the limit.
+
+    They are found for the attributes with more than one value. The other attributes join them all.
+    """
     single = [j for j in named if sizes[j] == 1]
     wide = [j for j in named if sizes[j] > 1]
     places = {j: i for i, j in enumerate(wide)}
@@ -192,7 +196,7 @@ def _fitting_views(
 
 
 def _cover(sizes: list[int], max_cells: int, wanted: list[Block], seed: int) -> list[Block]:
-    """The fewest views, from a covering design where all sizes are equal, or greedily."""
+    """The fewest views, from a covering design if all sizes are equal, or greedily."""
     d, t = len(sizes), max(map(len, wanted))
     k = sum(sizes[0] ** i <= max_cells for i in range(1, d + 1))
     candidates = []
@@ -205,7 +209,7 @@ def _cover(sizes: list[int], max_cells: int, wanted: list[Block], seed: int) -> 
 
 
 def _greedy_views(sizes: list[int], max_cells: int, sets: list[Block], seed: int) -> list[Block]:
-    """The fewest views, and of these the least cells, that a few greedy covers reach."""
+    """The best of several greedy covers: the fewest views, then the fewest cells."""
     counts = np.array(sizes, np.float64)
     found = []
     for i in range(max(1, min(TRIES, WORK // len(sets)))):
@@ -215,22 +219,24 @@ def _greedy_views(sizes: list[int], max_cells: int, sets: list[Block], seed: int
             np.log2(counts),
             np.random.default_rng([seed, i]),
         )
-        found.append((len(views), sum(prod(sizes[j] for j in view) for view in views), views))
+        cells = sum(prod(sizes[j] for j in view) for view in views)
+        found.append((len(views), cells, views))
     return min(found)[2]
 
 
 def _without_unneeded(views: list[Block], sets: list[Block]) -> list[Block]:
+    """The views without those that the others make redundant for holding the sets."""
     numbers = {members: i for i, members in enumerate(sets)}
     orders = sorted({len(members) for members in sets})
-    held = [
-        np.array([numbers[s] for s in members_within(view, numbers, orders)], np.int64)
-        for view in views
-    ]
+    held = []
+    for view in views:
+        within = members_within(view, numbers, orders)
+        held.append(np.array([numbers[members] for members in within], np.int64))
     return [views[i] for i in needed(held, len(sets))]
 
 
 def _inside(blocks: Collection[Block], family: Collection[Block]) -> set[Block]:
-    """The members of the family that lie within a block and are shorter than it."""
+    """The members of a family that are proper subsets of some block."""
     found: set[Block] = set()
     family = set(family)
     lengths = {len(members) for members in family}

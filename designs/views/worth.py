@@ -1,4 +1,4 @@
-"""Covers made greedily by the error they are worth."""
+"""Greedy covers whose views grow as long as that lowers an estimate of the error."""
 
 from collections.abc import Sequence
 from math import prod
@@ -11,20 +11,22 @@ from .error import Weights
 
 
 class WorthCover:
-    """Covers wanted sets of attributes by views, each grown while that pays.
+    """Covers wanted sets of attributes by views, each grown as long as its value increases.
 
-    Were every set answered from one view only, of c_i cells and with weights kappa that add to a_i,
-    the best shares would give an error that grows with the sum of ``(a_i c_i) ** (1 / (power +
-    1))``. So a view is grown by the attribute for which what its new sets would cost on their own,
-    divided by what the view costs, is largest.
+    Suppose that each set is answered from one view only. View i has c_i cells, and its sets have
+    weights kappa that add to a_i. With the best shares, the error then grows with the sum of the
+    costs ``(a_i c_i) ** (1 / (power + 1))``. The value of a view is the total cost of its new sets,
+    each as a view of its own, divided by the cost of the view. A view grows by the attribute that
+    gives the largest value.
 
     Parameters
     ----------
     sizes : sequence of int
+        Number of values of each attribute.
     sets : sequence of ascending tuples
-        All wanted.
+        The wanted sets.
     kappa : mapping
-        See `contrast_weights`; holds every wanted set.
+        See `contrast_weights`. It holds every wanted set.
     limit : int
         Largest number of cells of a view.
     power : int
@@ -42,17 +44,16 @@ class WorthCover:
             row[list(members)] = 1
         weights = np.array([kappa[s] for s in sets])
         cells = np.array([prod(sizes[j] for j in s) for s in sets], np.float64)
-        self._values = np.array(
-            [(weights * cells) ** self._root, weights]
-        )  # of each set on its own, and kappa
+        # Row 0: cost of each set as a view of its own. Row 1: its weight kappa.
+        self._values = np.array([(weights * cells) ** self._root, weights])
         self._held: dict[Block, Flags] = {}
 
     def run(
         self, noise: float, rng: np.random.Generator, *, kept: Sequence[Block] = ()
     ) -> list[Block]:
-        """Views that hold every wanted set which none of those that are kept holds.
+        """Views that hold every wanted set that no view of `kept` holds.
 
-        The choice of an attribute is random by a relative `noise`.
+        The value of each attribute is multiplied by a random factor from 1 to 1 + `noise`.
         """
         wanted = np.ones(len(self._sets), np.bool_)
         if kept:
@@ -66,25 +67,30 @@ class WorthCover:
         return found
 
     def _holds(self, view: Block) -> Flags:
-        """Which sets lie within a view."""
+        """A mask of the wanted sets that lie within a view."""
         if view not in self._held:
-            self._held[view] = self._members[:, list(view)].sum(axis=1) == self._members.sum(axis=1)
+            inside = self._members[:, list(view)].sum(axis=1)
+            self._held[view] = inside == self._members.sum(axis=1)
         return self._held[view]
 
     def _grown(self, start: Block, wanted: Flags, noise: float, rng: np.random.Generator) -> Block:
+        """Grow a view from one set until no attribute increases its value."""
         members, values = self._members[wanted], self._values[:, wanted]
         outside = np.ones(len(self._sizes))
         outside[list(start)] = 0
         cells = self._sizes[list(start)].prod()
         while True:
+            # Sums over the sets inside the view, and over the sets that one attribute completes.
             missing = members @ outside
-            inside, gain = values @ (missing == 0), (values * (missing == 1)) @ members * outside
+            inside = values @ (missing == 0)
+            gain = (values * (missing == 1)) @ members * outside
+            # The value with each attribute added, 0 if it is not allowed or completes no set.
             grown = cells * self._sizes
             after = (inside[0] + gain[0]) / (grown * (inside[1] + gain[1])) ** self._root
             after *= (grown <= self._limit) & (gain[0] > 0)
-            worth = inside[0] / (cells * inside[1]) ** self._root
+            now = inside[0] / (cells * inside[1]) ** self._root
             best = int(np.argmax(after * (1 + noise * rng.random(len(after)))))
-            if after[best] <= worth:
+            if after[best] <= now:
                 return tuple(np.flatnonzero(outside == 0).tolist())
             cells = grown[best]
             outside[best] = 0

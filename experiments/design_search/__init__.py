@@ -1,2 +1,1 @@
-"""The search that makes the shipped tables of covering designs; ``python -m
-experiments.design_search.offline``."""
+"""Searches for the covering designs that are shipped; see `experiments.design_search.offline`."""

@@ -1,20 +1,22 @@
-"""The long search for parallel classes."""
+"""Long search for parallel classes."""
 
 from collections.abc import Iterable, Iterator
 from random import Random
 
-from margin.designs.covering.classes import Classes, class_counts
-from margin.designs.covering.search import anneal_classes
+from margin.designs.covering.annealing import anneal_classes
+from margin.designs.covering.parallel_classes import Classes, class_counts
 from margin.designs.groups import Group
 
 TRIES = 40
-MOST_POINTS = 700  # in all base classes together
-SLACK = 8  # classes more than there must be
+MOST_POINTS = 700  # largest number of points of all base classes together
+SLACK = 8  # largest number of classes above the lower bound that is tried
 
 
 def search_classes(cells: Iterable[tuple[int, int]], moves: int, seed: int) -> Iterator[Classes]:
-    """Fewer parallel classes than are known for numbers of points and widths, with so many moves
-    for each try."""
+    """Yield fewer parallel classes than are known, for pairs (number of points, width).
+
+    Each try makes at most `moves` moves.
+    """
     random = Random(seed)
     for v, width in cells:
         least = -(-(v - 1) // (width - 1))
@@ -26,22 +28,22 @@ def search_classes(cells: Iterable[tuple[int, int]], moves: int, seed: int) -> I
 
 
 def _search(v: int, width: int, count: int, moves: int, random: Random) -> Classes | None:
-    """Try the groups whose order divides the number of classes and which fix no more points than a
-    block holds."""
+    """Anneal under random cyclic groups.
+
+    The order of a group divides the number of classes, and the group fixes at most `width` points.
+    """
     orders = [
         n
         for n in range(1, count + 1)
         if count % n == 0 and v % n <= width and count // n * v <= MOST_POINTS
     ]
-    for _ in range(TRIES if orders else 0):
+    if not orders:
+        return None
+    for _ in range(TRIES):
         order = random.choice(orders)
-        found = anneal_classes(
-            Group(v=v, order=order),
-            width,
-            bases=count // order,
-            moves=moves,
-            seed=random.getrandbits(30),
-        )
+        group = Group(v=v, order=order)
+        seed = random.getrandbits(30)
+        found = anneal_classes(group, width, bases=count // order, moves=moves, seed=seed)
         if found is not None:
             return found
     return None

@@ -1,4 +1,4 @@
-"""The long search for induced designs: how many points each point of a base design stands for."""
+"""Long search for induced designs: how many points each point of a base design stands for."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,85 +8,81 @@ from random import Random
 import numpy as np
 
 from experiments.design_search.permutations import projective_maps, random_element
-from margin.designs.covering.induced import TOO_WIDE
-from margin.designs.covering.known import goal
-from margin.designs.covering.named import NAMED
-from margin.designs.covering.recipes import NONE, Cell, Table
-from margin.designs.covering.shipped import Copies, shipped
-from margin.designs.covering.table import table
+from margin.designs.covering.best_known import goal
+from margin.designs.covering.classical_designs import CLASSICAL_DESIGNS
+from margin.designs.covering.design_table import NONE, Cell, Table
+from margin.designs.covering.induced_designs import TOO_WIDE
+from margin.designs.covering.search_results import InducedDesign, shipped_designs
+from margin.designs.covering.smallest_designs import smallest_designs
 from margin.designs.design import Design
-from margin.designs.geometry.geometry import affine_geometry, projective_geometry
+from margin.designs.geometry.flats_and_circles import affine_geometry, projective_geometry
 from margin.designs.subsets import Block
 from margin.designs.types import Floats, Integers
 
-LARGEST_BASE = 4000  # blocks
-LARGEST_GEOMETRY = 3000  # flats of each dimension that sets of points are made of
-NARROWEST, WIDEST = 0.55, 1.12  # times k: the mean number of points that a base block comes to hold
-HOT_COLD = 1.0, 0.15
+LARGEST_BASE = 4000  # largest number of blocks of a base
+LARGEST_GEOMETRY = 3000  # largest number of flats of each dimension that make up sets of points
+NARROWEST, WIDEST = 0.55, 1.12  # times k: limits of the mean number of points per base block
+HOT_COLD = 1.0, 0.15  # first and last temperature for single points
 ORBITS_HOT_COLD = 5.0, 0.4  # the same for orbits
-WARM_COLD = 0.5, 0.12  # and for points, after that
-MOVES, MOST_MOVES = 4_000_000, 60_000  # the first divided by the number of blocks through a point
-DRAWS = 60  # flats that are drawn to make up a set of points
+WARM_COLD = 0.5, 0.12  # the same for single points that start from the result for orbits
+MOVES, MOST_MOVES = 4_000_000, 60_000  # the first is divided by the blocks through a point
+DRAWS = 60  # number of flats that are drawn to make up a set of points
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Base:
-    """A base design: its short name, what it covers, and what builds its blocks."""
+    """A base design: its short name, its parameters, and the function that builds its blocks."""
 
-    words: str
+    name: str
     v: int
     k: int
     t: int
     build: Callable[[], Sequence[Block]]
 
     def suits(self, cell: Cell) -> bool:
-        """Whether its blocks would come to hold about as many points as they may."""
+        """Whether its blocks would hold about k points, if its points were shared out over v."""
         v, k, t = cell
-        return (
-            t <= self.t
-            and NARROWEST * k <= v * self.k / self.v <= WIDEST * k
-            and not (v == self.v and self.k <= k)
-        )
+        mean = v * self.k / self.v
+        solves_it_already = v == self.v and self.k <= k
+        return t <= self.t and NARROWEST * k <= mean <= WIDEST * k and not solves_it_already
 
 
-def search_copies(cells: Iterable[Cell], tries: int, seed: int) -> Iterator[Copies]:
-    """Designs smaller than those of the table, as they are found, from so many starts for each base
-    and cell."""
+def search_copies(cells: Iterable[Cell], tries: int, seed: int) -> Iterator[InducedDesign]:
+    """Yield designs smaller than those of the table, from `tries` starts for each base and cell."""
     random = Random(seed)
-    made = table()
-    sizes = {(v, k, t): int(made.sizes[t, k, v]) for v, k, t in cells}
+    table = smallest_designs()
+    sizes = {(v, k, t): int(table.sizes[t, k, v]) for v, k, t in cells}
     for base in _bases():
         suited = [cell for cell in sizes if base.suits(cell) and sizes[cell] > goal(*cell)]
         if not suited:
             continue
-        blocks = base.build()
-        flats = _flats(base.words, blocks, random)
-        for v, k, t in suited:
-            size, numbers = _search(base, blocks, flats, _costs(made, v, k, t), v, tries, random)
-            if size < sizes[v, k, t]:
-                sizes[v, k, t] = size
-                yield Copies(v=v, k=k, t=t, size=size, words=base.words, numbers=numbers)
+        search = _Search(base, random)
+        for cell in suited:
+            size, copies = search.run(_costs(table, cell), cell[0], tries)
+            if size < sizes[cell]:
+                sizes[cell] = size
+                v, k, t = cell
+                yield InducedDesign(v=v, k=k, t=t, size=size, base_name=base.name, copies=copies)
 
 
 def _bases() -> Iterator[_Base]:
-    """The named designs, and the shipped ones, of few enough blocks."""
-    for v, k, t, size, words, design in NAMED:
+    """The classical and the shipped designs that have few enough blocks."""
+    for v, k, t, size, name, design in CLASSICAL_DESIGNS:
         if size <= LARGEST_BASE:
-            yield _Base(words=words, v=v, k=k, t=t, build=partial(_blocks, design))
-    for (v, k, t), found in shipped().items():
+            yield _Base(name=name, v=v, k=k, t=t, build=partial(_blocks, design))
+    for (v, k, t), found in shipped_designs().items():
         if found.size <= LARGEST_BASE:
-            yield _Base(
-                words=f"X {v} {k} {t}", v=v, k=k, t=t, build=partial(getattr, found, "blocks")
-            )
+            build = partial(getattr, found, "blocks")
+            yield _Base(name=f"X {v} {k} {t}", v=v, k=k, t=t, build=build)
 
 
 def _blocks(build: Callable[[], Design]) -> Sequence[Block]:
     return build().blocks
 
 
-def _flats(words: str, blocks: Sequence[Block], random: Random) -> list[frozenset[int]]:
-    """The blocks, and of a geometry the flats of more dimensions too."""
-    letter, *numbers = words.split(" ")
+def _flats(name: str, blocks: Sequence[Block], random: Random) -> list[frozenset[int]]:
+    """The blocks of a base, and the flats of larger dimension if it is a geometry."""
+    letter, *numbers = name.split(" ")
     kinds = [list(blocks)]
     if letter in "AP":
         m, q, s = map(int, numbers)
@@ -96,49 +92,70 @@ def _flats(words: str, blocks: Sequence[Block], random: Random) -> list[frozense
     return [frozenset(flat) for kind in chosen for flat in kind]
 
 
-def _costs(made: Table, v: int, k: int, t: int) -> Floats:
-    """Blocks that it takes to cover a base block that holds 0, 1, ..., v points."""
+def _costs(table: Table, cell: Cell) -> Floats:
+    """Number of blocks that cover a base block that holds 0, 1, ..., v points."""
+    v, k, t = cell
     costs = np.full(v + 1, float(v**t))
     widest = min(TOO_WIDE * k, v - 1)
-    costs[: widest + 1] = made.sizes[t, k, : widest + 1]
+    costs[: widest + 1] = table.sizes[t, k, : widest + 1]
     return costs
 
 
-def _search(
-    base: _Base,
-    blocks: Sequence[Block],
-    flats: Sequence[frozenset[int]],
-    costs: Floats,
-    v: int,
-    tries: int,
-    random: Random,
-) -> tuple[int, tuple[int, ...]]:
-    """The least cost from so many starts, and how many points each base point then stands for.
+class _Search:
+    """Annealing of the copies of the points of one base.
 
-    In a projective space every other start is a union of orbits of a random collineation.
+    Parameters
+    ----------
+    base : _Base
+    random : random.Random
     """
-    alone = np.arange(base.v)
-    points = np.array([p for block in blocks for p in block])
-    owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    best: tuple[float, Integers] = float(NONE), np.zeros(base.v, np.int64)
-    for number in range(tries):
-        copies = None
-        if base.words.startswith("P") and number % 2:
-            orbit = _orbits(base.words, random)
-            start = _united(np.bincount(orbit), v, base.v, random)
-            if start is not None:
-                copies = _annealed(points, owners, orbit, start, costs, ORBITS_HOT_COLD, random)[1][
-                    orbit
-                ]
-        hot_cold = HOT_COLD if copies is None else WARM_COLD
-        copies = _start(flats, base.v, v, random) if copies is None else copies
-        cost, found = _annealed(points, owners, alone, copies, costs, hot_cold, random)
-        if cost < best[0]:
-            best = cost, found
-    return int(best[0]), tuple(best[1].tolist())
+
+    def __init__(self, base: _Base, random: Random) -> None:
+        blocks = base.build()
+        self._base = base
+        self._random = random
+        self._flats = _flats(base.name, blocks, random)
+        self._points = np.array([p for block in blocks for p in block])
+        self._owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+
+    def run(self, costs: Floats, v: int, tries: int) -> tuple[int, tuple[int, ...]]:
+        """The lowest cost of all tries, and how many points each base point then stands for.
+
+        In a projective space every other try starts from a union of orbits of a random
+        collineation.
+        """
+        best: tuple[float, Integers] = float(NONE), np.zeros(self._base.v, np.int64)
+        for number in range(tries):
+            copies = None
+            if self._base.name.startswith("P") and number % 2:
+                copies = self._annealed_orbits(costs, v)
+            if copies is None:
+                copies = _start(self._flats, self._base.v, v, self._random)
+                temperatures = HOT_COLD
+            else:
+                temperatures = WARM_COLD
+            alone = np.arange(self._base.v)
+            cost, found = self._annealed(alone, copies, costs, temperatures)
+            if cost < best[0]:
+                best = cost, found
+        return int(best[0]), tuple(best[1].tolist())
+
+    def _annealed_orbits(self, costs: Floats, v: int) -> Integers | None:
+        """Copies of each point that are equal within each orbit of a random collineation."""
+        orbit = orbits(self._base.name, self._random)
+        start = _united(np.bincount(orbit), v, self._base.v, self._random)
+        if start is None:
+            return None
+        return self._annealed(orbit, start, costs, ORBITS_HOT_COLD)[1][orbit]
+
+    def _annealed(
+        self, orbit: Integers, copies: Integers, costs: Floats, hot_cold: tuple[float, float]
+    ) -> tuple[float, Integers]:
+        points, owners = self._points, self._owners
+        return annealed(points, owners, orbit, copies, costs, hot_cold, self._random)
 
 
-def _annealed(
+def annealed(
     points: Integers,
     owners: Integers,
     orbit: Integers,
@@ -147,39 +164,45 @@ def _annealed(
     hot_cold: tuple[float, float],
     random: Random,
 ) -> tuple[float, Integers]:
-    """The least cost found, and the copies of each orbit then.
+    """Anneal the copies of each orbit of points.
 
-    `points` are those of all blocks, one block after the other, `owners` the blocks' numbers;
-    `orbit` tells that of each point.
+    Parameters
+    ----------
+    points, owners : array
+        The points of all blocks, one block after the other; the number of the block of each.
+    orbit : array, shape (points,)
+        The number of the orbit of each point.
+    copies : array, shape (orbits,)
+        How many points each point of an orbit stands for, to begin with.
+    costs : array
+        Cost of a block by the number of points that it holds.
+    hot_cold : tuple of two floats
+        First and last temperature.
+    random : random.Random
+
+    Returns
+    -------
+    (lowest cost found, copies of each orbit with that cost)
     """
-    from experiments.design_search.weighing import anneal_copies
+    from experiments.design_search.weighing import Incidence, anneal_copies
 
+    # Each pair of an orbit and a block that meet, with the number of their common points.
     number = int(owners[-1]) + 1
     keys, parts = np.unique(orbit[points] * number + owners, return_counts=True)
     starts = np.searchsorted(keys, np.arange(len(copies) + 1) * number)
     holders = keys % number
-    widths = np.bincount(holders, np.repeat(copies, np.diff(starts)) * parts, number).astype(
-        np.int64
-    )
+    weights = np.repeat(copies, np.diff(starts)) * parts
+    widths = np.bincount(holders, weights, number).astype(np.int64)
+    incidence = Incidence(starts, holders, parts, np.bincount(orbit))
     moves = min(MOST_MOVES, MOVES * len(copies) // len(keys))
-    cost, found = anneal_copies(
-        starts,
-        holders,
-        parts,
-        np.bincount(orbit),
-        copies,
-        widths,
-        costs,
-        moves,
-        *hot_cold,
-        random.getrandbits(30),
-    )
+    seed = random.getrandbits(30)
+    cost, found = anneal_copies(incidence, copies, widths, costs, moves, hot_cold, seed)
     return float(cost), found
 
 
-def _orbits(words: str, random: Random) -> Integers:
+def orbits(name: str, random: Random) -> Integers:
     """The number of the orbit of each point under a random collineation of small period."""
-    m, q, _ = map(int, words.split(" ")[1:])
+    m, q, _ = map(int, name.split(" ")[1:])
     images = np.array(random_element(projective_maps(m, q, random), random))
     orbit, least = np.arange(len(images)), np.arange(len(images))
     while (images[least] != np.arange(len(images))).any():
@@ -189,8 +212,10 @@ def _orbits(words: str, random: Random) -> Integers:
 
 
 def _united(sizes: Integers, v: int, points: int, random: Random) -> Integers | None:
-    """As many copies of each orbit, but one more for random ones, v points in all; None when they
-    do not add up."""
+    """Equal copies of each orbit, one more for random orbits, v points in all.
+
+    Returns None if the sizes of the orbits do not add up to v.
+    """
     few, more = divmod(v, points)
     copies = np.full(len(sizes), few)
     for i in random.sample(range(len(sizes)), len(sizes)):
@@ -201,10 +226,10 @@ def _united(sizes: Integers, v: int, points: int, random: Random) -> Integers | 
 
 
 def _start(flats: Sequence[frozenset[int]], points: int, v: int, random: Random) -> Integers:
-    """As many copies of each point, but one more, or one less, for a union of intersections of
-    flats.
+    """Equal copies of each point, one more or one less for a union of intersections of flats.
 
-    Such sets meet all blocks alike, which local search from random sets does not find.
+    Such a union meets all blocks in about as many points, which local search from random sets does
+    not find.
     """
     few, more = divmod(v, points)
     less = random.random() < 0.5
@@ -217,7 +242,8 @@ def _start(flats: Sequence[frozenset[int]], points: int, v: int, random: Random)
         new = flat - chosen
         if len(chosen) + len(new) <= wanted:
             chosen |= new
-    chosen |= {*random.sample(sorted({*range(points)} - chosen), wanted - len(chosen))}
+    others = sorted({*range(points)} - chosen)
+    chosen |= {*random.sample(others, wanted - len(chosen))}
     copies = np.full(points, few + less)
     copies[sorted(chosen)] += -1 if less else 1
     return copies

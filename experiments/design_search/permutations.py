@@ -1,7 +1,7 @@
-"""Groups of permutations under which good designs are found: affine, projective, Mathieu and wreath
-products.
+"""Groups of permutations under which good designs are found.
 
-Each is told by generators: of each the images of the points 0, 1, 2, ...
+They are affine groups, projective groups, a Mathieu group, wreath products and random subgroups.
+A group is given by generators, and a generator by its images of the points 0, 1, 2, ...
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 
-from margin.designs.geometry.geometry import combine, normalised
+from margin.designs.geometry.flats_and_circles import combine, normalised
 from margin.designs.gf import field, prime_power
 from margin.designs.groups import Permutations
 from margin.designs.types import Integers
@@ -18,22 +18,26 @@ from margin.designs.types import Integers
 Images = tuple[int, ...]
 
 LETTERS = 60  # length of a random word in the generators
-LARGEST_PERIOD = 31
-FEWEST, MOST = 4, 3000  # maps of a subgroup that is tried
-MOST_ADDED = 3  # points that a group leaves fixed
+LARGEST_PERIOD = 31  # largest period of a random element
+FEWEST, MOST = 4, 3000  # smallest and largest number of maps of a subgroup that is tried
+MOST_ADDED = 3  # largest number of points that a group leaves fixed
 
 
 def affine_line(q: int, step: int) -> list[Images]:
-    """x -> a x + b over GF(q), for the powers a of g**step, where g generates the non-zero
-    elements."""
+    """Generators of the maps x -> a x + b over GF(q), a running through the powers of g**step.
+
+    Here g generates the non-zero elements of the field.
+    """
     f = field(q)
     shifts = [tuple(f.add[:, f.p**i].tolist()) for i in range(f.degree)]
     return [*shifts, tuple(f.multiply[:, f.powers[step % (q - 1)]].tolist())]
 
 
 def projective_line(q: int, step: int) -> list[Images]:
-    """The same maps of the line with one more point, the last, and x -> -1 / x: PGL(2, q), or
-    PSL(2, q) for step 2."""
+    """Generators of PGL(2, q), or of PSL(2, q) for step 2, on q + 1 points.
+
+    They are the maps of `affine_line`, which fix the last point (infinity), and x -> -1 / x.
+    """
     f = field(q)
     minus = np.argmax(f.add == 0, axis=1)
     inverse = np.zeros(q, np.int64)
@@ -44,7 +48,7 @@ def projective_line(q: int, step: int) -> list[Images]:
 
 
 def affine_space(m: int, q: int) -> list[Images]:
-    """The affine maps of GF(q)**m, and the automorphism of the field."""
+    """Generators of the affine maps of GF(q)**m and of the automorphisms of the field."""
     f = field(q)
     places = q ** np.arange(m)
     points = np.arange(q**m)[:, None] // places % q
@@ -63,7 +67,7 @@ def affine_space(m: int, q: int) -> list[Images]:
 
 
 def projective_maps(m: int, q: int, random: Random) -> list[Images]:
-    """Two random collineations of PG(m, q), whose points are numbered as in `projective_geometry`."""
+    """Two random collineations of PG(m, q), with points numbered as in `projective_geometry`."""
     return [_collineation(m, q, random) for _ in range(2)]
 
 
@@ -74,17 +78,22 @@ def _collineation(m: int, q: int, random: Random) -> Images:
     index = np.zeros(q ** (m + 1), np.int64)
     index[points @ places] = np.arange(len(points))
     while True:
-        rows = combine(
-            f, points, np.array([[random.randrange(q) for _ in range(m + 1)] for _ in range(m + 1)])
-        )
+        matrix = [[random.randrange(q) for _ in range(m + 1)] for _ in range(m + 1)]
+        rows = combine(f, points, np.array(matrix))
+        # The matrix is invertible if it maps no point to 0.
         if rows.any(axis=1).all():
-            first = np.take_along_axis(rows, np.argmax(rows > 0, axis=1)[:, None], axis=1)
-            return tuple(index[f.multiply[rows, inverse[first]] @ places].tolist())
+            # Divide each image by its first non-zero entry.
+            leading = np.argmax(rows > 0, axis=1)[:, None]
+            first = np.take_along_axis(rows, leading, axis=1)
+            images = f.multiply[rows, inverse[first]]
+            return tuple(index[images @ places].tolist())
 
 
 def mathieu_group() -> list[Images]:
-    """M24 on 24 points (J. Conway, N. Sloane, Sphere Packings, Lattices and Groups, 3rd ed. 1999,
-    chapter 10)."""
+    """Generators of M24 on 24 points.
+
+    J. Conway, N. Sloane, Sphere Packings, Lattices and Groups, 3rd ed. 1999, chapter 10.
+    """
     residues = {x * x % 23 for x in range(1, 23)}
     ninth = pow(9, -1, 23)
     cubes = tuple(pow(x, 3, 23) * (ninth if x in residues else 9) % 23 for x in range(23))
@@ -92,21 +101,20 @@ def mathieu_group() -> list[Images]:
 
 
 def wreath_product(a: int, b: int) -> list[Images]:
-    """All permutations within each of b rows of a points, and of the rows."""
+    """Generators of all permutations within each of b rows of a points, and of the rows."""
     points = range(a * b)
     rotation = tuple((x + 1) % a if x < a else x for x in points)
     exchange = tuple(1 - x if x < 2 <= a else x for x in points)
     rows = tuple((x + a) % (a * b) for x in points)
-    two_rows = (
-        tuple(x + a if x < a else x - a if x < 2 * a <= a * b else x for x in points)
-        if b > 1
-        else rows
-    )
+    two_rows = rows
+    if b > 1:
+        # Exchange the first two rows.
+        two_rows = (*range(a, 2 * a), *range(a), *range(2 * a, a * b))
     return [rotation, exchange, rows, two_rows]
 
 
 def whole_groups(v: int) -> Iterator[Permutations]:
-    """Affine and projective lines of v points or a few less, the other points fixed."""
+    """Affine and projective lines on v points or a few fewer; the other points are fixed."""
     for q in range(v - MOST_ADDED - 1, v + 1):
         if q > 4 and prime_power(q):
             for step in (1, 2):
@@ -116,13 +124,12 @@ def whole_groups(v: int) -> Iterator[Permutations]:
 
 
 def random_subgroup(v: int, random: Random) -> Permutations:
-    """The group that a few random elements generate of a random large group, on v points."""
+    """A group on v points, generated by a few random elements of a random large group."""
     families = list(_large_groups(v))
     while True:
         generators = random.choice(families)
-        elements = [
-            random_element(generators, random) for _ in range(random.choice((1, 1, 2, 2, 2, 3)))
-        ]
+        number = random.choice((1, 1, 2, 2, 2, 3))
+        elements = [random_element(generators, random) for _ in range(number)]
         if FEWEST <= len(_closure(elements)) <= MOST:
             return Permutations(generators=_with_fixed(elements, v))
 
@@ -142,7 +149,7 @@ def _large_groups(v: int) -> Iterator[list[Images]]:
 
 
 def random_element(generators: Sequence[Images], random: Random) -> Images:
-    """A power, of small period, of a random word."""
+    """A random word in the generators, raised to a power that makes its period small."""
     while True:
         images: Images = tuple(range(len(generators[0])))
         for _ in range(LETTERS):
@@ -172,7 +179,7 @@ def _period(images: Images) -> int:
 
 
 def _closure(generators: Sequence[Images]) -> set[Images]:
-    """All maps of the group, or somewhat more than MOST of them."""
+    """All maps of the group; if there are more than MOST, only somewhat more than MOST of them."""
     start = tuple(range(len(generators[0])))
     found, todo = {start}, [start]
     while todo and len(found) <= MOST:

@@ -1,21 +1,23 @@
-"""The compiled loops of covers made of whole orbits; numba is needed, so this is imported only when
-used."""
+"""Compiled loops that find orbits of sets and covers made of whole orbits.
 
-from typing import Any
+Importing this module loads numba, so callers import it only when they search.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from margin.designs.types import Integers
 from margin.solvers.compiled import compiled_in_order
 
-STACK = 2_000_000  # the largest orbit that is followed
-SAMPLE = 150  # columns that are weighed for each addition
-NO_COVER = 1 << 60  # the cost before there is a cover
+STACK = 2_000_000  # largest size of an orbit that is followed
+SAMPLE = 150  # largest number of columns that are compared for each addition
+NO_COVER = 1 << 60  # cost as long as no cover is found
 
 
 @compiled_in_order
 def _rank(mask: int, binomials: Integers) -> int:
-    """The place of a set of points in colexicographic order."""
+    """The rank of a set of points, given as bits, in colexicographic order."""
     rank, size, point = 0, 0, 0
     while mask:
         if mask & 1:
@@ -35,14 +37,15 @@ def set_orbits(generators: Integers, k: int, binomials: Integers, largest: int) 
     generators : array, shape (generators, v)
     k : int
     binomials : array, shape (v + 1, v + 1)
+        The binomial coefficients.
     largest : int
-        Larger orbits are not listed.
+        Orbits of more sets are not listed.
 
     Returns
     -------
     (numbers, leaders, sizes)
-        The number of the orbit of each k-subset, -1 if it is not listed, shape (comb(v, k),); of
-        each orbit a set, as the digits of an int, and its size.
+        The number of the orbit of each k-subset, shape (comb(v, k),), -1 if it is not listed. For
+        each orbit one of its sets, as the bits of an int, and the number of its sets.
     """
     v = generators.shape[1]
     numbers = np.full(binomials[v, k], -2, np.int32)
@@ -53,22 +56,9 @@ def set_orbits(generators: Integers, k: int, binomials: Integers, largest: int) 
     mask = (1 << k) - 1
     for rank in range(len(numbers)):
         if numbers[rank] == -2:
-            stack[0] = mask
-            end, at = 1, 0
+            # A set of a new orbit: follow it under the generators.
             numbers[rank] = found
-            while at < end:
-                one = stack[at]
-                at += 1
-                for g in range(len(generators)):
-                    image = 0
-                    for point in range(v):
-                        if one >> point & 1:
-                            image |= 1 << generators[g, point]
-                    place = _rank(image, binomials)
-                    if numbers[place] == -2:
-                        numbers[place] = found
-                        stack[end] = image
-                        end += 1
+            end = _follow(generators, binomials, mask, numbers, stack)
             if end <= largest:
                 if found == len(leaders):
                     leaders = np.concatenate((leaders, leaders))
@@ -86,10 +76,34 @@ def set_orbits(generators: Integers, k: int, binomials: Integers, largest: int) 
 
 
 @compiled_in_order
+def _follow(
+    generators: Integers, binomials: Integers, mask: int, numbers: Integers, stack: Integers
+) -> int:
+    """Put the orbit of a numbered set on the stack, give its sets that number; return its size."""
+    number = numbers[_rank(mask, binomials)]
+    stack[0] = mask
+    end, at = 1, 0
+    while at < end:
+        one = stack[at]
+        at += 1
+        for g in range(len(generators)):
+            image = 0
+            for point in range(generators.shape[1]):
+                if one >> point & 1:
+                    image |= 1 << generators[g, point]
+            place = _rank(image, binomials)
+            if numbers[place] == -2:
+                numbers[place] = number
+                stack[end] = image
+                end += 1
+    return end
+
+
+@compiled_in_order
 def held_orbits(
     leaders: Integers, k: int, t: int, numbers: Integers, subsets: Integers, binomials: Integers
 ) -> Any:
-    """Which orbits of t-subsets the sets of each orbit of k-subsets hold.
+    """The orbits of t-subsets that the sets of each orbit of k-subsets hold.
 
     Returns
     -------
@@ -102,11 +116,13 @@ def held_orbits(
     points = np.empty(k, np.int64)
     end = 0
     for i in range(len(leaders)):
+        # The points of one set of the orbit.
         size = 0
         for point in range(64):
             if leaders[i] >> point & 1:
                 points[size] = point
                 size += 1
+        # The orbits of its t-subsets, each once.
         for row in range(len(subsets)):
             rank = 0
             for j in range(t):
@@ -120,26 +136,61 @@ def held_orbits(
     return starts, held[:end]
 
 
-@compiled_in_order
-def light_cover(
-    starts: Integers, held: Integers, costs: Integers, rows: int, steps: int, seed: int
-) -> Any:
-    """Columns of little cost that hold every row, by local search with weights on the rows.
-
-    Columns are removed, the least useful first, until one more could make a cover that costs less
-    than the best; then one or more are added, for rows that are missing, as the cost allows. Rows
-    that stay missing gain weight.
+class Cover(NamedTuple):
+    """A covering problem: which rows each column holds, and the cost of each column.
 
     Parameters
     ----------
     starts, held : array
         Column i holds the rows ``held[starts[i]:starts[i + 1]]``.
     costs : array, shape (columns,)
+    """
+
+    starts: Integers
+    held: Integers
+    costs: Integers
+
+
+class _State(NamedTuple):
+    """State of the local search; all arrays are changed in place.
+
+    Parameters
+    ----------
+    weights, counts : array, shape (rows,)
+        Weight of each row; number of chosen columns that hold it.
+    missing, places : array, shape (rows,)
+        All rows, those that no chosen column holds first; the place of each row in `missing`.
+    chosen : array, shape (columns,)
+        The chosen columns, in the first places.
+    moved : array, shape (columns,)
+        The step in which a column was last added or removed.
+    """
+
+    weights: Integers
+    counts: Integers
+    missing: Integers
+    places: Integers
+    chosen: Integers
+    moved: Integers
+
+
+@compiled_in_order
+def light_cover(cover: Cover, rows: int, steps: int, seed: int) -> Any:
+    """Columns of low total cost that hold every row, by local search with weights on the rows.
+
+    Each step removes columns, the least useful first, until one more column could make a cover
+    that costs less than the best. Then it adds one or more columns for missing rows, as far as the
+    cost allows. The weights of rows that stay missing grow.
+
+    Parameters
+    ----------
+    cover : Cover
     rows, steps, seed : int
+        Number of rows; number of steps; random seed.
 
     Returns
     -------
-    (cost, columns); cost -1 when no columns hold some row
+    (cost, columns); the cost is -1 if some row is in no column, or if no cover was found
 
     References
     ----------
@@ -147,69 +198,84 @@ def light_cover(
     unicost set covering problem, European J. Oper. Res. 246 (2015), 750-761.
     """
     np.random.seed(seed)
-    columns = len(costs)
-    first, holders = _holders(starts, held, rows)
+    columns = len(cover.costs)
+    first, holders = _holders(cover.starts, cover.held, rows)
     for row in range(rows):
         if first[row] == first[row + 1]:
             return -1, np.empty(0, np.int64)
-    weights = np.ones(rows, np.int64)
-    counts = np.zeros(rows, np.int64)  # chosen columns that hold a row
-    chosen = np.empty(columns, np.int64)
-    moved = np.full(columns, -2, np.int64)  # the step in which a column was added or removed
-    missing, places = (
+    state = _State(
+        np.ones(rows, np.int64),
+        np.zeros(rows, np.int64),
         np.arange(rows),
         np.arange(rows),
-    )  # the rows that are missing come first; where each row stands
-    size, left, cost = 0, rows, 0
+        np.empty(columns, np.int64),
+        np.full(columns, -2, np.int64),
+    )
+    size, left, cost = 0, rows, 0  # chosen columns, missing rows, cost of the chosen columns
     best, best_columns = NO_COVER, np.empty(0, np.int64)
     for step in range(steps):
         if left == 0:
-            best, best_columns = cost, chosen[:size].copy()
+            best, best_columns = cost, state.chosen[:size].copy()
+        # Remove columns until one more could make a cover that costs less than the best.
         removed = 0
         while size > 0 and (left == 0 or cost >= best - 1 or removed == 0):
-            at = _least_useful(
-                starts, held, costs, weights, counts, chosen[:size], moved, step if left > 0 else -1
-            )
-            column = chosen[at]
-            size, removed = size - 1, removed + 1
-            chosen[at] = chosen[size]
-            moved[column] = step
-            cost -= costs[column]
-            for row in held[starts[column] : starts[column + 1]]:
-                counts[row] -= 1
-                if counts[row] == 0:
-                    missing[left], places[row] = row, left
-                    left += 1
+            at = _least_useful(cover, state, size, step if left > 0 else -1)
+            column = state.chosen[at]
+            size -= 1
+            removed += 1
+            state.chosen[at] = state.chosen[size]
+            state.moved[column] = step
+            cost -= cover.costs[column]
+            left = _remove(cover, state, column, left)
+        # Add columns for random missing rows.
         while left > 0:
-            row = missing[np.random.randint(left)]
+            row = state.missing[np.random.randint(left)]
             within = holders[first[row] : first[row + 1]]
-            column = _most_useful(
-                starts, held, costs, weights, counts, within, moved, step, best - cost
-            )
+            column = _most_useful(cover, state, within, step, best - cost)
             if column < 0:
                 break
-            chosen[size] = column
+            state.chosen[size] = column
             size += 1
-            moved[column] = step
-            cost += costs[column]
-            for row in held[starts[column] : starts[column + 1]]:
-                counts[row] += 1
-                if counts[row] == 1:
-                    left -= 1
-                    last = missing[left]
-                    missing[places[row]], places[last] = last, places[row]
-            if (
-                best < NO_COVER and np.random.random() < 0.5
-            ):  # always one, and the number of columns could not grow
+            state.moved[column] = step
+            cost += cover.costs[column]
+            left = _add(cover, state, column, left)
+            # If the loop always stopped here, the number of columns could not grow.
+            if best < NO_COVER and np.random.random() < 0.5:
                 break
-        for row in missing[:left]:
-            weights[row] += 1
+        for row in state.missing[:left]:
+            state.weights[row] += 1
     return (best, best_columns) if best < NO_COVER else (-1, best_columns)
 
 
 @compiled_in_order
+def _remove(cover: Cover, state: _State, column: int, left: int) -> int:
+    """Update the counts and the missing rows after a column is removed; return their number."""
+    for row in cover.held[cover.starts[column] : cover.starts[column + 1]]:
+        state.counts[row] -= 1
+        if state.counts[row] == 0:
+            state.missing[left] = row
+            state.places[row] = left
+            left += 1
+    return left
+
+
+@compiled_in_order
+def _add(cover: Cover, state: _State, column: int, left: int) -> int:
+    """Update the counts and the missing rows after a column is added; return their number."""
+    for row in cover.held[cover.starts[column] : cover.starts[column + 1]]:
+        state.counts[row] += 1
+        if state.counts[row] == 1:
+            # The last missing row takes the place of this one.
+            left -= 1
+            last = state.missing[left]
+            state.missing[state.places[row]] = last
+            state.places[last] = state.places[row]
+    return left
+
+
+@compiled_in_order
 def _holders(starts: Integers, held: Integers, rows: int) -> Any:
-    """The columns that hold row i are ``holders[first[i]:first[i + 1]]``."""
+    """Arrays such that the columns ``holders[first[i]:first[i + 1]]`` hold row i."""
     first = np.zeros(rows + 1, np.int64)
     for row in held:
         first[row + 1] += 1
@@ -224,25 +290,18 @@ def _holders(starts: Integers, held: Integers, rows: int) -> Any:
 
 
 @compiled_in_order
-def _least_useful(
-    starts: Integers,
-    held: Integers,
-    costs: Integers,
-    weights: Integers,
-    counts: Integers,
-    chosen: Integers,
-    moved: Integers,
-    step: int,
-) -> int:
-    """The place among the chosen of the column that holds the least weight alone, for its cost; the
-    oldest of equals.
+def _least_useful(cover: Cover, state: _State, size: int, step: int) -> int:
+    """The place of the chosen column that alone holds the least weight for its cost.
 
-    One that was added in the step before this one stays, if there are others.
+    Among equal columns the one that was moved longest ago. A column that was moved in step
+    ``step - 1`` stays, if there are others.
     """
+    starts, held, costs = cover
+    weights, counts, _, _, chosen, moved = state
     at, least = 0, np.inf
-    for i in range(len(chosen)):
+    for i in range(size):
         column = chosen[i]
-        if moved[column] == step - 1 and len(chosen) > 1:
+        if moved[column] == step - 1 and size > 1:
             continue
         loss = 0
         for row in held[starts[column] : starts[column + 1]]:
@@ -255,22 +314,14 @@ def _least_useful(
 
 
 @compiled_in_order
-def _most_useful(
-    starts: Integers,
-    held: Integers,
-    costs: Integers,
-    weights: Integers,
-    counts: Integers,
-    within: Integers,
-    moved: Integers,
-    step: int,
-    limit: int,
-) -> int:
-    """Of some columns, or a sample, the one of cost below the limit that adds the most weight for
-    it; -1 if none can.
+def _most_useful(cover: Cover, state: _State, within: Integers, step: int, limit: int) -> int:
+    """The column whose missing rows have the most weight for its cost; -1 if none is allowed.
 
-    What was moved in this step stays as it is.
+    The columns are those of `within`, or a random sample of them. A column that costs `limit` or
+    more, or that was moved in this step, is not allowed.
     """
+    starts, held, costs = cover
+    weights, counts, _, _, _, moved = state
     best, most = -1, -1.0
     for i in range(min(SAMPLE, len(within))):
         column = within[i] if len(within) <= SAMPLE else within[np.random.randint(len(within))]

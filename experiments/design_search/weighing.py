@@ -1,7 +1,10 @@
-"""The compiled search for how many points each point of a base design stands for; numba is needed."""
+"""Compiled search for the number of points that each point of a base design stands for.
+
+Importing this module loads numba, so callers import it only when they search.
+"""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,51 +12,66 @@ from margin.designs.types import Floats, Integers
 from margin.solvers.compiled import compiled_in_order
 
 
-@compiled_in_order
-def anneal_copies(
-    starts: Integers,
-    holders: Integers,
-    parts: Integers,
-    sizes: Integers,
-    copies: Integers,
-    widths: Integers,
-    costs: Floats,
-    moves: int,
-    hot: float,
-    cold: float,
-    seed: int,
-) -> Any:
-    """Move copies from orbit to orbit of as many points, towards the least cost of all base blocks.
+class Incidence(NamedTuple):
+    """How orbits of points meet the blocks of a base design.
 
     Parameters
     ----------
     starts, holders, parts : array
-        The blocks that meet orbit i are ``holders[starts[i]:starts[i + 1]]``, in so many points as
-        `parts` tells.
+        Orbit i meets the blocks ``holders[starts[i]:starts[i + 1]]``, each in as many points as
+        `parts` says at the same place.
     sizes : array, shape (orbits,)
-        Points of each orbit.
+        Number of points of each orbit.
+    """
+
+    starts: Integers
+    holders: Integers
+    parts: Integers
+    sizes: Integers
+
+
+@compiled_in_order
+def anneal_copies(
+    incidence: Incidence,
+    copies: Integers,
+    widths: Integers,
+    costs: Floats,
+    moves: int,
+    hot_cold: tuple[float, float],
+    seed: int,
+) -> Any:
+    """Move copies between orbits of equal size, towards the lowest cost of all base blocks.
+
+    Parameters
+    ----------
+    incidence : Incidence
     copies : array, shape (orbits,)
-        In place: how many points each base point of an orbit stands for.
+        How many points each base point of an orbit stands for. Changed in place.
     widths : array, shape (blocks,)
-        In place: how many points each base block has come to hold.
+        How many points each base block holds. Changed in place.
     costs : array
-        Of a block by its width.
-    moves, hot, cold, seed
+        Cost of a block by the number of points that it holds.
+    moves : int
+    hot_cold : tuple of two floats
+        First and last temperature.
+    seed : int
 
     Returns
     -------
-    (least cost, copies then)
+    (lowest cost, the copies with that cost)
     """
     np.random.seed(seed)
+    starts, holders, parts, sizes = incidence
     cost = 0.0
     for width in widths:
         cost += costs[width]
     best, best_copies = cost, copies.copy()
-    cooling = (cold / hot) ** (1.0 / moves)
-    temperature = hot
+    temperature, cold = hot_cold
+    cooling = (cold / temperature) ** (1.0 / moves)
     orbits = len(copies)
     for _ in range(moves):
         temperature *= cooling
+        # Propose that one orbit gives a copy to another orbit of the same size.
         giver, taker = np.random.randint(orbits), np.random.randint(orbits)
         if giver == taker or copies[giver] == 0 or sizes[giver] != sizes[taker]:
             continue
@@ -68,6 +86,7 @@ def anneal_copies(
             change -= costs[widths[block]]
             widths[block] += parts[i]
             change += costs[widths[block]]
+        # Keep the move by the rule of Metropolis, or restore the widths.
         if change <= 0 or np.random.random() < math.exp(-change / temperature):
             cost += change
             copies[giver] -= 1

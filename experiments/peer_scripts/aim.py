@@ -19,8 +19,10 @@ ALPHA = 0.9
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """Measure all single attributes, then in each round the worst answered marginal; halve the
-    noise where it tells."""
+    """Measure all single attributes, then in each round the marginal that is answered worst.
+
+    If a round changes the model little, the noise of later rounds is halved.
+    """
     attributes, rho = range(len(task.sizes)), task.amount
     workload = list(itertools.combinations(attributes, task.options["ways"]))
     weights = _weights(workload)
@@ -55,7 +57,9 @@ def release(task: Task) -> Callable[[Axes], Table]:
 
 
 def _weights(workload: list[Axes]) -> dict[Axes, float]:
-    """All subsets of the workload, each with how much of the workload it overlaps."""
+    """All subsets of the marginals of the workload, each with the size of its overlap with the
+    workload.
+    """
     subsets = {
         some
         for axes in workload
@@ -70,7 +74,7 @@ def _weights(workload: list[Axes]) -> dict[Axes, float]:
 
 
 def _measure(task: Task, fitted: Fitted, axes: Axes, sigma: float) -> float:
-    """Measure a table, and return what it costs."""
+    """Measure a table; return its cost."""
     cost = 1 / (2 * sigma**2)
     fitted.add(axes, *task.noisy(axes, cost / task.amount))
     return cost
@@ -85,8 +89,9 @@ def _worst(
     epsilon: float,
     limit: float,
 ) -> Axes:
-    """The exponential mechanism on the weighted L1 error less the noise to expect, among what the
-    model can hold."""
+    """Choose a marginal that the model can hold, by the exponential mechanism on the weighted L1
+    error minus the expected noise.
+    """
     held = [set(clique) for clique in fitted.cliques]
     fits = [
         axes

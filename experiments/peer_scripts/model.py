@@ -1,4 +1,4 @@
-"""Graphical models of mbi 2.0: fitting one to noisy tables, and asking it for any marginal.
+"""Graphical models of mbi 2.0: fit a model to noisy tables, and compute any marginal from it.
 
 Who runs a script sets JAX_ENABLE_X64: in single precision the estimators stall.
 """
@@ -49,12 +49,12 @@ class Fitted:
         return [measurement.clique for measurement in self.measurements]
 
     def megabytes(self, *more: Axes) -> float:
-        """The size of the junction tree, also of one with more tables."""
+        """The size of the junction tree, possibly with more tables added."""
         cliques = {*self.cliques, *map(self.clique, more)}
         return float(junction_tree.hypothetical_model_size(self.domain, sorted(cliques)))
 
     def fit(self) -> None:
-        """By mirror descent, from the last model on."""
+        """Fit the model by mirror descent, starting from the last model."""
         self._model = estimation.MirrorDescent().estimate(
             self.domain, self.measurements, iters=self._iterations, warm_start=self._model
         )
@@ -77,8 +77,8 @@ class Fitted:
 
 
 def approximate(fitted: Fitted, iterations: int) -> tuple[Any, float, int]:
-    """Pseudo-marginals of the measured tables by convex belief propagation, the number of rows, and
-    iterations used.
+    """Approximate marginals of the measured tables by convex belief propagation, the number of
+    rows, and the iterations used.
 
     `ApproxMirrorDescent` has one step for the whole run. Where we looked, one sixteen times as long
     as the one that is sure to converge did so too, in fewer iterations, and one 64 times as long
@@ -116,8 +116,9 @@ def approximate(fitted: Fitted, iterations: int) -> tuple[Any, float, int]:
 def _calibrated(
     model: Any,
 ) -> tuple[list[Clique], list[tuple[Clique, Clique]], dict[Clique, Table]]:
-    """The junction tree's nodes, its edges and the probabilities of each node: two passes of sums
-    and products."""
+    """The nodes and edges of the junction tree and the probabilities of each node, by two passes of
+    message passing.
+    """
     domain = model.domain
     tree, _ = junction_tree.make_junction_tree(domain, list(model.cliques))
     logs = {node: np.zeros(domain.project(node).shape) for node in tree.nodes}
@@ -146,14 +147,18 @@ def _calibrated(
 
 
 def _spread(table: Table, clique: Clique, node: Clique) -> Table:
-    """A table of some attributes of a node, to be added to the node's."""
+    """A table of some attributes of a node, reshaped so that it can be added to the table of the
+    node.
+    """
     ordered = table.transpose([clique.index(name) for name in node if name in clique])
     sizes = iter(ordered.shape)
     return ordered.reshape([next(sizes) if name in clique else 1 for name in node])
 
 
 def _summed(log: Table, node: Clique, other: Clique) -> tuple[Table, Clique]:
-    """The logarithm of a node's table, summed to what it shares with another."""
+    """The logarithm of a node's table, summed over the attributes that it does not share with
+    another node.
+    """
     shared = tuple(name for name in node if name in other)
     away = tuple(place for place, name in enumerate(node) if name not in other)
     return (np.asarray(logsumexp(log, axis=away)) if away else log), shared
@@ -162,8 +167,10 @@ def _summed(log: Table, node: Clique, other: Clique) -> tuple[Table, Clique]:
 def _needed(
     asked: set[str], nodes: Sequence[Clique], edges: Sequence[tuple[Clique, Clique]]
 ) -> tuple[list[Clique], list[tuple[Clique, Clique]]]:
-    """The part of the tree that a marginal depends on: leaves that add nothing asked for are cut
-    off in turn."""
+    """The part of the tree that a marginal depends on.
+
+    Leaves without requested attributes are removed in turn.
+    """
     whole = [node for node in nodes if asked <= set(node)]
     if whole:
         return [min(whole, key=len)], []

@@ -14,8 +14,9 @@ from task import Axes, Table, Task, main
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """Single attributes; edges, by the exponential mechanism among those that join two parts; their
-    tables."""
+    """Measure single attributes, choose edges by the exponential mechanism, and measure their
+    tables.
+    """
     attributes = range(len(task.sizes))
     fitted = Fitted(task, iterations=5000)
     for axis in attributes:
@@ -28,7 +29,7 @@ def release(task: Task) -> Callable[[Axes], Table]:
 
 
 def _tree(task: Task, fitted: Fitted) -> list[Axes]:
-    """A spanning tree, heavy where two attributes depend on each other."""
+    """A spanning tree whose edges join strongly dependent attributes."""
     gain = {axes: np.abs(task.counts(axes) - fitted.answer(axes)).sum() for axes in pairs(task)}
     parts, edges = DisjointSet(range(len(task.sizes))), []
     epsilon = math.sqrt(8 * task.amount / 3 / (len(task.sizes) - 1))

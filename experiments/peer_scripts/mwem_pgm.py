@@ -16,7 +16,7 @@ ALPHA = 0.9
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """Start with the number of rows, which is measured with a share like a round's."""
+    """Measure the number of rows with the share of one round, then run the rounds."""
     rounds = len(task.sizes) + 1
     fitted = Fitted(task)
     fitted.add((0,), *task.noisy((0,), 1 / rounds))  # a first table, for the number of rows

@@ -24,7 +24,7 @@ mst.prior = lambda share: share * (1 - 1e-12)
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """One contingency table."""
+    """Release one contingency table."""
     shares = {"oneway_split": task.options["oneway"]} if "oneway" in task.options else {}
     algorithm = {
         "AIM": lambda: dp.mbi.AIM(queries=3, rounds=_rounds(task), **shares),
@@ -56,7 +56,7 @@ def release(task: Task) -> Callable[[Axes], Table]:
 
 
 def _rounds(task: Task) -> int | None:
-    """How many, or None for OpenDP's own: 16 an attribute."""
+    """The number of rounds, or None for OpenDP's default of 16 per attribute."""
     return task.options["rounds"] * len(task.attributes) if "rounds" in task.options else None
 
 

@@ -1,4 +1,6 @@
-"""A cell as a peer gets it, from a folder, and its results, which go back there. Needs numpy only.
+"""The task of a peer: a cell that is read from a folder, and results that are written there.
+
+Needs numpy only.
 
 `task.json` holds what is public (domain, budget, queries, seed, options) and `rows.npy` the table,
 as integer codes. The answers are scored here, by the same few lines for every system: six-way
@@ -25,7 +27,7 @@ Table = NDArray[np.float64]
 
 @dataclass(kw_only=True)
 class Task:
-    """A table, a budget, queries.
+    """A table, a budget and queries.
 
     Attributes
     ----------
@@ -58,14 +60,14 @@ class Task:
 
     @classmethod
     def read(cls, folder: Path) -> "Task":
-        """The task of a folder."""
+        """Read the task of a folder."""
         return cls.of(
             json.loads((folder / "task.json").read_text()), np.load(folder / "rows.npy"), folder
         )
 
     @classmethod
     def of(cls, public: dict[str, Any], rows: NDArray[np.integer], folder: Path) -> "Task":
-        """The task that `task.json` would describe."""
+        """The task that `task.json` describes."""
         return cls(
             folder=folder,
             attributes=tuple(public["attributes"]),
@@ -82,7 +84,7 @@ class Task:
         )
 
     def cells(self, axes: Axes) -> int:
-        """How many cells the table of some attributes has."""
+        """The number of cells of the table of some attributes."""
         return math.prod(self.sizes[axis] for axis in axes)
 
     def counts(self, axes: Axes) -> Table:
@@ -92,12 +94,12 @@ class Task:
         return np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(float)
 
     def error(self, axes: Axes, answer: Table) -> float:
-        """The L2 distance of an answer from the truth, over the number of rows."""
+        """The L2 distance of an answer from the truth, divided by the number of rows."""
         return float(np.linalg.norm(answer - self.counts(axes)) / len(self.rows))
 
     def noisy(self, axes: Axes, share: float) -> tuple[Table, float]:
-        """The table of some attributes, measured with a share of the budget, and its noise's
-        standard deviation.
+        """The table of some attributes, measured with a share of the budget, and the standard
+        deviation of its noise.
 
         Gaussian noise of variance 1 / (2 rho) under zCDP, Laplace noise of scale 1 / epsilon
         otherwise.
@@ -110,14 +112,14 @@ class Task:
         return true + self.rng.normal(0, deviation, true.shape), deviation
 
     def pick(self, scores: NDArray[np.float64], epsilon: float) -> int:
-        """The exponential mechanism: a place, for scores of sensitivity one.
+        """Choose a position by the exponential mechanism, for scores of sensitivity one.
 
         It costs epsilon, or epsilon^2 / 8 of rho (Cesar and Rogers, ALT 2021).
         """
         return int(np.argmax(epsilon / 2 * scores + self.rng.gumbel(size=len(scores))))
 
     def note(self, **facts: Any) -> None:
-        """Keep facts with the result: rounds, size of the model."""
+        """Store facts with the result, such as rounds or the size of the model."""
         self.result |= facts
         fresh = self.folder / "result.new"
         fresh.write_text(json.dumps(self.result))
@@ -125,8 +127,7 @@ class Task:
 
 
 def _stop_after(seconds: float | None) -> None:
-    """Have this process ended by SIGXCPU, without a core file, when it has spent so much of the
-    processor."""
+    """End this process by SIGXCPU, without a core file, after some CPU seconds."""
     if seconds is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(
@@ -135,8 +136,9 @@ def _stop_after(seconds: float | None) -> None:
 
 
 def main(release: Callable[[Task], Callable[[Axes], Table]]) -> None:
-    """Release the table of the folder that the command line names, answer the queries; CPU seconds
-    of all threads."""
+    """Release the table of the folder given on the command line, answer the queries, and measure
+    CPU seconds of all threads.
+    """
     task = Task.read(Path(sys.argv[1]))
     _stop_after(task.limit)
     started = time.process_time()

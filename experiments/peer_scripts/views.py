@@ -13,7 +13,7 @@ from task import Axes, Table, Task, main
 
 
 def release(task: Task) -> Callable[[Axes], Table]:
-    """Measure the views, and fit."""
+    """Measure the views and fit a model."""
     views = [tuple(view) for view in task.options["views"]]
     fitted = Fitted(task, task.options["iterations"])
     for view in views:

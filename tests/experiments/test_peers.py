@@ -107,7 +107,10 @@ def _script(monkeypatch, tmp_path, text):
     return Script(script="peer", environment="here")
 
 
-SAID = "(Path(sys.argv[1]) / 'result.json').write_text(json.dumps({'release': 1.5, 'error 2': 0.25, 'answers 2': 0.5}))\n"
+SAID = (
+    "(Path(sys.argv[1]) / 'result.json').write_text("
+    "json.dumps({'release': 1.5, 'error 2': 0.25, 'answers 2': 0.5}))\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -248,10 +251,16 @@ def _row(method, error, k=3, budget="B3", seed=0, note=""):
 
 def test_the_page_tells_what_is_lost(tmp_path):
     rows = [
-        _row("Adaptive", "0.03"), _row("Adaptive", "0.05", seed=1), _row("Residual", "0.01"), _row("AIM", "0.02"),
-        _row("Adaptive", "0.01", k=4), _row("MST", "0.0105", k=4), _row("MST", "", k=6, note="refused: too large"),
-        _row("Adaptive", "0.01", k=6), _row("Direct", "0.04", k=6),
-    ]  # fmt: skip
+        _row("Adaptive", "0.03"),
+        _row("Adaptive", "0.05", seed=1),
+        _row("Residual", "0.01"),
+        _row("AIM", "0.02"),
+        _row("Adaptive", "0.01", k=4),
+        _row("MST", "0.0105", k=4),
+        _row("MST", "", k=6, note="refused: too large"),
+        _row("Adaptive", "0.01", k=6),
+        _row("Direct", "0.04", k=6),
+    ]
     compared = {line["k"]: line for line in peers._compared(peers._means(rows))}
     assert {k: line["verdict"] for k, line in compared.items()} == {3: "lost", 4: "tie", 6: "won"}
     assert compared[3]["by rule: error"] == pytest.approx(0.04)

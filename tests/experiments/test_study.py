@@ -1,4 +1,4 @@
-"""A sweep makes the same rows whatever happens to it; pictures and pages say what they are given."""
+"""A sweep makes the same rows after any interruption; pictures and pages show their input."""
 
 import os
 import time

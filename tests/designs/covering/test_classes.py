@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 
-from margin.designs.covering.classes import (
+from margin.designs.covering.annealing import anneal_classes
+from margin.designs.covering.design_table import MOST_POINTS, WIDEST
+from margin.designs.covering.parallel_classes import (
     UNKNOWN,
     Classes,
     class_counts,
@@ -12,9 +14,7 @@ from margin.designs.covering.classes import (
     read_classes,
     shipped_classes,
 )
-from margin.designs.covering.recipes import MOST_POINTS, WIDEST
-from margin.designs.covering.search import anneal_classes
-from margin.designs.covering.table import table
+from margin.designs.covering.smallest_designs import smallest_designs
 from margin.designs.groups import Group
 
 
@@ -76,13 +76,13 @@ def test_lines_of_classes_are_read_as_they_were_written():
 def test_joins_class_by_class_cover(t):
     cells = [
         cell
-        for cell, recipe in table().recipes.items()
-        if "class by class" in recipe[0] and cell[2] == t
+        for cell, recipe in smallest_designs().recipes.items()
+        if "class by class" in recipe.provenance and cell[2] == t
     ]
     assert len(cells) > 50
     for v, k, _ in cells[:: len(cells) // 12]:
-        blocks = table().build(v, k, t)
-        assert len(blocks) <= table().sizes[t, k, v]
+        blocks = smallest_designs().build(v, k, t)
+        assert len(blocks) <= smallest_designs().sizes[t, k, v]
         assert max(map(len, blocks)) <= k
         held = {one for block in blocks for one in itertools.combinations(block, t)}
         assert len(held) == len(set(itertools.combinations(range(v), t)))

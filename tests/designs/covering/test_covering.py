@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin.designs import best_known, covering_design, de_caen_bound, schonheim_bound
-from margin.designs.covering import covering
-from margin.designs.covering.known import _table
-from margin.designs.covering.named import NAMED
-from margin.designs.covering.pairs import pairs
-from margin.designs.covering.recipes import MOST_POINTS, STRONGEST, WIDEST
-from margin.designs.covering.shipped import shipped, shipped_copies
-from margin.designs.covering.table import table
+from margin.designs.covering import covering_design as covering_design_module
+from margin.designs.covering.best_known import published_sizes
+from margin.designs.covering.classical_designs import CLASSICAL_DESIGNS
+from margin.designs.covering.design_table import MOST_POINTS, STRONGEST, WIDEST
+from margin.designs.covering.pair_coverings import pair_coverings
+from margin.designs.covering.search_results import shipped_designs, shipped_induced_designs
+from margin.designs.covering.smallest_designs import smallest_designs
 from margin.designs.subsets import coverage
 
 EXACT = {
@@ -90,7 +90,7 @@ def test_any_small_design_covers(data):
 def test_same_arguments_and_seed_same_design(case, seed):
     designs = []
     for _ in range(2):
-        covering._covering.cache_clear()
+        covering_design_module._covering.cache_clear()
         designs.append(covering_design(*case, seed=seed, effort=1 + int(case == (11, 5, 2))))
     assert designs[0] == designs[1]
     assert designs[0].verify()
@@ -174,25 +174,25 @@ def is_a_cover(blocks, v, k, t):
 
 
 def test_every_shipped_design_covers():
-    assert len(shipped()) > 100
-    for (v, k, t), design in shipped().items():
+    assert len(shipped_designs()) > 100
+    for (v, k, t), design in shipped_designs().items():
         assert (design.group.v, design.k, design.t) == (v, k, t)
         assert len(design.blocks) == design.size >= schonheim_bound(v, k, t)
         assert is_a_cover(design.blocks, v, k, t), (v, k, t)
 
 
 def test_every_shipped_induced_design_covers():
-    assert len(shipped_copies()) > 100
-    for (v, k, t), design in shipped_copies().items():
-        assert sum(design.numbers) == v
-        recipe = table().recipes[v, k, t]
-        if "induced" in recipe[0] and design.size <= 3000:
-            blocks = recipe[1](table())
+    assert len(shipped_induced_designs()) > 100
+    for (v, k, t), design in shipped_induced_designs().items():
+        assert sum(design.copies) == v
+        recipe = smallest_designs().recipes[v, k, t]
+        if "induced" in recipe.provenance and design.size <= 3000:
+            blocks = recipe.build(smallest_designs())
             assert len(blocks) <= design.size and is_a_cover(blocks, v, k, t), (v, k, t)
 
 
 def test_every_named_design_of_moderate_size_is_what_it_says():
-    for v, k, t, size, words, build in NAMED:
+    for v, k, t, size, words, build in CLASSICAL_DESIGNS:
         if size <= 1000 and math.comb(v, t) <= 10**5:
             blocks = build().blocks
             assert len(blocks) == size and is_a_cover(blocks, v, k, t), words
@@ -202,7 +202,7 @@ def test_no_size_of_the_table_is_below_a_bound():
     for t in range(2, STRONGEST + 1):
         for k in range(t, WIDEST + 1):
             for v in range(k, MOST_POINTS + 1):
-                assert table().sizes[t, k, v] >= max(
+                assert smallest_designs().sizes[t, k, v] >= max(
                     schonheim_bound(v, k, t), de_caen_bound(v, k, t)
                 ), (v, k, t)
 
@@ -212,16 +212,16 @@ def test_the_table_keeps_its_word(t):
     """Every fifth cell or so of moderate size is built and checked."""
     for k in range(5, WIDEST + 1):
         for v in range(k + 1, MOST_POINTS + 1, 5 + k % 3):
-            size = table().sizes[t, k, v]
+            size = smallest_designs().sizes[t, k, v]
             if size <= 400:
-                blocks = table().build(v, k, t)
+                blocks = smallest_designs().build(v, k, t)
                 assert len(blocks) <= size and is_a_cover(blocks, v, k, t), (v, k, t)
 
 
 @pytest.mark.parametrize("k", [5, 8])
 @pytest.mark.parametrize("v", [100, 113, 160, 173, 231, 281, 457])
 def test_large_coverings_of_pairs_keep_their_word(v, k):
-    found = pairs(v, k)
+    found = pair_coverings(v, k)
     blocks = found.build(v)
     assert (
         schonheim_bound(v, k, 2) <= len(blocks) <= found.sizes[v] <= 1.15 * schonheim_bound(v, k, 2)
@@ -239,9 +239,13 @@ def test_large_coverings_of_pairs_keep_their_word(v, k):
 )
 def test_sizes_against_the_best_known(t, cells, equal, near, median, worst):
     known = {
-        cell: entry.size for cell, entry in _table().items() if cell[2] == t and 5 <= cell[1] <= 12
+        cell: entry.size
+        for cell, entry in published_sizes().items()
+        if cell[2] == t and 5 <= cell[1] <= 12
     }
-    ratios = np.array([table().sizes[t, k, v] / size for (v, k, _), size in known.items()])
+    ratios = np.array(
+        [smallest_designs().sizes[t, k, v] / size for (v, k, _), size in known.items()]
+    )
     assert len(ratios) == cells
     assert (ratios <= 1).mean() >= equal
     assert (ratios <= near[0]).mean() >= near[1]
@@ -263,7 +267,7 @@ def test_some_sizes_are_below_the_best_known():
 
 @pytest.mark.parametrize("k", [8])
 def test_large_coverings_of_pairs_against_the_bound(k):
-    sizes = pairs(1000, k).sizes
+    sizes = pair_coverings(1000, k).sizes
     ratios = [sizes[v] / schonheim_bound(v, k, 2) for v in range(100, 1001)]
     assert sum(ratio <= 1.1 for ratio in ratios) >= 0.97 * len(ratios)
     assert max(ratios) <= 1.15
@@ -277,10 +281,10 @@ def test_best_known_sizes_say_where_they_are_from():
     assert best_known(100, 8, 2) is None
     assert all(
         known.size >= max(schonheim_bound(*cell), de_caen_bound(*cell))
-        for cell, known in _table().items()
+        for cell, known in published_sizes().items()
     )
 
 
 def test_de_caens_bound_is_sometimes_better():
-    better = [cell for cell in _table() if de_caen_bound(*cell) > schonheim_bound(*cell)]
+    better = [cell for cell in published_sizes() if de_caen_bound(*cell) > schonheim_bound(*cell)]
     assert better

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from experiments.design_search.kramer_mesner import orbit_cover
 from experiments.design_search.offline import kept, main
-from experiments.design_search.offline_copies import _annealed, _orbits
+from experiments.design_search.offline_copies import annealed, orbits
 from experiments.design_search.permutations import (
     _closure,
     affine_line,
@@ -22,10 +22,14 @@ from experiments.design_search.permutations import (
     whole_groups,
     wreath_product,
 )
-from experiments.design_search.set_orbits import light_cover, set_orbits
+from experiments.design_search.set_orbits import Cover, light_cover, set_orbits
 from margin.designs import projective_geometry
-from margin.designs.covering.shipped import Shipped, read, read_copies
-from margin.designs.covering.table import table
+from margin.designs.covering.search_results import (
+    StarterDesign,
+    read_induced_design,
+    read_starter_design,
+)
+from margin.designs.covering.smallest_designs import smallest_designs
 from margin.designs.groups import Permutations
 from margin.designs.subsets import coverage
 
@@ -81,7 +85,7 @@ def test_annealed_copies_cost_what_is_said(words):
     """In orbits and in single points; the cost of a block is the square of the points it comes to
     hold."""
     blocks = projective_geometry(*map(int, words.split()[1:])).blocks
-    orbit = _orbits(words, Random(1))
+    orbit = orbits(words, Random(1))
     costs = np.arange(200.0) ** 2
     points = np.array([point for block in blocks for point in block])
     owners = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
@@ -89,7 +93,7 @@ def test_annealed_copies_cost_what_is_said(words):
     for numbers in (orbit, np.arange(len(orbit))):
         copies = np.arange(numbers.max() + 1) % 3
         before = copies[numbers].sum()
-        cost, found = _annealed(points, owners, numbers, copies, costs, (50.0, 1.0), Random(0))
+        cost, found = annealed(points, owners, numbers, copies, costs, (50.0, 1.0), Random(0))
         assert found[numbers].sum() == before and found.min() >= 0
         assert cost == sum(found[numbers][list(block)].sum() ** 2 for block in blocks)
 
@@ -133,7 +137,7 @@ def test_light_covers_are_about_as_light_as_can_be(seed):
     costs = rng.integers(1, 6, columns)
     starts = np.cumsum([0, *map(len, sets)])
     held = np.array([row for one in sets for row in sorted(one)], np.int32)
-    cost, found = light_cover(starts, held, costs, rows, 3000, seed)
+    cost, found = light_cover(Cover(starts, held, costs), rows, 3000, seed)
     covers = [
         costs[list(chosen)].sum()
         for size in range(1, columns + 1)
@@ -159,7 +163,7 @@ def test_steiner_systems_are_made_of_orbits(generators, k, t, size):
     found = orbit_cover(group, k, t, below=size + 1, steps=500, seed=0)
     assert found.size == size == len(found.blocks)
     assert coverage(found.blocks, group.v, t).all()
-    assert read(found.line()) == found
+    assert read_starter_design(found.line()) == found
 
 
 def test_what_no_orbits_cover_is_not_found():
@@ -181,15 +185,17 @@ def test_the_long_searches_write_what_covers(kind, tmp_path):
     main([str(file), "--search", kind, "--t", "3", *numbers])
     for line in file.read_text().splitlines() if file.exists() else []:
         if kind in ("orbits", "blocks"):
-            assert coverage(read(line).blocks, read(line).group.v, 3).all()
+            assert coverage(
+                read_starter_design(line).blocks, read_starter_design(line).group.v, 3
+            ).all()
         elif kind == "copies":
-            copies = read_copies(line)
-            assert sum(copies.numbers) == copies.v
-            assert copies.size < table().sizes[3, copies.k, copies.v]
+            copies = read_induced_design(line)
+            assert sum(copies.copies) == copies.v
+            assert copies.size < smallest_designs().sizes[3, copies.k, copies.v]
 
 
 def test_the_smallest_line_of_a_cell_is_kept_whatever_its_group():
     group = Permutations(generators=((1, 2, 3, 4, 5, 6, 0),))
-    fano = Shipped(group=group, k=3, t=2, size=7, starters=((0, 1, 3),))
-    other = Shipped(group=group, k=3, t=2, size=14, starters=((0, 1, 3), (0, 1, 2)))
+    fano = StarterDesign(group=group, k=3, t=2, size=7, starters=((0, 1, 3),))
+    other = StarterDesign(group=group, k=3, t=2, size=14, starters=((0, 1, 3), (0, 1, 2)))
     assert kept([other.line(), fano.line()]) == [fano.line()]

@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 from experiments.design_search.offline import kept, main
 from margin.designs import affine_geometry
-from margin.designs.covering.annealing import smaller_by_annealing
+from margin.designs.covering.annealing import anneal
+from margin.designs.covering.annealing_trials import smaller_by_annealing
 from margin.designs.covering.greedy import greedy_cover, wanted_sets, wanted_subsets
-from margin.designs.covering.induced import induce
-from margin.designs.covering.reduction import drop_redundant, fill
-from margin.designs.covering.search import anneal
-from margin.designs.covering.shipped import Copies, Shipped, read, read_copies
-from margin.designs.geometry.bases import near_designs
+from margin.designs.covering.induced_designs import induce
+from margin.designs.covering.redundant_blocks import drop_redundant, fill
+from margin.designs.covering.search_results import (
+    InducedDesign,
+    StarterDesign,
+    read_induced_design,
+    read_starter_design,
+)
+from margin.designs.geometry.nearby_designs import near_designs
 from margin.designs.groups import Group, orbits
 from margin.designs.subsets import coverage, ranks, subsets, unranked
 
@@ -150,15 +155,19 @@ def test_annealing_gives_up_on_what_cannot_be():
 
 def test_shipped_lines_are_read_as_they_were_written():
     group = Group(v=9, order=4, multiplier=3)
-    design = Shipped(
+    design = StarterDesign(
         group=group, k=3, t=2, size=14, starters=((0, 1, 8), (2, 5, 7)), loose=((0, 8),)
     )
-    assert read(design.line()) == design
+    assert read_starter_design(design.line()) == design
     for numbers in [(0, 1, 11, *[0] * 10), (1,) * 12 + (0,), (0,) * 12 + (35,)]:
-        copies = Copies(v=sum(numbers), k=4, t=2, size=20, words="P 2 3 1", numbers=numbers)
-        assert read_copies(copies.line()) == copies
-    large = Shipped(group=Group(v=99, order=1), k=93, t=2, size=1, starters=(tuple(range(6, 99)),))
-    assert read(large.line()) == large and len(large.line().split()) == 7
+        copies = InducedDesign(
+            v=sum(numbers), k=4, t=2, size=20, base_name="P 2 3 1", copies=numbers
+        )
+        assert read_induced_design(copies.line()) == copies
+    large = StarterDesign(
+        group=Group(v=99, order=1), k=93, t=2, size=1, starters=(tuple(range(6, 99)),)
+    )
+    assert read_starter_design(large.line()) == large and len(large.line().split()) == 7
 
 
 def test_the_long_search_writes_designs_that_cover(tmp_path):
@@ -167,7 +176,7 @@ def test_the_long_search_writes_designs_that_cover(tmp_path):
         [str(file), "--t", "3", "--k", "5", "6", "--v", "17", "22", "--moves", "3e6", "--seed", "1"]
     )
     lines = file.read_text().splitlines() if file.exists() else []
-    for design in map(read, lines):
+    for design in map(read_starter_design, lines):
         assert missed(design.blocks, design.group.v, 3) == []
         assert len(design.blocks) == design.size
     assert kept([*lines, *lines]) == kept(lines)

@@ -11,7 +11,7 @@ from margin.designs import covering_views, expected_error
 
 
 def projection(sizes, view):
-    """The matrix that sums a full table to the marginal of the view, shape (cells of view, cells)."""
+    """The matrix, shape (cells of view, cells), that sums a full table to a marginal."""
     places = np.indices(sizes).reshape(len(sizes), -1)
     shape = [sizes[j] for j in view]
     index = (
@@ -99,14 +99,20 @@ def test_all_pairs_of_a_hundred_attributes_are_quick():
     ("changes", "says"),
     [
         ({"sizes": [2, 0]}, r"sizes\[1\] \(0\) must be >= 1"),
-        ({"views": [(0, 2)]}, r"views\[0\] \(0, 2\) must hold attributes of 0\.\.1 only"),
+        (
+            {"views": [(0, 2)]},
+            r"views\[0\] \(0, 2\) must hold attributes of 0\.\.1 only: there are 2",
+        ),
         ({"views": [(0, 0)]}, r"views\[0\] \(0, 0\) repeats an attribute"),
         ({"views": [("a",)]}, r"views\[0\]\[0\] \('a'\) must be an int"),
         ({"workload": [(-1,)]}, r"workload\[0\]\[0\] \(-1\) must be >= 0"),
-        ({"shares": []}, r"shares has length 0: give one for each of 1 views"),
-        ({"shares": [0.0]}, r"shares\[0\] \(0\.0\) must be a finite number > 0"),
+        ({"shares": []}, r"shares has length 0: give one number for each of 1 views"),
+        (
+            {"shares": [0.0]},
+            r"shares\[0\] \(0\.0\) must be a finite number > 0: raise it or drop the view",
+        ),
         ({"shares": [math.nan]}, r"shares\[0\] \(nan\) must be a finite number > 0"),
-        ({"power": 3}, r"power \(3\) must be 1 or 2"),
+        ({"power": 3}, r"power \(3\) must be 1 or 2: 1 if the variance"),
         ({"power": True}, r"power \(True\) must be 1 or 2"),
     ],
 )

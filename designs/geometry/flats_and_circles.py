@@ -13,7 +13,7 @@ from ..types import Integers
 
 
 def affine_geometry(m: int, q: int, s: int) -> Design:
-    """All s-flats of the m-dimensional affine space over the field of q elements.
+    """The s-flats of the affine space AG(m, q) as blocks.
 
     Any s + 1 points lie on an s-flat, so this is a (q**m, q**s, s + 1) covering design.
 
@@ -29,7 +29,8 @@ def affine_geometry(m: int, q: int, s: int) -> Design:
     Returns
     -------
     Design
-        Of size q**(m - s) * [m, s]_q, with [m, s]_q the number of s-subspaces of GF(q)**m.
+        It has q**(m - s) * [m, s]_q blocks, where [m, s]_q is the number of s-subspaces of
+        GF(q)**m.
 
     Raises
     ------
@@ -46,11 +47,13 @@ def affine_geometry(m: int, q: int, s: int) -> Design:
     places = q ** np.arange(m)
     blocks: list[Block] = []
     for basis in subspaces(f, m, s):
+        # The translates of a subspace: one for each vector that is 0 at the pivots.
         pivots = np.argmax(basis > 0, axis=1)
         free = np.setdiff1d(np.arange(m), pivots)
         shifts = np.zeros((q ** len(free), m), np.int64)
         shifts[:, free] = vectors(q, len(free))
-        flats = f.add[shifts[:, None], combine(f, vectors(q, s), basis)] @ places
+        elements = combine(f, vectors(q, s), basis)
+        flats = f.add[shifts[:, None], elements] @ places
         blocks += _ascending(flats)
     return Design(
         v=q**m, k=q**s, t=s + 1, blocks=tuple(blocks), provenance=f"{s}-flats of AG({m}, {q})"
@@ -58,7 +61,7 @@ def affine_geometry(m: int, q: int, s: int) -> Design:
 
 
 def projective_geometry(m: int, q: int, s: int) -> Design:
-    """All s-flats of the m-dimensional projective space over the field of q elements.
+    """The s-flats of the projective space PG(m, q) as blocks.
 
     Any s + 1 points lie on an s-flat, so this is a covering design with t = s + 1,
     v = (q**(m + 1) - 1) / (q - 1) and k = (q**(s + 1) - 1) / (q - 1).
@@ -75,7 +78,7 @@ def projective_geometry(m: int, q: int, s: int) -> Design:
     Returns
     -------
     Design
-        Of size [m + 1, s + 1]_q, the number of (s + 1)-subspaces of GF(q)**(m + 1).
+        It has [m + 1, s + 1]_q blocks, the number of (s + 1)-subspaces of GF(q)**(m + 1).
 
     Raises
     ------
@@ -102,10 +105,10 @@ def projective_geometry(m: int, q: int, s: int) -> Design:
 
 
 def inversive_plane(q: int) -> Design:
-    """The Miquelian inversive plane of order q: any 3 points lie on exactly one circle.
+    """The circles of the Miquelian inversive plane of order q: one circle through any 3 points.
 
-    The points are GF(q**2) and infinity; the circles are the images of GF(q) and infinity under
-    the fractional linear maps of GF(q**2): a (q**2 + 1, q + 1, 3) covering design.
+    The points are GF(q**2) and infinity. The circles are the images of GF(q) and infinity under
+    the fractional linear maps of GF(q**2). They are a (q**2 + 1, q + 1, 3) covering design.
 
     Parameters
     ----------
@@ -115,7 +118,7 @@ def inversive_plane(q: int) -> Design:
     Returns
     -------
     Design
-        Of size q * (q**2 + 1), equal to the Schonheim bound.
+        It has q * (q**2 + 1) blocks, equal to the Schonheim bound.
 
     Raises
     ------
@@ -136,8 +139,10 @@ def inversive_plane(q: int) -> Design:
     norm, conjugate = _power(f, q + 1), _power(f, q)
     negative = np.argmin(f.add, axis=1)
     circles: set[Block] = set()
+    # Circles without infinity: the points at equal norm from a centre.
     for centre in range(f.q):
         circles |= _level_sets(norm[f.add[:, negative[centre]]], at_least=2)
+    # Circles through infinity: the lines over GF(q).
     for slope in range(1, f.q):
         scaled = f.multiply[slope]
         lines = _level_sets(f.add[scaled, conjugate[scaled]], at_least=q)
@@ -154,12 +159,12 @@ def _check_dimensions(m: int, s: int) -> None:
 
 
 def vectors(q: int, n: int) -> Integers:
-    """All vectors over ``range(q)``, shape (q**n, n), row i holding the base-q digits of i."""
+    """All vectors over ``range(q)``, shape (q**n, n). Row i holds the base-q digits of i."""
     return np.arange(q**n)[:, None] // q ** np.arange(n) % q
 
 
 def normalised(q: int, n: int) -> Integers:
-    """The vectors whose first nonzero entry is 1: a representative of each line through 0."""
+    """The vectors whose first nonzero entry is 1: one for each line through 0."""
     every = vectors(q, n)[1:]
     first = np.take_along_axis(every, np.argmax(every > 0, axis=1)[:, None], axis=1)
     return np.compress(first[:, 0] == 1, every, axis=0)
@@ -179,9 +184,10 @@ def subspaces(f: Field, n: int, dimension: int) -> Iterator[Integers]:
 
 
 def combine(f: Field, coefficients: Integers, basis: Integers) -> Integers:
-    """The linear combinations, shape (r, n), of the rows of `basis`; coefficients (r, len(basis)).
+    """Linear combinations of the rows of a basis, shape (r, n).
 
-    A normalised coefficient vector gives a normalised combination of an echelon basis.
+    The coefficients have the shape (r, len(basis)). A normalised coefficient vector gives a
+    normalised combination of an echelon basis.
     """
     total = np.zeros((len(coefficients), basis.shape[1]), np.int64)
     for column, row in zip(coefficients.T, basis, strict=True):
@@ -201,6 +207,6 @@ def _power(f: Field, exponent: int) -> Integers:
 
 
 def _level_sets(values: Integers, at_least: int) -> set[Block]:
-    """The sets of positions that share a value, those of `at_least` positions."""
+    """The sets of positions with equal values, if they have at least `at_least` positions."""
     levels = (np.flatnonzero(values == value) for value in np.unique(values))
     return {tuple(level.tolist()) for level in levels if len(level) >= at_least}

@@ -1,39 +1,46 @@
-"""The table of covering designs as a record: a size and a recipe for each cell (v, k, t)."""
+"""The record `Table`: the smallest size and the recipe found so far for each cell (v, k, t)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
 from ..subsets import Block
 from ..types import Integers
 
-MOST_POINTS, WIDEST, STRONGEST = 99, 12, 4
-NONE = 10**9  # the size of what is not known
+MOST_POINTS, WIDEST, STRONGEST = 99, 12, 4  # largest v, k and t of the table
+NONE = 10**9  # size of a cell that has no recipe yet
 
 Cell = tuple[int, int, int]
-Recipe = tuple[str, Callable[["Table"], list[Block]]]
+
+
+class Recipe(NamedTuple):
+    """Where a design comes from, in words, and the function that makes its blocks."""
+
+    provenance: str
+    build: "Callable[[Table], list[Block]]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Sizes and recipes.
+    """Sizes and recipes of covering designs.
 
     Parameters
     ----------
     sizes : array, shape (STRONGEST + 1, WIDEST + 1, MOST_POINTS + 1)
-        By t, k and v.
+        Number of blocks by t, k and v.
     recipes : dict
-        By (v, k, t): words that say where the design is from, and what makes its blocks.
+        By (v, k, t). Trivial cells have none.
     """
 
     sizes: Integers
     recipes: dict[Cell, Recipe]
 
     def build(self, v: int, k: int, t: int) -> list[Block]:
-        """The blocks of a cell, each ascending; some may be redundant."""
+        """The blocks of a cell, each ascending. Some blocks may be redundant."""
         if t == 0:
             return [()]
         if v < t:
@@ -44,10 +51,10 @@ class Table:
             return [tuple(range(i, min(i + k, v))) for i in range(0, v, k)]
         if k == t:
             return list(combinations(range(v), t))
-        return self.recipes[v, k, t][1](self)
+        return self.recipes[v, k, t].build(self)
 
     def offer(self, cell: Cell, size: int, recipe: Recipe) -> None:
-        """Take a recipe if it gives fewer blocks than what is there."""
+        """Store a recipe if it gives fewer blocks than the one stored."""
         v, k, t = cell
         if size < self.sizes[t, k, v]:
             self.sizes[t, k, v] = size
@@ -55,18 +62,24 @@ class Table:
 
 
 def empty_table() -> Table:
-    """The cells that need no recipe."""
+    """A table with the sizes of the trivial cells only."""
     sizes = np.full((STRONGEST + 1, WIDEST + 1, MOST_POINTS + 1), NONE)
     sizes[0] = 1
     for t in range(1, STRONGEST + 1):
         for v in range(MOST_POINTS + 1):
             for k in range(WIDEST + 1):
-                if v < t:
-                    sizes[t, k, v] = 0
-                elif k >= v:
-                    sizes[t, k, v] = 1
-                elif t == 1 and k:
-                    sizes[t, k, v] = -(-v // k)
-                elif k == t:
-                    sizes[t, k, v] = comb(v, t)
+                sizes[t, k, v] = _trivial_size(v, k, t)
     return Table(sizes=sizes, recipes={})
+
+
+def _trivial_size(v: int, k: int, t: int) -> int:
+    """The size of a cell that `Table.build` makes without a recipe; NONE for other cells."""
+    if v < t:
+        return 0
+    if k >= v:
+        return 1
+    if t == 1 and k:
+        return -(-v // k)
+    if k == t:
+        return comb(v, t)
+    return NONE

@@ -1,4 +1,4 @@
-"""Blocks as text: a character a point."""
+"""Blocks written as text, one character for each point."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ PLACES = {letter: point for point, letter in enumerate(LETTERS)}
 
 
 def as_text(block: Block) -> str:
-    """The characters of a block.
+    """A word whose characters stand for the points of a block.
 
     >>> as_text((0, 1, 5)), from_text(["!&", "$"])
     ('!"&', ((0, 5), (3,)))
@@ -18,5 +18,5 @@ def as_text(block: Block) -> str:
 
 
 def from_text(words: Sequence[str]) -> tuple[Block, ...]:
-    """The blocks that words tell."""
-    return tuple(tuple(map(PLACES.__getitem__, word)) for word in words)
+    """The blocks that `as_text` wrote as these words."""
+    return tuple(tuple(PLACES[letter] for letter in word) for word in words)

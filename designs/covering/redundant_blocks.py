@@ -1,4 +1,4 @@
-"""Making covers smaller: dropping blocks, and filling blocks so that others can be dropped."""
+"""Smaller covers: drop redundant blocks, and fill blocks so that others become redundant."""
 
 from collections.abc import Sequence
 from math import comb
@@ -10,17 +10,20 @@ from ..types import Integers
 
 
 def needed(held: Sequence[Integers], total: int) -> list[int]:
-    """Which blocks to keep so that everything held stays held, dropping the least useful first.
+    """Choose blocks that together hold everything that all blocks hold.
+
+    Blocks that alone hold few things are dropped first.
 
     Parameters
     ----------
     held : sequence of arrays
-        The numbers, of ``range(total)``, of what each block holds.
+        For each block the numbers, from ``range(total)``, of the things that it holds.
+    total : int
 
     Returns
     -------
     list of int
-        Positions in `held`, ascending.
+        Positions in `held` of the blocks to keep, ascending.
     """
     counts = np.zeros(total, np.int64)
     for numbers in held:
@@ -28,6 +31,7 @@ def needed(held: Sequence[Integers], total: int) -> list[int]:
     alone = [int((counts[numbers] == 1).sum()) for numbers in held]
     kept = set(range(len(held)))
     for i in sorted(kept, key=alone.__getitem__):
+        # A block is redundant if each thing that it holds is held by another block too.
         if (counts[held[i]] > 1).all():
             counts[held[i]] -= 1
             kept.remove(i)
@@ -35,16 +39,16 @@ def needed(held: Sequence[Integers], total: int) -> list[int]:
 
 
 def drop_redundant(blocks: Sequence[Block], v: int, t: int) -> list[Block]:
-    """The blocks less those that the others make unnecessary for holding t-subsets."""
+    """The blocks that are needed to hold the t-subsets of ``range(v)`` that all blocks hold."""
     held = [block_ranks(block, v, t) for block in blocks]
     return [blocks[i] for i in needed(held, comb(v, t))]
 
 
 def fill(blocks: Sequence[Block], v: int, k: int, t: int) -> list[Block]:
-    """The blocks with points added up to k, so that other blocks may become redundant.
+    """The blocks with points added, up to k, so that other blocks may become redundant.
 
-    A short block takes in turn the point with which it holds the most t-subsets that only one
-    other block holds.
+    A short block takes one point after another. Each time it takes the point with which it holds
+    the most t-subsets that only one other block holds.
     """
     counts = coverage(blocks, v, t)
     filled = []
@@ -73,4 +77,5 @@ def _ranks_with(block: Sequence[int], others: Integers, v: int, t: int) -> Integ
     rows = np.empty((*shape, t), np.int64)
     rows[:, :, :-1] = rest
     rows[:, :, -1] = others[:, None]
-    return ranks(np.sort(rows, axis=2).reshape(-1, t), v).reshape(shape)
+    ascending = np.sort(rows, axis=2).reshape(-1, t)
+    return ranks(ascending, v).reshape(shape)

@@ -1,4 +1,4 @@
-"""The designs from which `covering_design` induces others, near given parameters."""
+"""Base designs near given parameters, from which `covering_design` induces other designs."""
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -8,17 +8,17 @@ from math import comb
 from ..bounds import schonheim_bound
 from ..design import Design
 from ..gf import prime_power
-from .geometry import affine_geometry, inversive_plane, projective_geometry
+from .flats_and_circles import affine_geometry, inversive_plane, projective_geometry
 from .linear import linear_cover
 
-LARGEST_INCIDENCE = 4_000_000  # points times blocks
-LINEAR_TRIES = {3: 30, 4: 30, 5: 30, 6: 30, 7: 3}  # random maps to try, by dimension
+LARGEST_INCIDENCE = 4_000_000  # largest product of points and blocks
+LINEAR_TRIES = {3: 30, 4: 30, 5: 30, 6: 30, 7: 3}  # number of random maps to try, by dimension
 
 Base = tuple[int, int, int, Callable[[], Design]]
 
 
 def near_designs(v: int, k: int, t: int) -> Iterator[Design]:
-    """Designs whose blocks would hold about k points if their points were shared out over v."""
+    """Designs whose blocks hold about k points if their points stand for v points in all."""
     limit = 2 * schonheim_bound(v, k, t) + 3
     for points, width, blocks, build in _all_bases(2 * v, k, t):
         fits = 0.5 * k <= v * width / points <= 1.35 * k
@@ -27,14 +27,15 @@ def near_designs(v: int, k: int, t: int) -> Iterator[Design]:
 
 
 def _all_bases(most: int, k: int, t: int) -> Iterator[Base]:
-    """Points, block size, bound on the number of blocks and builder, of up to `most` points."""
+    """Points, block size, bound on the number of blocks, and builder; up to `most` points."""
     for n in range(t + 1, min(most, 12) + 1):
         yield n, t, comb(n, t), partial(_complete, n, t)
     for q in filter(prime_power, range(2, most + 1)):
         for m in count(t):
-            points, width = (q ** (m + 1) - 1) // (q - 1), (q**t - 1) // (q - 1)
             if q**m > most:
                 break
+            points = (q ** (m + 1) - 1) // (q - 1)
+            width = (q**t - 1) // (q - 1)
             flats = q ** (m - t + 1) * subspace_count(m, t - 1, q)
             yield q**m, q ** (t - 1), flats, partial(_affine, m, q, t - 1)
             if points <= most:
@@ -65,7 +66,7 @@ _inversive = cache(inversive_plane)
 
 
 def subspace_count(n: int, r: int, q: int) -> int:
-    """The number of r-subspaces of GF(q)**n, a Gaussian binomial coefficient."""
+    """The number of r-dimensional subspaces of GF(q)**n, a Gaussian binomial coefficient."""
     above = below = 1
     for i in range(r):
         above *= q ** (n - i) - 1
