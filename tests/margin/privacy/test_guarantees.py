@@ -146,7 +146,7 @@ FLOATS = {"float", "float64", "float32", "sqrt", "mean", "astype", "rint", "divi
     [
         ("gate", set(), 0),
         ("linear", {"astype", "float", "float64"}, 0),
-        ("../grid", set(), 0),
+        ("../sparse/grid", set(), 0),
         ("cell_counts", set(), 0),
         ("item_counts", {"astype"}, 0),
         ("sparse_noise", {"float", "sqrt"}, 4),
