@@ -139,7 +139,7 @@ class Compiled(Kernel):
     def _cost(self, view: View) -> float:
         """The time to count a row in a view, in nanoseconds."""
         if self._is_sliced(view):
-            return _WORD * 2 ** len(view) / 64
+            return _WORD * (1 << len(view)) / 64
         return _ROW + _ATTRIBUTE * len(view)
 
     def _codes(self, columns: Columns, rows: int) -> NDArray[Any]:

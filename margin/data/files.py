@@ -311,7 +311,7 @@ def connect(memory_limit: str = "1GB") -> Any:
     and downloads nothing."""
     import duckdb
 
-    options = {
+    options: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory_limit,
         "temp_directory": "",
         "autoinstall_known_extensions": "false",

@@ -70,8 +70,8 @@ def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> In
 
 def _block_length(words: Words, lines: Integers) -> int:
     """The number of words of each line in one block."""
-    total = words.shape[1]
-    lines_read = min(words.shape[0], lines.size)
+    total: int = words.shape[1]
+    lines_read: int = min(words.shape[0], lines.size)
     # So many lines that even the smallest block does not fit in the cache: one block for all.
     if lines_read * _BLOCK > 16 * _CACHE_WORDS:
         return total
