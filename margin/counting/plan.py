@@ -158,8 +158,8 @@ class CountPlan:
         column = np.asarray(batch[name])
         if column.ndim != 1 or column.dtype.kind not in "iu":
             raise DataError(
-                f"the codes of attribute {name!r} must be integers in one dimension; they are "
-                f"{column.dtype} in {column.ndim}"
+                f"the codes of attribute {name!r} must be integers in one dimension; they have "
+                f"type {column.dtype} and {column.ndim} dimensions"
             )
         too_low = column.dtype.kind == "i" and column.size and column.min() < 0
         if too_low or (column.size and column.max() >= self.domain[name].size):

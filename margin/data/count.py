@@ -20,7 +20,7 @@ class Counts(Protocol):
     def count_views(
         self, domain: Domain, views: Iterable[Iterable[str]], /
     ) -> list[NDArray[np.int64]]:
-        """The tables of some views, equal to those of a `CountPlan` over all `batches`."""
+        """The tables of some views, equal to the tables of a `CountPlan` over all `batches`."""
 
 
 def count(

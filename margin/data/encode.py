@@ -87,8 +87,7 @@ def locate(names: Sequence[object], wanted: Iterable[str], where: str) -> dict[s
             )
         if len(candidates) > 1:
             raise DataError(
-                f"{where} has more than one column named {name!r}; rename the others or leave them "
-                "out"
+                f"{where} has more than one column named {name!r}; rename all but one of them"
             )
         found[name] = candidates[0]
     return found
@@ -295,7 +294,7 @@ class Encoder:
         return self._last[1:]
 
     def _code(self, value: object) -> int:
-        """The code of a value; those of texts are remembered."""
+        """The code of a value. The codes of texts are remembered."""
         # Other values may be equal and have different texts, such as a 32-bit 0.1 and a 64-bit one.
         if type(value) is not str:
             return self.attribute.code(value)

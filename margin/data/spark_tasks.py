@@ -117,7 +117,7 @@ class Layout:
 
 
 def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The codes of packed values, some of which are nulls or not codes; see `width`."""
+    """The codes of packed values, also for nulls and for values that are not codes; see `width`."""
     is_null = values > attribute.size
     is_no_code = values == attribute.size
     if is_null.any():

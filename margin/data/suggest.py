@@ -38,8 +38,8 @@ _NOTE = (
 
 @dataclass(frozen=True)
 class _Column:
-    """A column to describe: its name, its name in SQL, and whether its type is one of texts or of
-    numbers."""
+    """A column to describe: its name, its name in SQL, and whether it holds texts, numbers, or
+    neither."""
 
     name: str
     sql: str
@@ -135,7 +135,7 @@ def suggest_domain(data: object) -> dict[str, Any]:
         else:
             raise DataError(
                 "a domain can be suggested for a file, a data frame or a dict of columns only; "
-                f"{type(source).__name__} is none of them"
+                f"data of type {type(data).__name__} is none of them"
             )
         columns, left_out = _columns(fields)
         described = _describe(_Table(connection, table, failed), columns)

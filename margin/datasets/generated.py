@@ -140,7 +140,7 @@ def click_stream(attributes: int = 45, *, rows: int = 647_377, seed: int = 1) ->
     clicked = np.empty((attributes, rows), np.uint8)
     for start in range(0, rows, _STRIDE):
         some = slice(start, start + _STRIDE)
-        # The chance of at least one click is that of a Poisson number of clicks above zero.
+        # The number of clicks is Poisson; this is the chance that it is above zero.
         chance = 1 - np.exp(-rate[taste[some]] * busy[some])
         clicked[:, some] = (marks[some] < chance).T
     columns = {f"page{place}": column for place, column in enumerate(clicked)}

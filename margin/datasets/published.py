@@ -3,7 +3,7 @@ through a cache.
 
 Every table is checked. Its file must have the known SHA-256 checksum, if there is one. Its number
 of rows and some counts must be those that the publisher or the literature states. Each docstring
-says what is checked. This library does not contain the tables. If you download one, you accept its
+states its checks. This library does not contain the tables. If you download one, you accept its
 publisher's terms.
 """
 
@@ -141,9 +141,8 @@ def adult(*, download: bool = True) -> Dataset:
     """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census and 15 attributes.
 
     The table contains the training set and the test set. Numbers are in declared bins, and "?" is a
-    category. The files are checked by SHA-256 checksums that many others have published too. The
-    parameter and the errors are those of `msnbc`.
-    """
+    category. The files are checked by SHA-256 checksums that many others have published too. See
+    `msnbc` for the parameter and the errors."""
     published = _Published(
         name="Adult-15",
         note="UCI, Adult; training and test sets",
@@ -164,9 +163,8 @@ def kdd99(*, download: bool = True) -> Dataset:
     """KDD Cup 1999, 10 percent (UCI): 494,021 connections, 41 attributes and the label.
 
     Numbers are in declared bins. The columns whose names end in "_rate" are integer hundredths. The
-    file is checked by a SHA-256 checksum that others have published too. The parameter and the
-    errors are those of `msnbc`.
-    """
+    file is checked by a SHA-256 checksum that others have published too. See `msnbc` for the
+    parameter and the errors."""
     published = _Published(
         name="KDD99-42",
         note="UCI, KDD Cup 1999, 10 percent",
@@ -187,7 +185,7 @@ def mushroom(*, download: bool = True) -> Dataset:
     """Mushroom (UCI, J. Schlimmer): 8,124 mushrooms and 23 categorical attributes.
 
     "?" is a category. The file is checked by a SHA-256 checksum that many others have published
-    too. The parameter and the errors are those of `msnbc`.
+    too. See `msnbc` for the parameter and the errors.
     """
     published = _Published(
         name="Mushroom-23",
@@ -205,9 +203,8 @@ def nursery(*, download: bool = True) -> Dataset:
     """Nursery (UCI, V. Rajkovic): 12,960 applications and 9 categorical attributes.
 
     We know no checksum of the publisher's file. The table is checked by its form: the first eight
-    attributes take each combination of their values once. The parameter and the errors are those of
-    `msnbc`.
-    """
+    attributes take each combination of their values once. See `msnbc` for the parameter and the
+    errors."""
     inputs = list(NURSERY.items())[:8]
     published = _Published(
         name="Nursery-9",

@@ -36,7 +36,7 @@ class Marginal:
         error of what a reconstruction assumes beyond the published views, nor the gain from
         non-negativity.
     attributes
-        The names of the axes; those of `domain` if None.
+        The names of the axes; the names in `domain` if None.
     """
 
     # There may be hundreds of thousands of marginals, so the restricted domain is not stored.

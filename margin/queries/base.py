@@ -115,7 +115,7 @@ class Queries(ABC):
                 f"positions in the domain; it has shape {given.shape} and type {given.dtype}"
             )
         if not len(given):
-            raise DomainError("a workload needs at least one query; attributes has no row")
+            raise DomainError("a workload needs at least one query; attributes is empty")
         if len(given) > MAX_QUERIES:
             raise DomainError(
                 f"a workload holds at most {MAX_QUERIES} queries; {len(given)} are given, so split "

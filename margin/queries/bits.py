@@ -106,7 +106,7 @@ class BitTable:
 
     @classmethod
     def of_words(cls, domain: Domain, words: Words, rows: int) -> "BitTable":
-        """A table of all attributes from bits that are packed already; see `words` above.
+        """A table of all attributes from bits that are packed already; see the attribute `words`.
 
         Raises
         ------

@@ -72,7 +72,7 @@ def _block_length(words: Words, lines: Integers) -> int:
     """The number of words of each line in one block."""
     total: int = words.shape[1]
     lines_read: int = min(words.shape[0], lines.size)
-    # So many lines that even the smallest block does not fit in the cache: one block for all.
+    # If even the smallest block of this many lines does not fit in the cache, use one block.
     if lines_read * _BLOCK > 16 * _CACHE_WORDS:
         return total
     return min(max(_BLOCK, _CACHE_WORDS // lines_read), total)
