@@ -4,6 +4,7 @@ The counting is compared with the group-bys of DuckDB, polars and pandas, and wi
 Parquet files.
 """
 
+import math
 import multiprocessing
 import resource
 import tempfile
@@ -165,7 +166,10 @@ def _numpy_only(path: str, views: Views) -> Prepared:
     codes = _codes(path)
 
     def tables() -> list[Any]:
-        with unittest.mock.patch.object(plan, "_has_numba", return_value=False):
+        with (
+            unittest.mock.patch.object(plan, "_WORTH_COMPILING", math.inf),
+            unittest.mock.patch.object(plan, "_WORTH_USING", math.inf),
+        ):
             return count(codes, DOMAIN, views)
 
     return tables, False

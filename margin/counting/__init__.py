@@ -1,4 +1,4 @@
-"""Counting the tables of views, exactly, from codes: one engine a file."""
+"""Exact counts of views: `CountPlan`, and one file for each engine that counts."""
 
 from .plan import CountPlan
 

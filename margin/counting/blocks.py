@@ -1,4 +1,4 @@
-"""Counting with numpy alone: the cell of every row, view by view, a block of rows at a time."""
+"""Counting with numpy alone: it numbers the cell of every row, one view and one block at a time."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,21 +12,22 @@ from ..domain.domain import Domain, View
 __all__ = ["Blocks", "Columns", "Kernel"]
 
 Columns = Mapping[str, NDArray[np.integer[Any]]]
-"""The codes of some rows, each within its attribute's range: arrays of shape (rows,)."""
+"""The codes of some rows for each attribute name, all in range: arrays of shape (rows,)."""
 
 
 class Kernel:
-    """A way to count views: rows go in, and at the end the counts come out. Every kernel gives the
-    same integers.
+    """A counting engine: rows are added, and their counts are added to given arrays. All engines
+    compute the same integers.
 
     Parameters
     ----------
     domain
         The attributes.
     views
-        What is counted.
+        The views to count.
     counts
-        One array (cells,) a view; the counts are added to it, at the latest by `flush`.
+        One array of shape (cells,) for each view. The counts are added to it, at the latest when
+        `flush` is called.
     """
 
     def __init__(
@@ -37,31 +38,32 @@ class Kernel:
         self._counts = counts
 
     def add(self, columns: Columns, rows: int) -> None:
-        """Count some rows; at least one, and no more than a few ten thousand, so that they stay in
-        the caches."""
+        """Count some rows: at least one, and at most some ten thousand, which fit in the
+        processor's caches."""
         raise NotImplementedError
 
     def flush(self) -> None:
-        """Add to the counts what is still held back."""
+        """Add the counts that are still held back."""
 
 
 class Blocks(Kernel):
-    """Mixed-radix cell numbers and `numpy.bincount`: needs nothing, and is quickest for a small
-    table."""
+    """Counts mixed-radix cell numbers with `numpy.bincount`. It is the fastest engine for a small
+    table, since nothing has to be loaded."""
 
     def add(self, columns: Columns, rows: int) -> None:
         """See `Kernel.add`."""
         block = _Block(columns, rows)
         for view, counts in zip(self._views, self._counts, strict=True):
             cells = block.cells(view, self._domain.shape(view))
-            if counts.size > cells.size:  # a table larger than the block is not swept for it
+            # `bincount` would go over the whole table, which may be larger than the block.
+            if counts.size > cells.size:
                 np.add.at(counts, cells.astype(np.intp), 1)
             else:
                 counts += np.bincount(cells, minlength=counts.size)
 
 
 class _Block:
-    """Some rows, with each column converted once to each type that an index needs."""
+    """Some rows. Each column is converted once to each integer type that cell numbers need."""
 
     def __init__(self, columns: Columns, rows: int) -> None:
         self._columns = columns
@@ -69,11 +71,12 @@ class _Block:
         self._converted: dict[tuple[str, np.dtype[Any]], NDArray[Any]] = {}
 
     def cells(self, view: View, shape: tuple[int, ...]) -> NDArray[Any]:
-        """The cell of each row, shape (rows,), in the smallest unsigned type that holds them all;
-        Horner's rule."""
+        """The cell number of each row, by Horner's rule: shape (rows,), in the smallest unsigned
+        type that holds all of them."""
         dtype = np.min_scalar_type(math.prod(shape) - 1)
         cells: NDArray[Any] | None = None
         for name, size in zip(view, shape, strict=True):
+            # An attribute of one category does not change the cell.
             if size == 1:
                 continue
             column = self._column(name, dtype)

@@ -1,21 +1,23 @@
-"""The compiled loops of counting; numba is needed, so this is imported only when there is work
-enough.
+"""Compiled loops of counting. Import this module only when they run: numba takes a second to load.
 
-None of them checks a bound: codes are within their attributes' ranges when they come here.
+The loops check no bounds: codes are within their attributes' ranges when they come here.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
+
+from .._compiled import compiled
+from .._types import Integers
 
 __all__ = [
     "BLOCK",
     "MOST_SPLIT",
     "WORDS",
+    "Layout",
     "add_distinct",
     "add_subsets",
     "add_weighted",
@@ -24,25 +26,39 @@ __all__ = [
 ]
 
 BLOCK = 4096
-"""Rows whose cells are numbered at a time: they stay in the first cache."""
+"""Number of rows whose cells are numbered together. They fit in the processor's first cache."""
 
 WORDS = 512
-"""Words of 64 rows that are intersected at a time."""
+"""Number of words, each of 64 rows, that are intersected together."""
 
 MOST_SPLIT = 1024
-"""Up to so many cells, a table is counted in four pieces: neighbouring rows then do not wait for
-each other's sum."""
-
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+"""Largest number of cells of a table that is counted in four partial tables. Neighbouring rows then
+do not wait for each other's sum."""
 
 
-def _compiled(function: _Function) -> _Function:
-    return cast(_Function, numba.njit(cache=True, nogil=True)(function))
+class Layout(NamedTuple):
+    """The attributes and the cells of some views.
+
+    Attributes
+    ----------
+    places, sizes
+        View v has the attributes places[firsts[v] : firsts[v + 1]]; `sizes` holds their numbers of
+        categories in the same order.
+    firsts
+        Shape (views + 1,).
+    offsets
+        Cell c of view v is counted at offsets[v] + c: shape (views + 1,).
+    """
+
+    places: Integers
+    sizes: Integers
+    firsts: Integers
+    offsets: Integers
 
 
 @intrinsic
 def _popcount(context: Any, word: Any) -> Any:
-    """The number of ones of a word: one instruction."""
+    """The number of ones in a word, in one instruction."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -53,73 +69,82 @@ def _popcount(context: Any, word: Any) -> Any:
 _ones: Callable[..., Any] = _popcount
 
 
-@_compiled
+@compiled
 def _lowest(word: int) -> int:
-    """The place of the lowest one."""
+    """The position of the lowest one in a word that is not zero."""
     place = 0
     while not (word >> place) & 1:
         place += 1
     return place
 
 
-@_compiled
-def add_subsets(bits: Any, places: Any, firsts: Any, offsets: Any, counts: Any, views: Any) -> None:
+@compiled
+def add_subsets(bits: Any, layout: Layout, counts: Any, views: Any) -> None:
     """For each view of binary attributes and each non-empty set of them, count the rows that have
-    them all.
+    all attributes of the set.
 
-    Set m of a view of k attributes holds the i-th when bit k - 1 - i of m is one. Sets are met in
-    ascending order, four at a time, which differ in the last two attributes; what is left of m
-    without its lowest other bit was met last among the sets with its lowest bit, so one buffer a
-    bit is enough. What comes of set 0 means nothing.
+    Set m of a view of k attributes contains the i-th when bit k - 1 - i of m is one. The sets are
+    visited in ascending order. Four consecutive sets differ in the last two attributes only, so
+    they are counted together from the intersection of the others. Let m have lowest bit b, apart
+    from the last two. The intersection of m without b is in the buffer of its own lowest bit, for
+    it was the last one visited with that bit. So one buffer for each bit is enough. The count of
+    set 0 is meaningless.
 
     Parameters
     ----------
     bits
         Row r of attribute a is bit r mod 64 of word [a, r div 64]: uint64, shape (attributes,
         words).
-    places, firsts
-        The attributes of view v are places[firsts[v] : firsts[v + 1]].
-    offsets, counts
+    layout
+        The attributes and the cells of all views.
+    counts
         Set m of view v is counted in counts[offsets[v] + m].
     views
-        Which views to count.
+        The positions of the views to count.
     """
+    places = layout.places
+    firsts = layout.firsts
+    offsets = layout.offsets
+    # One buffer for each bit of a set. The last two bits need none: buffer 0 holds all ones, the
+    # intersection of no attributes, and buffer 1 its copy for set 0.
     most = 2
     for view in views:
         most = max(most, firsts[view + 1] - firsts[view])
-    buffers = np.empty((most, WORDS), np.uint64)  # the first two are of no bit
+    buffers = np.empty((most, WORDS), np.uint64)
     buffers[0] = ~np.uint64(0)
     words = bits.shape[1]
     for start in range(0, words, WORDS):
         length = min(WORDS, words - start)
+        stop = start + length
         everyone = buffers[0, :length]
         for view in views:
             table = counts[offsets[view] : offsets[view + 1]]
             last = firsts[view + 1] - 1
+            # One attribute: its ones are counted directly.
             if table.size == 2:
-                for word in bits[places[last], start : start + length]:
+                for word in bits[places[last], start:stop]:
                     table[1] += np.int64(_ones(word))
             if table.size < 4:
                 continue
-            one = bits[places[last], start : start + length]
-            two = bits[places[last - 1], start : start + length]
+            one = bits[places[last], start:stop]
+            two = bits[places[last - 1], start:stop]
             for members in range(0, table.size, 4):
-                parent, column, here = everyone, everyone, buffers[1, :length]
+                # Find the intersection without the lowest attribute, and that attribute's column.
+                parent = everyone
+                column = everyone
+                here = buffers[1, :length]
                 if members:
                     low = _lowest(members)
-                    column, here = (
-                        bits[places[last - low], start : start + length],
-                        buffers[low, :length],
-                    )
+                    column = bits[places[last - low], start:stop]
+                    here = buffers[low, :length]
                     rest = members & (members - 1)
                     if rest:
                         parent = buffers[_lowest(rest), :length]
-                neither, first, second, both = (
-                    np.uint64(0),
-                    np.uint64(0),
-                    np.uint64(0),
-                    np.uint64(0),
-                )
+                # Count the four sets: with neither, one, the other and both of the last two.
+                neither = np.uint64(0)
+                first = np.uint64(0)
+                second = np.uint64(0)
+                both = np.uint64(0)
                 for at in range(length):
                     word = parent[at] & column[at]
                     with_one = word & one[at]
@@ -134,9 +159,9 @@ def add_subsets(bits: Any, places: Any, firsts: Any, offsets: Any, counts: Any, 
                 table[members + 3] += np.int64(both)
 
 
-@_compiled
+@compiled
 def _number(codes: Any, places: Any, sizes: Any, start: int, cells: Any) -> None:
-    """The cell of each of some rows; Horner's rule."""
+    """Write the cell number of each row, from row `start` on, by Horner's rule."""
     if places.size == 0:
         cells[:] = 0
         return
@@ -150,92 +175,94 @@ def _number(codes: Any, places: Any, sizes: Any, start: int, cells: Any) -> None
             cells[at] = cells[at] * size + column[at]
 
 
-@_compiled
-def add_whole(
-    codes: Any,
-    places: Any,
-    sizes: Any,
-    firsts: Any,
-    offsets: Any,
-    counts: Any,
-    views: Any,
-    scratch: Any,
-) -> None:
+@compiled
+def _number_of_view(codes: Any, layout: Layout, view: int, start: int, cells: Any) -> None:
+    """Write the cell number of each row in one view, from row `start` on."""
+    first = layout.firsts[view]
+    last = layout.firsts[view + 1]
+    _number(codes, layout.places[first:last], layout.sizes[first:last], start, cells)
+
+
+@compiled
+def _count_split(cells: Any, pieces: Any, table: Any) -> None:
+    """Count rows in a small table by four partial tables, which are zero before and after."""
+    # Rows 4 q, 4 q + 1, 4 q + 2 and 4 q + 3 each go into their own partial table.
+    quarter = cells.size // 4
+    for at in range(quarter):
+        pieces[0, cells[4 * at]] += np.uint32(1)
+        pieces[1, cells[4 * at + 1]] += np.uint32(1)
+        pieces[2, cells[4 * at + 2]] += np.uint32(1)
+        pieces[3, cells[4 * at + 3]] += np.uint32(1)
+    for at in range(4 * quarter, cells.size):
+        pieces[0, cells[at]] += np.uint32(1)
+    # Add the partial tables up and empty them.
+    for cell in range(table.size):
+        first_half = np.int64(pieces[0, cell]) + pieces[1, cell]
+        second_half = np.int64(pieces[2, cell]) + pieces[3, cell]
+        table[cell] += first_half + second_half
+        for piece in range(4):
+            pieces[piece, cell] = 0
+
+
+@compiled
+def add_whole(codes: Any, layout: Layout, counts: Any, views: Any, scratch: Any) -> None:
     """Count each row once in its cell of each view.
 
     Parameters
     ----------
     codes
-        Unsigned, shape (attributes, rows).
-    places, sizes, firsts
-        The attributes of view v, and how many codes each has: places[firsts[v] : firsts[v + 1]],
-        and sizes likewise.
-    offsets, counts
+        Unsigned integers, shape (attributes, rows).
+    layout
+        The attributes and the cells of all views.
+    counts
         Cell c of view v is counted in counts[offsets[v] + c].
     views
-        Which views to count.
+        The positions of the views to count.
     scratch
-        Of an unsigned type that holds the cells of all these views: shape (`BLOCK`,).
+        Work space for cell numbers: shape (`BLOCK`,), of an unsigned type that holds the number of
+        every cell of these views.
     """
     rows = codes.shape[1]
+    offsets = layout.offsets
     pieces = np.zeros((4, MOST_SPLIT), np.uint32)
     for start in range(0, rows, BLOCK):
         cells = scratch[: min(BLOCK, rows - start)]
         for view in views:
-            first, last = firsts[view], firsts[view + 1]
-            _number(codes, places[first:last], sizes[first:last], start, cells)
+            _number_of_view(codes, layout, view, start, cells)
             table = counts[offsets[view] : offsets[view + 1]]
             if table.size > MOST_SPLIT:
                 for at in range(cells.size):
                     table[cells[at]] += 1
-                continue
-            quarter = cells.size // 4
-            for at in range(quarter):
-                pieces[0, cells[4 * at]] += np.uint32(1)
-                pieces[1, cells[4 * at + 1]] += np.uint32(1)
-                pieces[2, cells[4 * at + 2]] += np.uint32(1)
-                pieces[3, cells[4 * at + 3]] += np.uint32(1)
-            for at in range(4 * quarter, cells.size):
-                pieces[0, cells[at]] += np.uint32(1)
-            for cell in range(table.size):
-                table[cell] += (
-                    np.int64(pieces[0, cell])
-                    + pieces[1, cell]
-                    + np.int64(pieces[2, cell])
-                    + pieces[3, cell]
-                )
-                for piece in range(4):
-                    pieces[piece, cell] = 0
+            else:
+                _count_split(cells, pieces, table)
 
 
-@_compiled
+@compiled
 def add_weighted(
-    codes: Any,
-    weights: Any,
-    places: Any,
-    sizes: Any,
-    firsts: Any,
-    offsets: Any,
-    counts: Any,
-    views: Any,
-    scratch: Any,
+    codes: Any, weights: Any, layout: Layout, counts: Any, views: Any, scratch: Any
 ) -> None:
-    """As `add_whole`, but each row counts as often as its weight says: int64, shape (rows,)."""
+    """Count each row as often as its weight says; otherwise like `add_whole`.
+
+    `weights` are int64 of shape (rows,).
+    """
     rows = codes.shape[1]
+    offsets = layout.offsets
     for start in range(0, rows, BLOCK):
         cells = scratch[: min(BLOCK, rows - start)]
         for view in views:
-            first, last = firsts[view], firsts[view + 1]
-            _number(codes, places[first:last], sizes[first:last], start, cells)
+            _number_of_view(codes, layout, view, start, cells)
             table = counts[offsets[view] : offsets[view + 1]]
             for at in range(cells.size):
                 table[cells[at]] += weights[start + at]
 
 
-@_compiled
+@compiled
 def pack(codes: Any, widths: Any, keys: Any) -> None:
-    """All codes of a row in one word, the first attribute's in the highest bits: keys, uint64,
-    shape (rows,)."""
+    """Pack all codes of each row in one word, the first attribute in the highest bits.
+
+    `codes` has shape (attributes, rows), `widths` the number of bits of each attribute, and the
+    words are written to `keys`: uint64, shape (rows,).
+    """
     for start in range(0, keys.size, BLOCK):
         part = keys[start : start + BLOCK]
         part[:] = 0
@@ -246,24 +273,26 @@ def pack(codes: Any, widths: Any, keys: Any) -> None:
                 part[at] = (part[at] << width) | np.uint64(column[at])
 
 
-@_compiled
+@compiled
 def add_distinct(keys: Any, known: Any, weights: Any) -> int:
-    """Add one to the weight of each key in a hash table with open addressing, and return how many
-    keys were new.
+    """Add one to the weight of each key in a hash table with open addressing. Returns the number of
+    new keys.
 
     Parameters
     ----------
     keys
-        uint64; the table must keep free places for all of them.
+        uint64. The table must have a free place for each of them.
     known, weights
-        The table: places of weight zero are free. uint64 and int64, of a length that is a power of
-        two.
+        The keys and the weights of the table: uint64 and int64, of one length, a power of two. A
+        place of weight zero is free.
     """
     mask = np.uint64(known.size - 1)
     new = 0
     for key in keys:
+        # Mix the bits of the key, so that similar rows land in distant places.
         mixed = (key ^ (key >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         place = (mixed ^ (mixed >> np.uint64(29))) & mask
+        # Linear probing: go on to the key's place or to the first free one.
         while weights[place] and known[place] != key:
             place = (place + np.uint64(1)) & mask
         if not weights[place]:

@@ -1,9 +1,7 @@
-"""Exact counts of many views in one pass over the rows: the same integers whatever counts them."""
+"""Exact counts of many views in one pass over the rows. All engines compute the same integers."""
 
-import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,17 +15,21 @@ from .blocks import Blocks, Kernel
 __all__ = ["CountPlan"]
 
 _BLOCK = 65_536
-# Rows times views: a tenth of a second in numpy, less than it takes to load the loops; and when
-# they have been loaded.
-_WORTH_COMPILING, _WORTH_USING = 1 << 25, 1 << 21
+"""Number of rows that are counted together."""
+
+_WORTH_COMPILING = 1 << 25
+"""Rows times views from which on compiled loops are loaded: numpy counts less in about 0.1 s, and
+loading takes longer."""
+
+_WORTH_USING = 1 << 21
+"""Rows times views from which on compiled loops are used if they are loaded already."""
 
 
 class CountPlan:
-    """The tables of some views of a domain: made empty, filled batch by batch, added up across
-    workers.
+    """The contingency tables of some views of a domain. A plan starts with empty tables; batches of
+    rows are added to it, and plans of several workers are merged.
 
-    Small tables are counted by numpy. When there is work enough, compiled loops take over, where
-    numba is installed.
+    numpy counts small tables. Compiled loops take over when there is more work.
 
     Parameters
     ----------
@@ -36,13 +38,14 @@ class CountPlan:
     views
         The views to count.
     threads
-        How many threads may count; all processors when not given. A worker beside others takes one.
+        The number of threads that count; one for each processor when not given. Give 1 if several
+        plans count at the same time.
 
     Raises
     ------
     DomainError
-        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells. The rows
-        have no say in it.
+        When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells. This
+        depends on the declaration alone, never on the rows.
 
     Examples
     --------
@@ -67,8 +70,8 @@ class CountPlan:
 
     @property
     def tables(self) -> tuple[NDArray[np.int64], ...]:
-        """The counts so far, one table a view, one axis an attribute in the view's order; not to be
-        written to."""
+        """The counts so far: one read-only int64 table for each view, with one axis for each
+        attribute in the view's order."""
         self._kernel.flush()
         tables = []
         for view, counts in zip(self.views, self._counts, strict=True):
@@ -83,24 +86,28 @@ class CountPlan:
         Parameters
         ----------
         batch
-            The codes of the attributes that the views name, and perhaps of others: integers, shape
-            (rows,).
+            The codes of each attribute that the views name: integers of shape (rows,). Columns of
+            other attributes are ignored.
 
         Raises
         ------
         DataError
-            When a column is missing or not of that form, or a code is not one of its attribute's.
-            Nothing is added.
+            When a column is missing, when it has another shape or type, or when a code is outside
+            its attribute's range. Then nothing is added.
         """
         columns = {name: self._checked(name, batch) for name in self._used}
         lengths = {len(column) for column in columns.values()}
         if len(lengths) > 1:
-            raise DataError("the columns of a batch must be equally long")
+            raise DataError(
+                "the columns of a batch must be equally long, and these are not; give one code for "
+                "each row and attribute"
+            )
         rows = max(lengths, default=0)
         self._expect(rows * len(self.views))
         for start in range(0, rows, _BLOCK):
-            block = {name: column[start : start + _BLOCK] for name, column in columns.items()}
-            self._kernel.add(block, min(_BLOCK, rows - start))
+            stop = min(start + _BLOCK, rows)
+            block = {name: column[start:stop] for name, column in columns.items()}
+            self._kernel.add(block, stop - start)
 
     def merge(self, other: "CountPlan") -> None:
         """Add the counts of another plan for the same views of the same domain.
@@ -108,15 +115,18 @@ class CountPlan:
         Raises
         ------
         DomainError
-            When it is a plan for something else.
+            When the other plan has another domain or other views.
         """
         if (self.domain, self.views) != (other.domain, other.views):
-            raise DomainError("only plans for the same views of the same domain can be merged")
+            raise DomainError(
+                "only plans for the same views of the same domain can be merged; the other plan "
+                "has another domain or other views"
+            )
         for mine, theirs in zip(self._counts, other.tables, strict=True):
             mine += theirs.ravel()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What goes to another process: the counts, not the threads."""
+        """The state for another process: the counts, without the engine and its threads."""
         self._kernel.flush()
         return {name: value for name, value in vars(self).items() if name != "_kernel"}
 
@@ -126,10 +136,11 @@ class CountPlan:
         self._kernel = Blocks(self.domain, self.views, self._counts)
 
     def _expect(self, work: int) -> None:
-        """Let compiled loops take over once there is work enough."""
+        """Switch to compiled loops if there is enough work; `work` is rows times views to come."""
         self._work += work
-        enough = _WORTH_USING if f"{__package__}.compiled" in sys.modules else _WORTH_COMPILING
-        if self._work <= enough or not isinstance(self._kernel, Blocks) or not _has_numba():
+        is_loaded = f"{__package__}.compiled" in sys.modules
+        enough = _WORTH_USING if is_loaded else _WORTH_COMPILING
+        if self._work <= enough or not isinstance(self._kernel, Blocks):
             return
         from .compiled import Compiled, processors
 
@@ -139,19 +150,21 @@ class CountPlan:
     def _checked(
         self, name: str, batch: Mapping[str, NDArray[np.integer[Any]]]
     ) -> NDArray[np.integer[Any]]:
+        """The codes of an attribute in a batch; DataError unless all are in range."""
         if name not in batch:
-            raise DataError(f"a batch lacks attribute {name!r}")
+            raise DataError(
+                f"a batch lacks attribute {name!r}, which a view names; add a column with its codes"
+            )
         column = np.asarray(batch[name])
         if column.ndim != 1 or column.dtype.kind not in "iu":
-            raise DataError(f"the codes of attribute {name!r} must be integers in one dimension")
+            raise DataError(
+                f"the codes of attribute {name!r} must be integers in one dimension; they have "
+                f"type {column.dtype} and {column.ndim} dimensions"
+            )
         too_low = column.dtype.kind == "i" and column.size and column.min() < 0
         if too_low or (column.size and column.max() >= self.domain[name].size):
             raise DataError(
-                f"a code of attribute {name!r} is not one of 0 ... {self.domain[name].size - 1}"
+                f"a code of attribute {name!r} is not one of 0 ... {self.domain[name].size - 1}; "
+                "encode the values with the domain first"
             )
         return column
-
-
-@cache
-def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None

@@ -1,4 +1,4 @@
-"""From rows to codes, each row by itself: sources, encoding, and bounds on the rows of a person."""
+"""Sources of rows, the encoding of values as codes, and the bound on the rows of each person."""
 
 from .count import count
 from .opening import open_source

@@ -1,8 +1,8 @@
-"""`Baskets`: rows that are sets of items.
+"""`Baskets`: tables whose rows are sets of items.
 
-Their domain has one attribute, whose categories are the items: `Domain({"item": 1_000_000})`, or a
-list of names. It is as light for a million items as for ten. A row of the table is a whole set:
-what one user holds.
+A row is the whole set of one user. The domain of such a table has one attribute whose categories
+are the items, such as `Domain({"item": 1_000_000})` or a list of names. It takes as little memory
+for a million items as for ten.
 """
 
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ __all__ = ["Baskets", "HoldsSets", "SetSource", "baskets_of_matrix", "holders", 
 
 @dataclass(frozen=True, eq=False)
 class Baskets:
-    """Sets of items, each once a set.
+    """Sets of items. A set contains an item at most once.
 
     Attributes
     ----------
     sizes
-        How many items each set has: shape (sets,).
+        The number of items in each set: shape (sets,).
     items
-        The codes of the items, one set after another: shape (sum of sizes,).
+        The codes of the items, set by set: shape (sum of sizes,).
     """
 
     sizes: Integers
@@ -37,7 +37,8 @@ class Baskets:
 
     @classmethod
     def of(cls, sets: Integers, items: Integers, count: int) -> "Baskets":
-        """From pairs of a set's number, 0 ... count - 1, and an item; repeated pairs count once."""
+        """The sets from pairs of a set's number, 0 ... count - 1, and an item's code: two arrays of
+        shape (pairs,). Repeated pairs count once."""
         if not items.size:
             return cls(np.zeros(count, np.int64), np.empty(0, np.int64))
         width = int(items.max()) + 1
@@ -51,64 +52,70 @@ def universe(domain: Domain, columns: int | None = None) -> Attribute:
     Raises
     ------
     DataError
-        When the domain has more attributes, or not as many categories as there are columns.
+        When the domain has more attributes than one, or when the number of its categories is not
+        the number of columns.
     """
     if len(domain) != 1:
         raise DataError(
-            "rows that are sets need a domain of one attribute, whose categories are the items"
+            "a table of sets needs a domain of one attribute, whose categories are the items; this "
+            f"domain has {len(domain)} attributes"
         )
     (attribute,) = domain.values()
     if columns is not None and attribute.size != columns:
         raise DataError(
-            f"the table has {columns} columns, but the domain has {attribute.size} items"
+            f"the table has {columns} columns, but the domain has {attribute.size} items; declare "
+            "one category for each column"
         )
     return attribute
 
 
 @runtime_checkable
 class HoldsSets(Protocol):
-    """A source whose rows are sets, for some domains."""
+    """The interface of a source whose rows can be sets of items."""
 
     def holds_sets(self, domain: Domain, /) -> bool:
-        """Whether the rows are sets of the categories of the one attribute of the domain."""
+        """Whether the rows are sets of the categories of the domain's one attribute."""
 
     def baskets(self, domain: Domain, /) -> Baskets:
-        """All rows."""
+        """Read all rows as sets."""
 
 
 def holders(source: object, domain: Domain) -> Integers | None:
-    """How many rows of a source of sets hold each item of its domain, shape (items,); None of
-    others. Not private."""
+    """The true number of rows that contain each item: shape (items,). None if the source does not
+    hold sets. This result is not private."""
     if not isinstance(source, HoldsSets) or not source.holds_sets(domain):
         return None
-    return np.bincount(source.baskets(domain).items, minlength=domain.sizes[0]).astype(np.int64)
+    items = source.baskets(domain).items
+    return np.bincount(items, minlength=domain.sizes[0]).astype(np.int64)
 
 
 class SetSource:
-    """Rows that are sets; see the subclasses. Only what counts items can read it: a set is not in
-    one cell."""
+    """The base of sources whose rows are sets. Only mechanisms that count items can read them,
+    because a set does not belong to one cell of a table."""
 
     def check(self, domain: Domain) -> None:
-        """Refuse a domain of several attributes."""
+        """Refuse a domain of several attributes with a DataError."""
         universe(domain)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Refused by a DataError: rows that are sets are in no cell of a table. No arrays come
-        out."""
+        """Always raise a DataError: a set does not belong to one cell of a table. No arrays are
+        returned."""
         raise DataError(
-            "rows are sets of items: use a mechanism that counts items, such as DPSense"
+            "this mechanism needs rows with one value for each attribute, but the rows are sets of "
+            "items; use a mechanism that counts items, such as DPSense"
         )
 
     def holds_sets(self, domain: Domain) -> bool:
-        """That the rows are sets."""
+        """Always true: the rows are sets."""
         return True
 
     def baskets(self, domain: Domain) -> Baskets:
-        """All rows."""
+        """Read all rows as sets."""
         raise NotImplementedError
 
 
 def baskets_of_matrix(matrix: Any) -> Baskets:
-    """The sets of the rows of a sparse matrix of scipy in CSR form, without duplicates and without
+    """The rows of a scipy CSR matrix as sets of columns. The matrix must have no duplicates and no
     stored zeros."""
-    return Baskets(np.diff(matrix.indptr).astype(np.int64), np.asarray(matrix.indices, np.int64))
+    sizes = np.diff(matrix.indptr).astype(np.int64)
+    return Baskets(sizes, np.asarray(matrix.indices, np.int64))

@@ -1,4 +1,4 @@
-"""`count`: the true tables of some views, wherever the rows are."""
+"""`count`: the true contingency tables of some views, from any source of rows."""
 
 from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
@@ -15,40 +15,41 @@ __all__ = ["Counts", "count"]
 
 @runtime_checkable
 class Counts(Protocol):
-    """A source that counts where its rows are, on a cluster."""
+    """The interface of a source that counts its rows itself, such as on a cluster."""
 
     def count_views(
         self, domain: Domain, views: Iterable[Iterable[str]], /
     ) -> list[NDArray[np.int64]]:
-        """The tables of some views, exactly as a `CountPlan` over all `batches` would give them."""
+        """The tables of some views, equal to the tables of a `CountPlan` over all `batches`."""
 
 
 def count(
     source: object, domain: Domain, views: Iterable[Iterable[str]]
 ) -> list[NDArray[np.int64]]:
-    """The true tables of some views, in one pass over the rows, wherever these are. Not private.
+    """The true tables of some views, counted in one pass over the rows. The result is not private.
 
     Parameters
     ----------
     source
-        What `release` accepts as data: a path, a data frame, an array of codes, a `Source`.
+        The data, as `release` accepts it: a path, a data frame, an array of codes, or a `Source`.
     domain
-        What the table may hold.
+        The attributes of the table.
     views
         The views to count.
 
     Returns
     -------
     list of numpy.ndarray
-        One table of int64 a view, one axis an attribute in the view's order; not to be written to.
+        One read-only int64 table for each view, with one axis for each attribute in the view's
+        order.
 
     Raises
     ------
     DomainError
         When a view is not one of the domain, or has more than `countable.MAX_CELLS` cells.
     DataError
-        When the data does not fit the domain or cannot be read. Names the source or the attribute,
-        never a value.
+        When the data does not fit the domain or cannot be read. The message names the source or the
+        attribute, never a value.
     """
     plan = CountPlan(domain, views)
     opened = open_source(source)

@@ -1,7 +1,7 @@
-"""Columns as codes: what `Attribute.code` means, for a whole Arrow column at once.
+"""The codes of whole Arrow columns. Every value gets the code that `Attribute.code` gives it.
 
-Nothing here raises an error that carries a value of the data: where a library fails, its message,
-which may quote cells, is dropped by `quietly`.
+No error raised here contains a value of the data. A library's own message may quote cells, so
+`quietly` replaces it.
 """
 
 import math
@@ -35,37 +35,42 @@ __all__ = [
 Codes = NDArray[np.unsignedinteger[Any]]
 Mask = NDArray[np.bool_]
 Batch = Mapping[str, Codes]
-"""The codes of some rows: one array of shape (rows,) an attribute."""
+"""The codes of some rows: one array of shape (rows,) for each attribute name."""
 
 ROWS = 65_536
-"""How many rows are read at a time."""
+"""Largest number of rows in a batch."""
 
 _MOST_CACHED = 100_000
+"""Largest number of texts whose codes an encoder remembers."""
 
 T = TypeVar("T")
 
 
 def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) -> T:
-    """The result of `action`; should it fail, a `DataError` that neither quotes nor is chained to
-    what it raised."""
+    """Run `action` and return its result. If it fails, raise a `DataError` with the text `problem`.
+
+    The new error neither quotes the original one nor is chained to it, since a library's message
+    may contain cells. A DataError keeps its text.
+    """
     try:
         return action()
     except DataError as error:
         text = str(error)
-    except Exception as error:  # whatever a library raises may carry cells
+    except Exception as error:
         text = problem if isinstance(problem, str) else problem(error)
     raise DataError(text)
 
 
 def locate(names: Sequence[object], wanted: Iterable[str], where: str) -> dict[str, int]:
-    """The position of each wanted column among the names of a table's columns.
+    """The position of each wanted column among the columns of a table.
 
-    A name counts when it is equal, or else when it is equal without surrounding white space.
+    A column is found by its exact name. If there is none, white space around names is ignored.
 
     Raises
     ------
     DataError
-        Names what has no column, or more than one.
+        When no column or more than one has a wanted name. The message contains the wanted name
+        only: the first line of a file without a header is a row of data.
     """
     places: dict[str, list[int]] = {}
     stripped: dict[str, list[int]] = {}
@@ -75,10 +80,14 @@ def locate(names: Sequence[object], wanted: Iterable[str], where: str) -> dict[s
     found = {}
     for name in wanted:
         candidates = places.get(name) or stripped.get(name.strip()) or []
-        if len(candidates) != 1:
-            problem = "more than one column" if candidates else "no column"
+        if not candidates:
             raise DataError(
-                f"{where} has {problem} named {name!r}; there must be just one, since it was declared"
+                f"{where} has no column named {name!r}, which the domain or an argument names; "
+                "correct the name, or add the column"
+            )
+        if len(candidates) > 1:
+            raise DataError(
+                f"{where} has more than one column named {name!r}; rename all but one of them"
             )
         found[name] = candidates[0]
     return found
@@ -90,21 +99,20 @@ def code_type(attribute: Attribute) -> np.dtype[np.unsignedinteger[Any]]:
 
 
 def check_type(name: str, kind: Any) -> None:
-    """Refuse an Arrow type that has no single plain value in a cell.
+    """Refuse an Arrow type whose cells do not each hold a single plain value.
 
     Raises
     ------
     DataError
-        Names the column.
+        When the type is refused. The message names the column.
     """
     from pyarrow import types
 
     inner = _plain(kind)
     inner = inner.value_type if types.is_dictionary(inner) else inner
-    names = (str(getattr(it, "extension_name", "")) for it in (kind, inner))
-    foreign = any(
-        name.startswith("pandas.") for name in names
-    )  # periods, intervals: stored as numbers
+    # The periods and intervals of pandas are stored as numbers, but do not mean these numbers.
+    names = [str(getattr(it, "extension_name", "")) for it in (kind, inner)]
+    foreign = any(name.startswith("pandas.") for name in names)
     kind = _plain(inner)
     text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     number = (
@@ -116,15 +124,16 @@ def check_type(name: str, kind: Any) -> None:
     instant = types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind)
     if foreign or not (text or number or instant or types.is_null(kind)):
         raise DataError(
-            f"column {name!r} is of type {kind}; it must hold numbers, texts, truth values, dates or times"
+            f"column {name!r} is of type {kind}; it must hold numbers, texts, truth values, dates "
+            "or times, so convert it first"
         )
 
 
 def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterator[Batch]:
-    """Turn batches of Arrow columns, in the order of the domain, into batches of codes.
+    """Batches of codes from batches of Arrow columns, which are in the order of the domain.
 
-    The generator of batches is closed at the end, also after an error, whose traceback might else
-    keep it open.
+    The generator of batches is closed at the end. This matters after an error, whose traceback
+    could keep it open.
     """
     encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
     with closing(batches):
@@ -134,25 +143,26 @@ def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterato
 
 
 def not_provided(name: str, *, missing: bool) -> DataError:
-    """What to raise for a value, or a missing one, that an attribute does not provide for."""
+    """The error for a value, or a missing value, for which an attribute has no category."""
     if missing:
         return DataError(
             f"column {name!r} holds nulls or empty cells; declare missing=... for that attribute"
         )
     return DataError(
-        f"column {name!r} holds a value that its attribute does not provide for; declare other=... or widen it"
+        f"column {name!r} holds a value for which its attribute has no category; declare "
+        "other=..., or declare more values or wider bins"
     )
 
 
 class Encoder:
-    """Turns the columns of one attribute into codes, batch after batch.
+    """Encodes the columns of one attribute, one batch after another.
 
     Parameters
     ----------
     name
         The attribute's name, for messages.
     attribute
-        Says what the codes mean.
+        The attribute, which defines the codes.
     """
 
     def __init__(self, name: str, attribute: Attribute) -> None:
@@ -164,17 +174,20 @@ class Encoder:
         self._last: tuple[Any, list[object], NDArray[np.int64]] | None = None
 
     def encode(self, column: Any) -> Codes:
-        """The codes of an Arrow array of n values, shape (n,): equal to `attribute.code` of each.
+        """The codes of an Arrow array of n values: shape (n,), each equal to `attribute.code` of
+        its value.
 
         Raises
         ------
         DataError
-            When the attribute does not provide for a value. Names the column, not the value.
+            When the attribute has no category for a value. The message names the column, not the
+            value.
         """
         check_type(self.name, column.type)
-        return quietly(
-            lambda: self._encode(column), f"column {self.name!r} holds values that cannot be read"
+        wrong = (
+            f"column {self.name!r} holds values that cannot be read; convert it to numbers or texts"
         )
+        return quietly(lambda: self._encode(column), wrong)
 
     def _encode(self, column: Any) -> Codes:
         import pyarrow as pa
@@ -185,40 +198,49 @@ class Encoder:
             column = column.storage
         if pa.types.is_null(column.type):
             column = column.cast(pa.int8())
-        if self.attribute.values is None and pa.types.is_boolean(column.type):
+        # Numbers of a numeric attribute are encoded by arithmetic, all others by their texts.
+        is_numeric = self.attribute.values is None
+        if is_numeric and pa.types.is_boolean(column.type):
             column = column.cast(pa.uint8())
-        if self.attribute.values is None and pa.types.is_integer(column.type):
+        if is_numeric and pa.types.is_integer(column.type):
             return self._by_integer(column)
-        if self.attribute.values is None and pa.types.is_floating(column.type):
+        if is_numeric and pa.types.is_floating(column.type):
             values = column.to_numpy(zero_copy_only=False)
-            if self.attribute.bins is not None or self.attribute.size <= faithful(
-                values.dtype.type
-            ):
+            is_exact = self.attribute.size <= faithful(values.dtype.type)
+            if self.attribute.bins is not None or is_exact:
                 return self._by_float(values)
         return self._by_distinct(column)
 
     def _by_integer(self, column: Any) -> Codes:
+        """The codes of integers, for an attribute with a size or bins."""
         absent = _nulls(column)
-        values = (column if absent is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
+        if absent is not None:
+            column = column.fill_null(0)
+        values = column.to_numpy(zero_copy_only=False)
         if self.attribute.bins is not None:
             starts, top = _integer_bins(self.attribute.edges, values.dtype)
-            return self._placed(*_binned(values, starts, top), absent)
-        inside = len(values) == 0 or (values.min() >= 0 and values.max() < self.attribute.size)
-        outside = None if inside else (values < 0) | (values >= self.attribute.size)
-        return self._placed(values, outside, absent)
+            codes, outside = _binned(values, starts, top)
+            return self._placed(codes, outside, absent)
+        size = self.attribute.size
+        inside = len(values) == 0 or (values.min() >= 0 and values.max() < size)
+        if inside:
+            return self._placed(values, None, absent)
+        return self._placed(values, (values < 0) | (values >= size), absent)
 
     def _by_float(self, values: NDArray[Any]) -> Codes:
+        """The codes of floats, for an attribute with a size or bins."""
         absent = np.isnan(values)
         if absent.any():
             values = np.where(absent, values.dtype.type(0), values)
         if self.attribute.bins is not None:
             starts, top = self._float_bins(values.dtype)
-            return self._placed(*_binned(values, starts, top), absent)
+            codes, outside = _binned(values, starts, top)
+            return self._placed(codes, outside, absent)
         outside = (values < 0) | (values >= self.attribute.size) | (values != np.floor(values))
         return self._placed(np.where(outside, 0, values), outside, absent)
 
     def _float_bins(self, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Any]:
-        """The first float of each bin and the last of all: see `_first_float`."""
+        """The first float of each bin and the last float of the last bin; see `_first_float`."""
         if dtype not in self._thresholds:
             *lower, top = self.attribute.edges
             starts = [_first_float(edge, dtype) for edge in lower]
@@ -226,25 +248,21 @@ class Encoder:
         return self._thresholds[dtype]
 
     def _placed(self, codes: NDArray[Any], outside: Mask | None, absent: Mask | None) -> Codes:
-        """The codes, with those of values not provided for and of absent ones put in; absent wins."""
+        """The codes with `other` for values outside all categories, and `missing` for absent
+        values. A value that is both is absent."""
         if absent is not None and outside is not None:
             outside = outside & ~absent
         if outside is not None and outside.any():
-            codes = np.where(
-                outside,
-                self._need(self.attribute.other_code, missing=False),
-                codes.astype(np.int64),
-            )
+            other = self._need(self.attribute.other_code, missing=False)
+            codes = np.where(outside, other, codes.astype(np.int64))
         if absent is not None and absent.any():
-            codes = np.where(
-                absent,
-                self._need(self.attribute.missing_code, missing=True),
-                codes.astype(np.int64),
-            )
+            missing = self._need(self.attribute.missing_code, missing=True)
+            codes = np.where(absent, missing, codes.astype(np.int64))
         return codes.astype(self._dtype, copy=False)
 
     def _by_distinct(self, column: Any) -> Codes:
-        """One call of `attribute.code` a distinct value, remembered from batch to batch."""
+        """The codes of any column, by one call of `attribute.code` for each distinct value. Codes
+        are remembered for the next batch."""
         import pyarrow as pa
 
         if pa.types.is_decimal(column.type) and column.type.bit_width < 128:
@@ -252,20 +270,23 @@ class Encoder:
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         values, table = self._table(column.dictionary)
-        places = (
-            column.indices.cast(pa.int64()).fill_null(len(values)).to_numpy(zero_copy_only=False)
-        )
-        if (table == UNSEEN).any() and (unseen := places[table[places] == UNSEEN]).size:
-            missing = all(
-                place == len(values) or self.attribute.is_missing(values[place])
-                for place in set(unseen)
-            )
-            self._need(UNSEEN, missing=missing)
+        # The position of each row's value; a null has the last position.
+        null = len(values)
+        places = column.indices.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
+        # Entries of the dictionary that occur in no row do not matter.
+        if (table == UNSEEN).any():
+            unseen = set(places[table[places] == UNSEEN])
+            if unseen:
+                are_missing = [
+                    place == null or self.attribute.is_missing(values[place]) for place in unseen
+                ]
+                self._need(UNSEEN, missing=all(are_missing))
         codes: Codes = table.astype(self._dtype)[places]
         return codes
 
     def _table(self, dictionary: Any) -> tuple[list[object], NDArray[np.int64]]:
-        """The distinct values and, of shape (values + 1,), their codes, that of null last."""
+        """The distinct values, and their codes with the code of null at the end: shape (values +
+        1,)."""
         if self._last is None or not dictionary.equals(self._last[0]):
             values = plain_values(dictionary)
             codes = np.array([*map(self._code, values), self.attribute.missing_code], np.int64)
@@ -273,9 +294,9 @@ class Encoder:
         return self._last[1:]
 
     def _code(self, value: object) -> int:
-        if (
-            type(value) is not str
-        ):  # other values may be equal and mean different things: a 32-bit 0.1 and a 64-bit one
+        """The code of a value. The codes of texts are remembered."""
+        # Other values may be equal and have different texts, such as a 32-bit 0.1 and a 64-bit one.
+        if type(value) is not str:
             return self.attribute.code(value)
         code = self._known.get(value)
         if code is None:
@@ -285,17 +306,19 @@ class Encoder:
         return code
 
     def _need(self, code: int, *, missing: bool) -> int:
+        """The code of `other` or `missing`; DataError if the attribute does not declare it."""
         if code == UNSEEN:
             raise not_provided(self.name, missing=missing)
         return code
 
 
 def _plain(kind: Any) -> Any:
-    """The storage type of an extension type, any other type as it is."""
+    """The storage type of an extension type; any other type is returned unchanged."""
     return getattr(kind, "storage_type", kind)
 
 
 def _nulls(column: Any) -> Mask | None:
+    """Whether each value is null: shape (rows,). None if no value is."""
     if not column.null_count:
         return None
     mask: Mask = column.is_null().to_numpy(zero_copy_only=False)
@@ -303,8 +326,11 @@ def _nulls(column: Any) -> Mask | None:
 
 
 def one_chunk(column: Any) -> Any:
-    """A chunked Arrow array as one array; without dictionaries where Arrow cannot merge them, which
-    it tells by entries that need not stand in any row."""
+    """A chunked Arrow array as one array.
+
+    Arrow cannot merge some dictionaries. This may depend on entries that occur in no row, so the
+    values are then decoded first.
+    """
     import pyarrow as pa
 
     try:
@@ -315,7 +341,8 @@ def one_chunk(column: Any) -> Any:
 
 
 def plain_values(dictionary: Any) -> list[object]:
-    """The values of an Arrow array, floats in their own width: a 32-bit 0.1 is one tenth."""
+    """The values of an Arrow array as Python objects. Floats keep their width: a 32-bit 0.1 is one
+    tenth."""
     from pyarrow import types
 
     if types.is_floating(dictionary.type) and not types.is_float64(dictionary.type):
@@ -325,13 +352,15 @@ def plain_values(dictionary: Any) -> list[object]:
 
 
 def _integer_bins(edges: Sequence[Number], dtype: np.dtype[Any]) -> tuple[NDArray[Any], int]:
-    """The first integer of each bin and the last of all, as far as the integer type reaches: no
-    rounding to floats."""
-    low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    """The first integer of each bin and the last integer of the last bin, cut off at the limits of
+    the integer type. Nothing is rounded to floats."""
+    low = int(np.iinfo(dtype).min)
+    high = int(np.iinfo(dtype).max)
     *lower, last = edges
     starts = [low if edge == -math.inf else max(math.ceil(edge), low) for edge in lower]
+    reachable = [start for start in starts if start <= high]
     top = high if last == math.inf else min(math.floor(last), high)
-    return np.array([start for start in starts if start <= high], dtype), top
+    return np.array(reachable, dtype), top
 
 
 def _first_float(edge: Number, dtype: np.dtype[Any]) -> Any:
@@ -341,29 +370,36 @@ def _first_float(edge: Number, dtype: np.dtype[Any]) -> Any:
     thresholds.
     """
     first = _nearest(edge, dtype)
-    while _form(before := np.nextafter(first, dtype.type(-np.inf))) >= edge and before != first:
+    lowest = dtype.type(-np.inf)
+    highest = dtype.type(np.inf)
+    # Go down as long as the float below is in the bin too, then up to the first that is.
+    while _form(before := np.nextafter(first, lowest)) >= edge and before != first:
         first = before
     while _form(first) < edge:
-        first = np.nextafter(first, dtype.type(np.inf))
+        first = np.nextafter(first, highest)
     return first
 
 
 def _last_float(edge: Number, dtype: np.dtype[Any]) -> Any:
     """The largest float whose shortest decimal form is at most `edge`."""
     last = _nearest(edge, dtype)
-    while _form(after := np.nextafter(last, dtype.type(np.inf))) <= edge and after != last:
+    lowest = dtype.type(-np.inf)
+    highest = dtype.type(np.inf)
+    while _form(after := np.nextafter(last, highest)) <= edge and after != last:
         last = after
     while _form(last) > edge:
-        last = np.nextafter(last, dtype.type(-np.inf))
+        last = np.nextafter(last, lowest)
     return last
 
 
 def _nearest(edge: Number, dtype: np.dtype[Any]) -> Any:
+    """A float of the type that is close to a number, or infinite if the number is too large."""
     with np.errstate(over="ignore"):
         return np.array(float(edge), np.float64).astype(dtype)[()]
 
 
 def _form(value: Any) -> Number:
+    """The number that a float's shortest decimal form stands for."""
     known = number(written(value) or "")
     assert known is not None
     return known
@@ -372,6 +408,6 @@ def _form(value: Any) -> Number:
 def _binned(
     values: NDArray[Any], starts: NDArray[Any], top: float
 ) -> tuple[NDArray[np.int64], Mask]:
-    """The bin of each value, and whether it is in none."""
+    """The bin of each value, and whether the value is outside all bins."""
     codes = np.searchsorted(starts, values, side="right") - 1
     return codes, (codes < 0) | (values > top)

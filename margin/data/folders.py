@@ -1,4 +1,4 @@
-"""Many files as one source: those of a folder, or those that a pattern fits."""
+"""Many files as one source: all files of a folder, or all files that match a pattern."""
 
 import glob
 import os
@@ -18,38 +18,43 @@ from .files import SUFFIXES, FileSource
 __all__ = ["FilesSource", "open_path"]
 
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""The name of a folder's value that stands for null."""
 
 
 @dataclass(frozen=True)
 class FilesSource:
-    """The rows of many files of one kind, file after file; folders called `name=value` give a
-    column (hive partitions).
+    """The rows of many files of one kind, one file after another. A folder named `name=value` adds
+    a column to its files (hive partitions).
 
     Parameters
     ----------
     pattern
-        What was asked for, for messages.
+        The folder or the pattern that the user gave, for messages.
     paths
-        The files. A value in the name of a folder is data: no message shows it.
+        The paths of the files. The value in the name of a folder is data, so no message shows it.
     """
 
     pattern: str
     paths: tuple[Path, ...]
 
     def check(self, domain: Domain) -> None:
-        """Refuse files of which one lacks a declared column, or whose columns of one name are of
-        different kinds."""
+        """Refuse files if one lacks a declared column, or if a column has different kinds of values
+        in two files."""
         seen: dict[str, tuple[str, Path]] = {}
         for path in self.paths:
-            partitions, source = _partitions(path), self._file(path)
+            partitions = _partitions(path)
+            source = self._file(path)
             names = [name for name in domain if name not in partitions]
             for name, kind in zip(names, source.kinds(names), strict=True):
                 family = _family(kind)
-                before, first = seen.setdefault(name, (family, path)) if family else (family, path)
+                if not family:
+                    continue
+                before, first = seen.setdefault(name, (family, path))
                 if before != family:
                     raise DataError(
-                        f"column {name!r} holds {before} in data file {_masked(first)!r} but {family} in "
-                        f"{_masked(path)!r}, both of {self.pattern!r}; they must be of one type"
+                        f"column {name!r} holds {before} in data file {_masked(first)!r} but "
+                        f"{family} in {_masked(path)!r}, both of {self.pattern!r}; write it with "
+                        "one type in all files"
                     )
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -59,50 +64,62 @@ class FilesSource:
     def columns(self, names: Sequence[str], *, numbers: bool = False) -> Generator[Sequence[Any]]:
         """See `FileSource.columns`."""
         for path in self.paths:
-            partitions, source = _partitions(path), self._file(path)
-            read = [name for name in names if name not in partitions] or [source.fields()[0].name]
+            partitions = _partitions(path)
+            source = self._file(path)
+            read = [name for name in names if name not in partitions]
+            # The number of rows is needed even if all columns come from the folders' names.
+            if not read:
+                read = [source.fields()[0].name]
             for arrays in source.columns(read, numbers=numbers):
                 found = dict(zip(read, arrays, strict=True))
                 rows = len(arrays[0])
-                yield [
-                    _constant(partitions[name], rows) if name in partitions else found[name]
-                    for name in names
-                ]
+                for name in names:
+                    if name in partitions:
+                        found[name] = _constant(partitions[name], rows)
+                yield [found[name] for name in names]
 
     def _file(self, path: Path) -> FileSource:
         return FileSource(path, _masked(path))
 
 
 def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
-    """The file of that path; or the files in a folder and the folders in it; or those that a
-    pattern fits.
+    """A source of one file, of all files in a folder and its subfolders, or of all files that match
+    a pattern.
 
     Raises
     ------
     DataError
-        When the name does not end in one of `SUFFIXES`, or there are no files, or they are not of
-        one kind.
+        When a name does not end in one of `SUFFIXES`, when there are no files, or when they are of
+        different kinds.
     """
-    path, shown = Path(data), str(data)
+    path = Path(data)
+    shown = str(data)
     if path.is_dir():
         found = [file for file in path.rglob("*") if file.name[0] not in "._" and file.is_file()]
     elif glob.has_magic(shown) and not path.exists():
         found = [file for file in map(Path, glob.glob(shown, recursive=True)) if file.is_file()]
     else:
         return FileSource(path)
-    kinds = {suffix for file in found for suffix in SUFFIXES if file.name.lower().endswith(suffix)}
-    if len(kinds) != 1 or not all(file.name.lower().endswith(tuple(kinds)) for file in found):
+    names = [file.name.lower() for file in found]
+    kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
+    if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
         problem = "files of different kinds" if found else "no files"
         raise DataError(
-            f"{shown!r} has {problem}; there must be some, all ending alike, in {', '.join(SUFFIXES)}"
+            f"{shown!r} has {problem}; it must have at least one, and all must have the same "
+            f"ending, one of {', '.join(SUFFIXES)}"
         )
     return FilesSource(shown, tuple(sorted(found)))
 
 
 def _partitions(path: Path) -> dict[str, str | None]:
-    """The columns that the names of a file's folders give; hive's name for a null is a null."""
-    pairs = [part.split("=", 1) for part in path.parent.parts if "=" in part]
-    return {unquote(name): None if value == _HIVE_NULL else unquote(value) for name, value in pairs}
+    """The columns in the names of a file's folders, each with its value. Hive's name for a null
+    gives None."""
+    columns: dict[str, str | None] = {}
+    for part in path.parent.parts:
+        if "=" in part:
+            name, value = part.split("=", 1)
+            columns[unquote(name)] = None if value == _HIVE_NULL else unquote(value)
+    return columns
 
 
 def _masked(path: Path) -> str:
@@ -112,16 +129,16 @@ def _masked(path: Path) -> str:
 
 
 def _constant(value: str | None, rows: int) -> Any:
+    """A column with the same value in every row, as an Arrow dictionary array."""
     import pyarrow as pa
 
-    index = pa.array([None if value is None else 0], pa.int8()).take(
-        pa.array(np.zeros(rows, np.int8))
-    )
+    one_index = pa.array([None if value is None else 0], pa.int8())
+    index = one_index.take(pa.array(np.zeros(rows, np.int8)))
     return pa.DictionaryArray.from_arrays(index, pa.array([value or ""], pa.string()))
 
 
 def _family(kind: Any) -> str:
-    """What a column of an Arrow type holds, in plain words; empty where the type says nothing."""
+    """The kind of values of an Arrow type, in plain words; empty if the type does not state it."""
     from pyarrow import types
 
     if kind is None or types.is_null(kind):

@@ -1,5 +1,4 @@
-"""`open_source`: a source of the rows of a file, a data frame, an array, or whatever else holds a
-table."""
+"""`open_source`: a source of rows from a file, a data frame, an array or any other table."""
 
 import os
 import sys
@@ -17,33 +16,40 @@ from .spark import SparkSource
 __all__ = ["open_source"]
 
 _ACCEPTED = (
-    f"the path of a file ending in {', '.join(SUFFIXES)}, or of a folder of such; a data frame (pandas, polars, "
-    f"pyarrow, DuckDB relation, Spark); a dict of columns; a two-dimensional numpy array of integer codes; or a Source"
+    f"the path of a file ending in {', '.join(SUFFIXES)}, or of a folder of such files; a data "
+    "frame (pandas, polars, pyarrow, DuckDB relation, Spark); a dict of columns; a two-dimensional "
+    "numpy array of integer codes; or a Source"
 )
 
 
 def open_source(data: object) -> Source:
-    """A source of the rows of `data`; a source is returned as it is.
+    """A source of the rows of `data`. A `Source` is returned unchanged.
 
     Parameters
     ----------
     data
-        A path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .json, .jsonl or .ndjson, a
-        pattern of such paths (`"visits/*.parquet"`), or a folder of such files, in which folders
-        called `name=value` give a column; any data frame that speaks Arrow (pandas, polars,
-        pyarrow, a DuckDB relation); a Spark data frame; a dict from names to columns of equal
-        length; an integer array of codes, shape (rows, attributes), with the columns in the order
-        of the domain; or a `Source`, such as `Sql`.
+        One of these:
+
+        - a path ending in .csv, .tsv, .csv.gz, .tsv.gz, .parquet, .pq, .json, .jsonl or .ndjson;
+        - a pattern of such paths (`"visits/*.parquet"`), or a folder of such files, in which a
+          folder named `name=value` adds a column;
+        - a data frame that supports Arrow (pandas, polars, pyarrow, a DuckDB relation), or a Spark
+          data frame;
+        - a dict from names to columns of equal length;
+        - an integer array of codes, shape (rows, attributes), with the columns in the order of the
+          domain;
+        - a `Source`, such as `Sql`.
 
     Raises
     ------
     DataError
-        When it is none of these.
+        When `data` is none of these.
 
     Examples
     --------
     >>> source = open_source({"sex": ["F", "M", "F"], "children": [0, 2, 1]})
-    >>> [batch["sex"].tolist() for batch in source.batches(Domain({"sex": ["M", "F"], "children": 4}))]
+    >>> domain = Domain({"sex": ["M", "F"], "children": 4})
+    >>> [batch["sex"].tolist() for batch in source.batches(domain)]
     [[1, 0, 1]]
     """
     if isinstance(data, str | os.PathLike):
@@ -64,5 +70,5 @@ def open_source(data: object) -> Source:
     if isinstance(data, Source):
         return data
     if callable(getattr(data, "collect", None)):
-        raise DataError(f"a {type(data).__name__} has no rows yet: collect it first")
-    raise DataError(f"data of type {type(data).__name__} is not accepted; accepted are {_ACCEPTED}")
+        raise DataError(f"a {type(data).__name__} has no rows yet; collect it first")
+    raise DataError(f"data of type {type(data).__name__} is not accepted; give {_ACCEPTED}")

@@ -1,5 +1,5 @@
-"""Wide tables of two categories an attribute, packed or sparse: hundreds of thousands of columns,
-read as they are."""
+"""Sources for wide tables of binary attributes, as packed bits or as a sparse matrix. They may have
+hundreds of thousands of columns."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,29 +16,31 @@ from .encode import ROWS, Batch
 
 __all__ = ["PackedSource", "SparseSource"]
 
-_CELLS = 1 << 26  # that are written out at a time
+_CELLS = 1 << 26
+"""Largest number of cells, rows times columns, in a batch of codes."""
+
 _COLUMNS = 1 << 12
+"""Number of columns of a sparse matrix that are packed together."""
 
 
 class PackedSource:
-    """The rows of packed bits: of column c, that of row r is bit r % 64, from the lowest, of
-    `words[c, r // 64]`.
+    """A table of binary attributes as packed bits. The array of bits is used without a copy.
 
-    Attributes of two categories each, one a column, in the order of the domain. The array is used
-    as it is, not copied.
+    The columns are in the order of the domain. The code of row r in column c is bit r % 64, counted
+    from the lowest, of `words[c, r // 64]`.
 
     Parameters
     ----------
     words
-        Unsigned 64-bit integers, shape (attributes, ceil(rows / 64)); bits beyond the rows are
-        zero.
+        The bits: unsigned 64-bit integers, shape (attributes, ceil(rows / 64)). The bits after the
+        last row are zero.
     rows
-        How many rows there are.
+        The number of rows.
 
     Raises
     ------
     DataError
-        When the array is not of that form.
+        When `words` or `rows` has another form.
 
     Examples
     --------
@@ -50,87 +52,97 @@ class PackedSource:
     def __init__(self, words: Words, *, rows: int) -> None:
         array = np.asarray(words)
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
-            raise DataError("rows must be a whole number >= 0")
+            raise DataError("rows must be a whole number >= 0; give the number of packed rows")
         if array.dtype != np.uint64 or array.ndim != 2 or array.shape[1] != (rows + 63) // 64:
             raise DataError(
-                "packed bits must be unsigned 64-bit integers of shape (attributes, ceil(rows / 64))"
+                "packed bits must be unsigned 64-bit integers (numpy.uint64) of shape (attributes, "
+                f"ceil(rows / 64)); they are {array.dtype} in {array.ndim} dimensions, or their "
+                "number of words does not fit the number of rows"
             )
         if rows % 64 and (array[:, -1] >> np.uint64(rows % 64)).any():
-            raise DataError("packed bits beyond the last row must be zero")
+            raise DataError("packed bits after the last row must be zero; set the others to zero")
         self._words = np.ascontiguousarray(array)
         self._rows = rows
 
     def check(self, domain: Domain) -> None:
-        """Refuse a domain with another number of attributes, or one that has not two categories."""
+        """Refuse a domain with another number of attributes, or with an attribute that does not
+        have two categories."""
         _check(domain, self._words.shape[0])
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """The codes of all attributes, some rows at a time."""
+        """The codes of all attributes, in batches of rows."""
         self.check(domain)
-        step = max(64, min(ROWS, _CELLS // max(1, len(domain))) // 64 * 64)
+        # A batch is a whole number of words.
+        most = min(ROWS, _CELLS // max(1, len(domain)))
+        step = max(64, most // 64 * 64)
         for start in range(0, self._rows, step):
             count = min(step, self._rows - start)
-            words = np.ascontiguousarray(self._words[:, start // 64 : (start + count + 63) // 64])
-            codes = np.unpackbits(
-                words.astype("<u8").view(np.uint8), axis=1, count=count, bitorder="little"
-            )
+            stop = start + count
+            words = np.ascontiguousarray(self._words[:, start // 64 : (stop + 63) // 64])
+            octets = words.astype("<u8").view(np.uint8)
+            codes = np.unpackbits(octets, axis=1, count=count, bitorder="little")
             yield dict(zip(domain, codes, strict=True))
 
     def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
-        """The bits as they are."""
+        """The bits of all attributes as a `BitTable`, without a copy."""
         self.check(domain)
-        return BitTable(
-            domain=domain, words=self._words, start=np.arange(len(domain)), rows=self._rows
-        )
+        start = np.arange(len(domain))
+        return BitTable(domain=domain, words=self._words, start=start, rows=self._rows)
 
     @property
     def rows(self) -> int:
-        """How many rows there are; as confidential as the data, where rows are added or removed."""
+        """The number of rows. If neighbours add or remove rows, it is as confidential as the
+        data."""
         return self._rows
 
 
 class SparseSource:
-    """The rows of a sparse matrix of scipy, shape (rows, attributes): a stored value that is not
-    zero is category 1.
+    """A table of binary attributes as a sparse matrix of scipy. Entry (row, attribute) is the code.
+
+    If the domain has one attribute with as many categories as there are columns, each row is a set
+    of items instead; see `baskets`.
 
     Parameters
     ----------
     matrix
-        In any of scipy's formats. Values other than zero and one are refused by a DataError.
+        A matrix of shape (rows, attributes) in any of scipy's formats. Values other than 0 and 1
+        are refused with a DataError.
     """
 
     def __init__(self, matrix: Any) -> None:
         rows = matrix.tocsr()
         rows.sum_duplicates()
         if rows.ndim != 2 or not np.isin(rows.data, (0, 1)).all():
-            raise DataError("a sparse matrix must have two dimensions and hold zeros and ones only")
+            raise DataError(
+                "a sparse matrix must have two dimensions and hold only zeros and ones, and this "
+                "one does not; store 1 where an attribute has category 1"
+            )
         rows.eliminate_zeros()
         self._matrix = rows
 
     def check(self, domain: Domain) -> None:
-        """Refuse a domain with another number of attributes, or one that has not two categories;
-        but see `baskets`."""
+        """Refuse a domain with another number of attributes, or with an attribute that does not
+        have two categories. Domains for which the rows are sets are accepted; see `baskets`."""
         if not self.holds_sets(domain):
             _check(domain, self._matrix.shape[1])
 
     def baskets(self, domain: Domain) -> Baskets:
-        """The rows as sets of the categories of the one attribute of the domain, as many as
-        columns."""
+        """The rows as sets of items. The items are the categories of the domain's one attribute,
+        one for each column."""
         universe(domain, self._matrix.shape[1])
         return baskets_of_matrix(self._matrix)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """The codes of all attributes, some rows at a time."""
+        """The codes of all attributes, in batches of rows."""
         self._refuse_sets(domain)
         step = max(1, min(ROWS, _CELLS // max(1, len(domain))))
         for start in range(0, self._matrix.shape[0], step):
-            codes = np.ascontiguousarray(
-                self._matrix[start : start + step].toarray().astype(np.uint8).T
-            )
+            block = self._matrix[start : start + step].toarray().astype(np.uint8)
+            codes = np.ascontiguousarray(block.T)
             yield dict(zip(domain, codes, strict=True))
 
     def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
-        """The bits of the attributes that are used, some columns at a time."""
+        """The bits of the used attributes as a `BitTable`."""
         self._refuse_sets(domain)
         columns = self._matrix.tocsc()
         places = np.flatnonzero(used)
@@ -146,26 +158,34 @@ class SparseSource:
 
     @property
     def rows(self) -> int:
-        """How many rows there are; as confidential as the data, where rows are added or removed."""
+        """The number of rows. If neighbours add or remove rows, it is as confidential as the
+        data."""
         return int(self._matrix.shape[0])
 
     def holds_sets(self, domain: Domain) -> bool:
-        """Whether the rows are sets of the categories of the one attribute of the domain."""
+        """Whether the rows are sets of the categories of the domain's one attribute."""
         columns = self._matrix.shape[1]
         return len(domain) == 1 and columns > 1 and domain.sizes[0] == columns
 
     def _refuse_sets(self, domain: Domain) -> None:
         if self.holds_sets(domain):
             raise DataError(
-                "rows are sets of items: use a mechanism that counts items, such as DPSense"
+                "this mechanism needs rows with one value for each attribute, but the rows are "
+                "sets of items; use a mechanism that counts items, such as DPSense"
             )
         self.check(domain)
 
 
 def _check(domain: Domain, columns: int) -> None:
+    """Refuse a domain that does not have one binary attribute for each column."""
     if columns != len(domain):
         raise DataError(
-            f"the table has {columns} columns, but the domain has {len(domain)} attributes"
+            f"the table has {columns} columns, but the domain has {len(domain)} attributes; "
+            "declare one attribute for each column"
         )
-    if set(domain.sizes) != {2}:
-        raise DataError("a packed or sparse table has attributes of two categories only")
+    for name, size in zip(domain, domain.sizes, strict=True):
+        if size != 2:
+            raise DataError(
+                "a packed or sparse table has attributes of two categories only, but the domain "
+                f"declares {size} for {name!r}"
+            )

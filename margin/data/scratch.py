@@ -1,15 +1,14 @@
-"""A private folder for what outgrows memory: rows on their way through DuckDB, which may name
-people.
+"""Private temporary folders for rows that do not fit in memory. DuckDB writes them there, and they
+may name people.
 
-The folder can be read by its owner only, and is removed when the work is done, when the process
-ends, and when it is stopped by SIGTERM or Ctrl-C. What SIGKILL or a loss of power leaves behind is
-removed by the next release, of the same user with the same temporary folder. Until then it stays on
-the disk; so keep TMPDIR on an encrypted disk.
+Only its owner can read a folder. It is removed when the work is done, when the process ends, and
+when the process is stopped by SIGTERM or Ctrl-C. After SIGKILL or a loss of power, the next release
+of the same user with the same temporary folder removes it. Until then it stays on the disk, so keep
+TMPDIR on an encrypted disk.
 
-Each folder holds a file that says so and that its process keeps locked. The lock ends with the
-process, however that ends: so a folder whose file can be locked belongs to nobody. Other folders
-are left alone, whatever they are called. (On Windows, where there is no such lock, old folders are
-left alone too.)
+Each folder contains a file that names it and that its process keeps locked. The lock ends with the
+process, however the process ends. So a folder whose file can be locked is not in use. Other folders
+are left alone, whatever their names are. (Windows has no such lock, so old folders stay there.)
 """
 
 import atexit
@@ -36,16 +35,16 @@ _LOCK = "lock"
 _SAYS = b"A temporary folder of margin, which removes it: "
 
 _held: dict[Path, int] = {}
-"""The folders in use, each with the process that made it: a forked process inherits the list, but
-not the folders."""
+"""The folders in use, each with the id of the process that made it. A forked process inherits this
+dictionary, but does not own the folders."""
 
 _before: Any = None
-"""What SIGTERM did before the first folder was made."""
+"""The handler of SIGTERM from before the first folder was made."""
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """A new folder, for as long as the context lasts."""
+    """A context with a new private folder, which is removed at its end."""
     remove_stale()
     _watch()
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -61,8 +60,8 @@ def scratch() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder. It gets its name when it is locked: nobody finds it and takes it
-    for a stale one."""
+    """Hold the lock of a folder. The file gets its final name once it is locked, so no other
+    process can find it unlocked and remove the folder."""
     new = folder / f"{_LOCK}.new"
     with new.open("wb", buffering=0) as lock:
         lock.write(_told(folder))
@@ -73,7 +72,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _told(folder: Path) -> bytes:
-    """What the file in a folder says: no other folder's does, not even a copy's of another name."""
+    """The content of the lock file of a folder. It contains the folder's name, so a copy under
+    another name is not recognised."""
     return _SAYS + os.fsencode(folder.name)
 
 
@@ -83,14 +83,15 @@ def _remove(folder: Path) -> None:
 
 @atexit.register
 def _remove_held() -> None:
+    """Remove the folders that this process made and still uses."""
     for folder, process in list(_held.items()):
         if process == os.getpid():
             _remove(folder)
 
 
 def remove_stale() -> None:
-    """Remove the folders of processes that are gone. Whose lock is held is in use; what has no lock
-    is not ours."""
+    """Remove the folders of processes that have ended. A folder whose lock is held is in use, and a
+    folder without a lock file is not margin's."""
     if fcntl is None:
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
@@ -105,8 +106,8 @@ def remove_stale() -> None:
 
 
 def _watch() -> None:
-    """Have SIGTERM remove the folders, where this thread may say so and SIGTERM would end the
-    process."""
+    """Make SIGTERM remove the folders. Only the main thread may set a handler. A SIGTERM that is
+    ignored stays ignored."""
     global _before
     if threading.current_thread() is not threading.main_thread():
         return
@@ -117,7 +118,7 @@ def _watch() -> None:
 
 
 def _unwatch() -> None:
-    """Leave SIGTERM as it was, once no folder is in use."""
+    """Restore the handler of SIGTERM once no folder is in use."""
     if _held or threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is _stopped:
@@ -125,8 +126,8 @@ def _unwatch() -> None:
 
 
 def _stopped(number: int, frame: FrameType | None) -> None:
-    """Remove the folders, then do what SIGTERM did before; by default the process dies of it, as
-    its parent sees."""
+    """The handler of SIGTERM: remove the folders, then do what the previous handler did. By default
+    the process is killed by the signal, and its parent sees this."""
     _remove_held()
     signal.signal(number, _before)
     if callable(_before):

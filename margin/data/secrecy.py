@@ -1,4 +1,4 @@
-"""What no message may show: connection strings, since they may hold passwords."""
+"""Masking of connection strings in messages, because they may contain passwords."""
 
 import os
 import re
@@ -6,8 +6,8 @@ import re
 __all__ = ["is_path", "masked"]
 
 _HIDDEN = "***"
-# A scheme, then two slashes, a user with a password, or a parameter. A drive of Windows has one
-# letter only.
+# A scheme, then two slashes, a user, or a parameter. A scheme has at least two letters, unlike a
+# drive of Windows.
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]+:(?://|\S*@|[^\s'\"/\\]*=)\S*", re.IGNORECASE)
 _SECRET = re.compile(
     r"\b(password|passwd|pwd|passfile|secret)\s*=\s*('[^']*'|\"[^\"]*\"|[^\s;&,'\"]+)",
@@ -16,14 +16,14 @@ _SECRET = re.compile(
 
 
 def is_path(place: str) -> bool:
-    """Whether a text that names a database may be shown: nothing in it is like an address, or it is
-    a file's path."""
+    """Whether a text that names a database may be shown. It may if it is the path of a file, or if
+    nothing in it looks like an address."""
     return not set(place) & set(":=@") or os.path.exists(place)
 
 
 def masked(text: str) -> str:
-    """A text without addresses of servers (`scheme://...`, `scheme:name=...`) and without what
-    follows `password=`.
+    """A text with asterisks instead of server addresses (`scheme://...`, `scheme:name=...`) and of
+    values after `password=` or a similar word.
 
     Examples
     --------

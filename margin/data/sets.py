@@ -1,4 +1,4 @@
-"""Tables whose rows are sets of items: files of transactions, and columns of users and items."""
+"""Sources whose rows are sets of items: files of transactions, and tables of users and items."""
 
 import os
 import sys
@@ -22,66 +22,80 @@ from .units import identities
 __all__ = ["Pairs", "Transactions"]
 
 _MAX_LINE = 1 << 26
+"""Largest number of characters in a line of transactions."""
 
 
 @dataclass(frozen=True)
 class Transactions(SetSource):
-    """A text file of sets, one a line, items apart by white space or `delimiter` (the format of
-    FIMI's data).
+    """A text file with one set per line, in the format of the FIMI data sets.
 
-    An empty line is an empty set. Items are read as `Attribute` reads any value. `path` is that of
-    the file.
+    An empty line is an empty set. Items have the codes that `Attribute.code` gives their texts.
+
+    Parameters
+    ----------
+    path
+        The path of the file, encoded in UTF-8.
+    delimiter
+        The text between two items of a line; any white space if None.
     """
 
     path: "str | os.PathLike[str]"
     delimiter: str | None = None
 
     def check(self, domain: Domain) -> None:
-        """Refuse, by a DataError, a file that is not there."""
+        """Refuse a file that does not exist, with a DataError."""
         universe(domain)
         if not Path(self.path).is_file():
-            raise DataError(f"data file {str(self.path)!r} does not exist or is not a file")
+            raise DataError(
+                f"data file {str(self.path)!r} does not exist or is not a file; check the path"
+            )
 
     def baskets(self, domain: Domain) -> Baskets:
-        """All lines; DataError when one cannot be read or holds an item that the domain lacks."""
+        """Read all lines as sets. DataError when the file cannot be read, or when it contains an
+        item for which the domain has no category."""
         self.check(domain)
-        attribute, name = universe(domain), domain.attributes[0]
+        attribute = universe(domain)
+        name = domain.attributes[0]
         known: dict[str, int] = {}
-        numbers, codes, row, problem = [], [], -1, ""
+        numbers: list[int] = []
+        codes: list[int] = []
+        row = -1
+        problem = ""
         try:
             with Path(self.path).open(encoding="utf-8-sig") as file:
                 for row, line in enumerate(file):
-                    items = {
-                        _code(attribute, text.strip(), known)
-                        for text in line.split(self.delimiter)
-                        if text.strip()
-                    }
+                    texts = [text.strip() for text in line.split(self.delimiter)]
+                    items = {_code(attribute, text, known) for text in texts if text}
                     numbers += [row] * len(items)
                     codes += sorted(items)
                     if len(line) > _MAX_LINE:
                         raise UnicodeError
         except (OSError, UnicodeError):
-            problem = f"data file {str(self.path)!r} cannot be read as text in UTF-8"
+            problem = (
+                f"data file {str(self.path)!r} cannot be read as text in UTF-8; it must hold one "
+                "set of items per line"
+            )
         if problem:
             raise DataError(problem)
         if UNSEEN in known.values():
             raise DataError(
-                f"{str(self.path)!r} holds an item that attribute {name!r} does not provide for"
+                f"{str(self.path)!r} holds an item for which attribute {name!r} has no category; "
+                "declare all items, or declare other=..."
             )
         return Baskets.of(np.array(numbers, np.int64), np.array(codes, np.int64), row + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs(SetSource):
-    """A table with a row for each user and item; a user's items are one set. Users without items
-    are in no row.
+    """A table with one row for each pair of a user and an item. The items of a user form one set.
+    Users without items have no row, so they have no set.
 
     Parameters
     ----------
     data
         A data frame, a dict of columns, or the path of a CSV or Parquet file.
     user, item
-        The names of the columns.
+        The names of the columns with the users and the items.
     """
 
     data: Any = field(repr=False)
@@ -89,8 +103,8 @@ class Pairs(SetSource):
     item: str = "item"
 
     def baskets(self, domain: Domain) -> Baskets:
-        """All users, in an order that says nothing; DataError where a row does not say whose it is
-        (`values.identity`)."""
+        """Read the sets of all users, in order of first occurrence. DataError when a row has no
+        user; see `values.identity`."""
         import pyarrow as pa
 
         encoder = Encoder(domain.attributes[0], universe(domain))
@@ -108,16 +122,18 @@ class Pairs(SetSource):
         return Baskets.of(numbers, np.concatenate(codes), len(encoded.dictionary))
 
     def _columns(self) -> Iterator[Sequence[Any]]:
-        """Batches of the two columns."""
+        """Batches of the columns of users and items."""
         source = open_source(self.data)
         if not isinstance(source, Tabular):
             raise DataError(
-                "pairs of users and items are read from a data frame, a dict of columns or a file"
+                "pairs of users and items must come from a table with named columns: a data frame, "
+                f"a dict of columns or a file; {type(source).__name__} has none"
             )
         return source.columns([self.user, self.item])
 
 
 def _code(attribute: Attribute, text: str, known: dict[str, int]) -> int:
+    """The code of an item, remembered in `known`."""
     code = known.get(text)
     if code is None:
         code = known[sys.intern(text)] = attribute.code(text)

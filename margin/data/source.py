@@ -1,8 +1,7 @@
-"""Where rows come from: the `Source` protocol, and `open_source`, which makes one of a file, a data
-frame or an array.
+"""The `Source` protocol, and sources for data frames, dicts of columns and arrays of codes.
 
-A source encodes every attribute of the domain in every pass, so that one pass judges the whole
-table, whichever views are counted. What it raises never carries a value of the data.
+A source encodes every attribute of the domain in every pass. So one pass checks the whole table,
+whichever views are counted. Its errors never contain a value of the data.
 """
 
 import contextlib
@@ -33,48 +32,50 @@ __all__ = [
 
 @runtime_checkable
 class Source(Protocol):
-    """A table whose rows can be read, more than once. A user's own source is any class with these
-    two methods."""
+    """The interface of a table whose rows can be read repeatedly. Any class with these two methods
+    is a source."""
 
     def check(self, domain: Domain) -> None:
-        """Refuse what can be seen without reading rows: no such file, a declared column missing or
-        repeated.
+        """Find problems that show without reading rows: a file that does not exist, or a declared
+        column that is missing or repeated.
 
         Raises
         ------
         DataError
-            Names the file or the attribute.
+            When there is such a problem. The message names the file or the attribute.
         """
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Read all rows: for every attribute of the domain, the codes of a batch of rows, unsigned,
-        shape (rows,).
+        """Read all rows in batches. A batch maps every attribute of the domain to the codes of its
+        rows: unsigned integers of shape (rows,).
 
         Raises
         ------
         DataError
-            When the attribute does not provide for a value. Names the attribute, never the value.
+            When an attribute has no category for a value. The message names the attribute, never
+            the value.
         """
 
 
 @runtime_checkable
 class Tabular(Source, Protocol):
-    """A source with named columns, of which any can be read: what a bound on the rows of a person
-    needs."""
+    """The interface of a source with named columns, any of which can be read. A bound on the rows
+    of each person needs one."""
 
     def columns(self, names: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """Read all rows: batches of at most `ROWS` rows, one Arrow array a name, in the order of
-        the names."""
+        """Read all rows in batches of at most `ROWS` rows. A batch has one Arrow array for each
+        name, in the order of the names."""
 
 
 class FrameSource:
-    """The rows of an object that speaks Arrow's stream protocol: polars, pyarrow, a DuckDB
-    relation.
+    """The rows of an object that supports Arrow's stream protocol, such as a table of polars or
+    pyarrow, or a DuckDB relation.
 
     Parameters
     ----------
     data
-        Must give the same rows every time it is read; one that can be read only once is refused.
+        The object. It must give the same rows every time it is read; a reader that can be read only
+        once is refused.
     """
 
     def __init__(self, data: Any) -> None:
@@ -82,28 +83,30 @@ class FrameSource:
 
         if isinstance(data, pa.RecordBatchReader):
             raise DataError(
-                "a RecordBatchReader can be read only once; pass a table (its read_all()) instead"
+                "data must be readable more than once, but a RecordBatchReader can be read only "
+                "once; pass a table (its read_all()) instead"
             )
         if _is_relation(data) and guesses_types(quietly(lambda: str(data.explain()), _unreadable)):
             raise DataError(
-                "the DuckDB relation reads a CSV or JSON file, or a pandas data frame, the types of which "
-                "DuckDB guesses from its rows; pass the path of the file, or the data frame itself, or "
-                "margin.Sql with files="
+                "the DuckDB relation reads a CSV or JSON file or a pandas data frame, and DuckDB "
+                "guesses its types from some rows; pass the path of the file, or the data frame "
+                "itself, or margin.Sql with files="
             )
         if _is_relation(data) and quietly(lambda: _guesses_folders(data), _unreadable):
             raise DataError(
-                "the DuckDB relation reads files in folders called name=value, and DuckDB guesses the "
-                "type of the values from all folders that there are; give read_parquet "
-                "hive_types_autocast = false, so that they are texts"
+                "the DuckDB relation reads files in folders named name=value, and DuckDB guesses "
+                "the type of the values from all folders; pass hive_types_autocast = false to "
+                "read_parquet, so that they are texts"
             )
         self._data = data
         self._rows: int | None = None
 
     def check(self, domain: Domain) -> None:
-        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell
-        can be read from."""
-        empty = getattr(self._data, "limit", None)  # spares a relation the query
-        data = quietly(lambda: empty(0), _unreadable) if callable(empty) else self._data
+        """Refuse a frame in which a declared column is missing, repeated, or of a type that cannot
+        be read."""
+        # A relation of no rows has the same columns, and its query takes no time.
+        limited = getattr(self._data, "limit", None)
+        data = quietly(lambda: limited(0), _unreadable) if callable(limited) else self._data
         with _stream(data) as reader:
             self._places(reader.schema, domain.attributes)
 
@@ -127,11 +130,13 @@ class FrameSource:
                     yield [batch.column(place).slice(start, ROWS) for place in places]
         if self._rows not in (None, rows):
             raise DataError(
-                "the data frame gave other rows when it was read again; pass a table that stays as it is"
+                "the data frame must give the same rows in every pass, but it gave another number "
+                "of rows when it was read again; pass a table that does not change"
             )
         self._rows = rows
 
     def _places(self, schema: Any, names: Sequence[str]) -> list[int]:
+        """The positions of the named columns; DataError if one has a type that cannot be read."""
         places = locate(schema.names, names, "the data frame")
         for name, place in places.items():
             check_type(name, schema.field(place).type)
@@ -139,19 +144,18 @@ class FrameSource:
 
 
 class ColumnsSource:
-    """The rows of a pandas data frame or of a dict of columns: lists, numpy arrays, series, Arrow
-    arrays.
+    """The rows of a pandas data frame, or of a dict of columns: lists, numpy arrays, series or
+    Arrow arrays.
 
-    Columns that are not declared are not looked at. Values of several types may stand in one
-    column.
+    Columns that are not declared are not read. A column may contain values of several types.
     """
 
     def __init__(self, data: Any) -> None:
         self._data = data
 
     def check(self, domain: Domain) -> None:
-        """Refuse a table in which a declared column is missing, repeated, or not as long as the
-        others."""
+        """Refuse a table in which a declared column is missing, repeated, or has another length
+        than the others."""
         self._declared(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -175,12 +179,11 @@ class ColumnsSource:
             columns = [self._data.iloc[:, place] for place in range(self._data.shape[1])]
         names = list(map(str, self._data))
         arrays = list(map(_arrow, names, columns))
-        return quietly(
-            lambda: pa.Table.from_arrays(arrays, names), "the columns must be equally long"
-        )
+        wrong = "the columns must be equally long, and these are not; give one value for each row"
+        return quietly(lambda: pa.Table.from_arrays(arrays, names), wrong)
 
     def _declared(self, names: Sequence[str]) -> list[Any]:
-        """The columns of these names, in this order."""
+        """The columns with the given names, in the order of the names."""
         if isinstance(self._data, Mapping):
             places = locate(list(self._data), names, "the table")
             columns = list(self._data.values())
@@ -190,32 +193,37 @@ class ColumnsSource:
             declared = [self._data.iloc[:, place] for place in places.values()]
         for name, column in zip(names, declared, strict=True):
             if len(column) != len(declared[0]):
-                raise DataError(f"column {name!r} is not as long as column {names[0]!r}")
+                raise DataError(
+                    f"column {name!r} is not as long as column {names[0]!r}; give one value for "
+                    "each row"
+                )
         return declared
 
 
 class CodesSource:
-    """The rows of an array of codes, shape (rows, attributes), integers, the columns in the order
-    of the domain."""
+    """The rows of an array of integer codes: shape (rows, attributes), with the columns in the
+    order of the domain."""
 
     def __init__(self, codes: NDArray[Any]) -> None:
         if np.ma.isMaskedArray(codes):
             raise DataError(
-                "a masked array of codes is not accepted; give masked cells a code of their own"
+                "an array of codes must have a code in every cell, but this one is masked; give "
+                "masked cells a code of their own"
             )
         if codes.ndim != 2 or codes.dtype.kind not in "iu":
             raise DataError(
-                f"an array must be two-dimensional and hold integer codes, a column an attribute; "
-                f"this one has {codes.ndim} dimensions and type {codes.dtype}"
+                "an array must be two-dimensional and hold integer codes, with one column for each "
+                f"attribute; this one has {codes.ndim} dimensions and type {codes.dtype}"
             )
         self._codes = codes
 
     def check(self, domain: Domain) -> None:
-        """Refuse an array that has not one column an attribute."""
+        """Refuse an array that does not have one column for each attribute."""
         columns = self._codes.shape[1]
         if columns != len(domain):
             raise DataError(
-                f"the array has {columns} columns, but the domain has {len(domain)} attributes"
+                f"the array has {columns} columns, but the domain has {len(domain)} attributes; "
+                "give one column for each attribute"
             )
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
@@ -223,73 +231,76 @@ class CodesSource:
         self.check(domain)
         for start in range(0, len(self._codes), ROWS):
             block = self._codes[start : start + ROWS]
-            lowest, highest = block.min(axis=0), block.max(axis=0)
-            for name, attribute, low, high in zip(
-                domain, domain.values(), lowest, highest, strict=True
-            ):
-                if low < 0 or high >= attribute.size:
+            lowest = block.min(axis=0)
+            highest = block.max(axis=0)
+            for place, (name, attribute) in enumerate(domain.items()):
+                if lowest[place] < 0 or highest[place] >= attribute.size:
                     raise DataError(
-                        f"column {name!r} holds a code that is not one of 0 ... {attribute.size - 1}"
+                        f"column {name!r} holds a code that is not one of 0 ... "
+                        f"{attribute.size - 1}; correct the array or declare more categories"
                     )
-            columns = np.ascontiguousarray(
-                block.T
-            )  # at once: column by column, each cache line is fetched many times
-            pairs = zip(domain.items(), columns, strict=True)
-            yield {
-                name: column.astype(code_type(attribute), copy=False)
-                for (name, attribute), column in pairs
-            }
+            # All columns are copied together. One by one, each cache line would be read many times.
+            columns = np.ascontiguousarray(block.T)
+            batch = {}
+            for (name, attribute), column in zip(domain.items(), columns, strict=True):
+                batch[name] = column.astype(code_type(attribute), copy=False)
+            yield batch
 
 
 def _stream(data: Any) -> Any:
-    """An Arrow reader, to be closed after use: a DuckDB connection takes no query while one is
-    open."""
+    """An Arrow reader of the data. Close it after use: a DuckDB connection accepts no other query
+    while one is open."""
     import pyarrow as pa
 
     return quietly(lambda: pa.RecordBatchReader.from_stream(data), _unreadable)
 
 
 def _is_relation(data: object) -> bool:
-    """Whether it is a query of DuckDB that is yet to be run."""
-    return type(data).__module__.lstrip("_").startswith("duckdb") and callable(
-        getattr(data, "explain", None)
-    )
+    """Whether an object is a query of DuckDB that has not been run yet."""
+    is_from_duckdb = type(data).__module__.lstrip("_").startswith("duckdb")
+    return is_from_duckdb and callable(getattr(data, "explain", None))
 
 
 def _guesses_folders(relation: Any) -> bool:
+    """Whether a DuckDB relation guesses the types of the values in folders' names."""
     return guesses_folders(str(relation.explain()), [relation.sql_query()])
 
 
 def _unreadable(error: Exception) -> str:
+    """The message for a data frame that cannot be read."""
     kind = type(error).__name__
-    return f"the data frame cannot be read through Arrow ({kind}); pass it as a Parquet file or a dict of columns"
+    return (
+        f"the data frame cannot be read through Arrow ({kind}); pass it as a Parquet file or a "
+        "dict of columns"
+    )
 
 
 def _checked_column(name: str, column: Any) -> Any:
-    """A column that has a length and can be sliced."""
-    sliceable = hasattr(column, "__len__") and hasattr(column, "__getitem__")
-    if (
-        isinstance(column, str | bytes | Mapping)
-        or not sliceable
-        or len(getattr(column, "shape", (0,))) != 1
-    ):
-        raise DataError(f"column {name!r} must be a list, an array or a series, of one dimension")
+    """A column of a dict; DataError unless it has one dimension, a length, and can be sliced."""
+    is_sliceable = hasattr(column, "__len__") and hasattr(column, "__getitem__")
+    is_text_or_dict = isinstance(column, str | bytes | Mapping)
+    dimensions = len(getattr(column, "shape", (0,)))
+    if is_text_or_dict or not is_sliceable or dimensions != 1:
+        raise DataError(
+            f"column {name!r} must be a list, an array or a series, of one dimension; it is of "
+            f"type {type(column).__name__}"
+        )
     return column
 
 
 def _arrow(name: str, values: Any) -> Any:
-    """Some rows of a column as an Arrow array: a typed column as it is, any other value by value.
+    """Some rows of a column as an Arrow array. A typed column keeps its type; otherwise each value
+    is written as its text.
 
-    Which of the two happens makes no difference to any code: the encoder gives a value of a typed
-    column the code of its text, and `_by_value` writes out that same text.
+    Both ways lead to the same codes. The encoder gives a value of a typed column the code of its
+    text, and `_by_value` writes the same text.
     """
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    if hasattr(values, "__arrow_c_stream__") and not hasattr(
-        values, "iloc"
-    ):  # a series of polars, in its own type
+    # A series of polars keeps its own type.
+    if hasattr(values, "__arrow_c_stream__") and not hasattr(values, "iloc"):
         with contextlib.suppress(Exception):
             return pa.chunked_array(values)
     kind = getattr(values, "dtype", None)
@@ -297,33 +308,34 @@ def _arrow(name: str, values: Any) -> Any:
         return _categorical(name, values)
     is_typed = kind is not None and kind != np.dtype(object)
     if is_typed and isinstance(kind, np.dtype):
-        values = _native(
-            np.ma.asarray(values) if np.ma.isMaskedArray(values) else np.asarray(values)
-        )
+        masked = np.ma.isMaskedArray(values)
+        values = _native(np.ma.asarray(values) if masked else np.asarray(values))
+    # If Arrow cannot convert a type, whatever its error is, the values are written one by one.
     if is_typed:
-        with contextlib.suppress(Exception):  # a library's own, whatever it is: then value by value
+        with contextlib.suppress(Exception):
             return pa.array(values, from_pandas=True)
     if np.ma.isMaskedArray(values):
         values = [None if value is np.ma.masked else value for value in values]
-    # Not `tolist`, which makes a bare integer of a date that Python's own cannot hold.
+    # `list`, not `tolist`: the latter turns a date that Python cannot represent into an integer.
     return _by_value(name, list(values))
 
 
 def _by_value(name: str, values: list[Any]) -> Any:
-    """Values of any kinds, each written out as its own text; sooner where all are of one of
-    Python's plain types."""
+    """Values of any types as an Arrow array. If all have one plain type of Python, the array has
+    this type; otherwise it holds the text of each value."""
     import pyarrow as pa
 
     plain = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     kinds = set(map(type, values)) - {type(None)}
-    if len(kinds) == 1 and (kind := plain.get(kinds.pop())) is not None:
+    kind = plain.get(kinds.pop()) if len(kinds) == 1 else None
+    if kind is not None:
         with contextlib.suppress(pa.ArrowInvalid, OverflowError, UnicodeError):
             return pa.array(values, kind, from_pandas=True)
     wrong = (
         f"column {name!r} holds values that cannot be read: each must be a text, a number, "
-        f"a truth value, a date or a time"
+        "a truth value, a date or a time"
     )
-    # A text says already what it is: its reader strips and composes it, as the text of a file.
+    # A text stays unchanged: the encoder strips and normalises it, like the text of a file.
     texts = (value if type(value) is str else telling(value) for value in values)
     return quietly(lambda: pa.array(list(texts), pa.string()), wrong)
 
@@ -334,19 +346,20 @@ def _is_categorical(kind: Any) -> bool:
 
 
 def _categorical(name: str, values: Any) -> Any:
-    """A categorical column of pandas: its categories may be of several types, of which each is read
-    by itself."""
+    """A categorical column of pandas as an Arrow dictionary array. Its categories may have several
+    types."""
     import pyarrow as pa
 
     held = getattr(values, "array", values)
     places = np.asarray(held.codes, np.int64)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(places, mask=places < 0), _arrow(name, held.categories)
-    )
+    indices = pa.array(places, mask=places < 0)
+    return pa.DictionaryArray.from_arrays(indices, _arrow(name, held.categories))
 
 
 def _native(values: NDArray[Any]) -> NDArray[Any]:
-    """A numpy array of this machine's byte order, its dates in a unit that Arrow has."""
+    """A numpy array in the byte order of this machine, with dates in a unit that Arrow supports."""
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in "YMWhm":
         return values.astype("datetime64[s]")
-    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
+    if values.dtype.isnative:
+        return values
+    return values.astype(values.dtype.newbyteorder("="))

@@ -1,8 +1,8 @@
-"""Counting on a Spark cluster: rows stay where they are, tables of counts come to the driver, and
-noise is drawn there.
+"""Counting on a Spark cluster. The rows stay on the cluster, tables of counts come to the driver,
+and noise is drawn on the driver.
 
-Nothing here is random. Spark may run a task twice; counts do not change by it, noise would (two
-draws average out).
+Nothing here is random. Spark may run a task twice. Counts are the same then, but noise would not
+be, and the mean of two draws protects less than one.
 """
 
 import contextlib
@@ -26,22 +26,23 @@ _CODES = ("tinyint", "smallint", "int", "bigint", "boolean")
 """Spark's types whose values can be codes themselves."""
 
 _INSTANTS = ("timestamp", "timestamp_ntz")
-"""Spark's types of a date and time. They can be read; which Arrow type they become depends on the
-session."""
+"""Spark's types of a date and time. Their Arrow type depends on the session, and each can be
+read."""
 
 _LARGEST = (1 << 63) - 1
+"""The largest long."""
 
 T = TypeVar("T")
 
 
 class SparkSource:
-    """The rows of a Spark data frame, counted by its executors. `pip install 'margin[spark]'`,
-    there as well.
+    """The rows of a Spark data frame, which its executors count. Install margin with
+    `pip install 'margin[spark]'` on the executors too.
 
-    Columns of whole numbers that are their own codes are checked and packed into longs by Spark's
-    compiled expressions; any other column goes to Python through Arrow and is mapped to its
-    declared categories there. Each task counts all views over its rows in one pass, and Spark adds
-    the tables up: what it moves is at most one number a cell and task.
+    Spark's compiled expressions check and pack the columns of whole numbers that are their own
+    codes. Any other column goes to Python through Arrow, which maps it to its declared categories.
+    Each task counts all views over its rows in one pass, and Spark adds the tables up. It moves at
+    most one number for each cell and task.
 
     Parameters
     ----------
@@ -51,88 +52,92 @@ class SparkSource:
     Raises
     ------
     DataError
-        When it is none.
+        When `frame` is not a Spark data frame.
     """
 
     def __init__(self, frame: Any) -> None:
         if not (hasattr(frame, "mapInArrow") and hasattr(frame, "schema")):
-            raise DataError(f"SparkSource takes a Spark data frame, not a {type(frame).__name__}")
+            raise DataError(
+                f"SparkSource takes a Spark data frame, not a {type(frame).__name__}; use "
+                "open_source for other tables"
+            )
         self._frame = frame
 
     def check(self, domain: Domain) -> None:
-        """Refuse a frame in which a declared column is missing, repeated or of a type that no cell
-        can be read from."""
+        """Refuse a frame in which a declared column is missing, repeated, or of a type that cannot
+        be read."""
         self._fields(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source`: codes, brought to the driver a partition at a time; `count_views` does
-        without."""
+        """See `Source.batches`. The codes come to the driver one partition at a time; `count_views`
+        moves less."""
         return _batches(*self._packed(domain))
 
     def count_views(
         self, domain: Domain, views: Iterable[Iterable[str]]
     ) -> list[NDArray[np.int64]]:
-        """The true tables of some views; see `counting.count`. Only these come to the driver."""
+        """The true tables of some views; see `margin.data.count`. Only the tables come to the
+        driver."""
         return _tables(*self._packed(domain), views)
 
     def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
-        """The non-zero cells of a view, grouped by the executors, where they stay; see
-        `SparkCells`."""
+        """The non-zero cells of a view, which the executors group and keep; see `SparkCells`."""
         return SparkCells(*self._packed(domain), view, leaves, nodes)
 
     def bounded(self, unit: str, max_rows: int, key: bytes) -> "BoundedSparkSource":
-        """A source of at most so many rows of each unit, grouped by the executors; see
+        """A source of at most `max_rows` rows of each unit, which the executors select; see
         `units.BoundedSource`."""
         return BoundedSparkSource(self, unit, max_rows, key)
 
     def keyed(self, domain: Domain, unit: str, key: bytes) -> tuple[Any, Layout]:
-        """A frame of each row's unit, place among the unit's rows, and codes; see `KeysTask`."""
+        """A frame with each row's unit, its hash among the unit's rows, and its codes; see
+        `KeysTask`."""
         from pyspark.sql import functions as sql
 
-        frame, layout = self._packed(
-            domain, sql.col(_quoted(self._fields([unit])[0].name)).alias("unit")
-        )
+        column = sql.col(_quoted(self._fields([unit])[0].name))
+        frame, layout = self._packed(domain, column.alias("unit"))
         packed = Layout.of(domain, range(len(domain)))
         task = KeysTask(layout, packed, unit, key)
         return frame.mapInArrow(task.__call__, task.schema), packed
 
     def _packed(self, domain: Domain, *more: Any) -> tuple[Any, Layout]:
-        """The frame with the codes packed as far as Spark can, and how to read it."""
+        """The frame with its columns of codes packed into longs, and its layout. All other columns
+        stay as they are."""
         from pyspark.sql import functions as sql
 
         fields = self._fields(domain.attributes)
-        packed = [
-            place
-            for place, (field, attribute) in enumerate(zip(fields, domain.values(), strict=True))
-            if attribute.values is None
-            and attribute.bins is None
-            and field.dataType.simpleString() in _CODES
-        ]
+        packed = []
+        for place, (field, attribute) in enumerate(zip(fields, domain.values(), strict=True)):
+            is_size = attribute.values is None and attribute.bins is None
+            if is_size and field.dataType.simpleString() in _CODES:
+                packed.append(place)
         layout = Layout.of(domain, packed)
         columns = [sql.col(_quoted(field.name)) for field in fields]
-        words = [
-            _packed(layout, columns, word).alias(f"w{at}") for at, word in enumerate(layout.words)
-        ]
+        words = [_packed(layout, columns, word) for word in layout.words]
+        named = [word.alias(f"w{at}") for at, word in enumerate(words)]
         plain = [columns[place].alias(f"c{place}") for place in layout.plain]
-        return self._frame.select(*words, *plain, *more), layout
+        return self._frame.select(*named, *plain, *more), layout
 
     def _fields(self, names: Sequence[str]) -> list[Any]:
-        """The frame's fields of these names."""
+        """The fields of the frame with the given names; DataError if one cannot be read."""
         from pyspark.sql.pandas.types import to_arrow_type
 
         fields = list(self._frame.schema)
         places = locate([field.name for field in fields], names, "the Spark data frame")
         for name, place in places.items():
             kind = fields[place].dataType
-            wrong = f"column {name!r} is of type {kind.simpleString()}; it must hold numbers, texts, dates or times"
+            wrong = (
+                f"column {name!r} is of type {kind.simpleString()}; it must hold numbers, texts, "
+                "dates or times, so convert it first"
+            )
             if kind.typeName() not in _INSTANTS:
                 check_type(name, quietly(partial(to_arrow_type, kind), wrong))
         return [fields[place] for place in places.values()]
 
 
 class BoundedSparkSource:
-    """At most `max_rows` rows of each unit of a Spark data frame: the same rows as of
-    `units.BoundedSource`, with the same proof of sensitivity."""
+    """At most `max_rows` rows of each unit of a Spark data frame. They are the rows that
+    `units.BoundedSource` keeps, so its proof of sensitivity applies."""
 
     def __init__(self, source: SparkSource, unit: str, max_rows: int, key: bytes) -> None:
         self._source = source
@@ -141,57 +146,58 @@ class BoundedSparkSource:
         self._key = key
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the source refuses, and a unit that is no column."""
+        """Refuse a frame that the source refuses, or that has no column with the name of the
+        unit."""
         self._source.check(domain)
         self._source.check(Domain({self._unit: 1}))
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """The codes of the rows that are kept."""
+        """The codes of the kept rows."""
         return _batches(*self._kept(domain))
 
     def count_views(
         self, domain: Domain, views: Iterable[Iterable[str]]
     ) -> list[NDArray[np.int64]]:
-        """The true tables of some views over the rows that are kept."""
+        """The true tables of some views over the kept rows."""
         return _tables(*self._kept(domain), views)
 
     def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
-        """The non-zero cells of a view, of the rows that are kept; see `SparkSource.cells`."""
+        """The non-zero cells of a view over the kept rows; see `SparkSource.cells`."""
         return SparkCells(*self._kept(domain), view, leaves, nodes)
 
     def _kept(self, domain: Domain) -> tuple[Any, Layout]:
+        """A frame of the kept rows, and its layout."""
         from pyspark.sql import Window
         from pyspark.sql import functions as sql
 
         frame, layout = self._source.keyed(domain, self._unit, self._key)
-        codes = [
-            name for name in frame.columns if name not in ("unit", "place")
-        ]  # decide between equal hashes
+        # The codes decide between equal hashes, so that the choice depends on the rows alone.
+        codes = [name for name in frame.columns if name not in ("unit", "place")]
         rank = sql.row_number().over(Window.partitionBy("unit").orderBy("place", *codes))
         kept = frame.withColumn("rank", rank).where(sql.col("rank") <= self._max_rows)
         return kept.drop("unit", "place", "rank"), layout
 
 
 class SparkCells:
-    """The nodes that some row is in and their counts, on the executors' disks: see
+    """The non-empty nodes of a grid and their counts, on the executors' disks; see
     `private.cell_counts.Cells`.
 
-    Rows are grouped, and trees of sums made of them, by the executors. What they found is kept on
-    their disks, so that it is the same each time; should one be lost, its part is counted again, to
-    the same integers. The driver sees it a partition at a time, where it draws noise, and holds no
-    more than that and what a summary keeps.
+    The executors group the rows and add up their trees of sums. They keep the result on their
+    disks, so it is the same each time. If a disk is lost, its part is counted again and gives the
+    same integers. The driver reads one partition at a time and draws its noise. It holds no more
+    than this partition and the summary.
 
     Parameters
     ----------
     frame, layout
-        The rows.
+        The rows and their layout.
     view, leaves, nodes
         See `CellsTask`.
 
     Raises
     ------
     DataError
-        When a row does not fit, or the job fails.
+        When a row does not fit the domain, or the job fails.
     """
 
     def __init__(self, frame: Any, layout: Layout, view: View, leaves: Grid, nodes: Grid) -> None:
@@ -213,22 +219,24 @@ class SparkCells:
         self.number = int(found[0])
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Nodes, as words of their grid, shape (nodes, words), and their counts, some at a time."""
+        """The nodes in blocks: their words, shape (nodes, words), and their counts, shape
+        (nodes,)."""
         for columns in _columns(self._sums.drop("problem"), BytesTask()):
             *words, counts = (np.frombuffer(column, np.int64) for column in columns)
             yield np.stack(words, axis=1), counts
 
     def close(self) -> None:
-        """Free the disks."""
-        with contextlib.suppress(Exception):  # the session may be gone
+        """Delete the result from the executors' disks."""
+        # The session may have ended already.
+        with contextlib.suppress(Exception):
             self._sums.unpersist()
 
 
 def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
-    """The expression that packs some attributes in a long; see `spark_tasks.width` for the codes.
+    """The Spark expression that packs some attributes in a long; see `spark_tasks.width`.
 
-    It is short and has no branches: as Spark compiles all columns to one method, and Java none of
-    over 8,000 bytes.
+    The expression is short and has no branches, because Spark compiles all columns to one method,
+    and Java does not compile methods of more than 8,000 bytes.
     """
     from pyspark.sql import functions as sql
 
@@ -237,22 +245,21 @@ def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
 
     parts = []
     for place, shift in layout.shifts(word):
-        size, bits = (
-            layout.domain.sizes[place],
-            width(layout.domain[layout.domain.attributes[place]]),
-        )
+        size = layout.domain.sizes[place]
+        bits = width(layout.domain[layout.domain.attributes[place]])
         value = columns[place].cast("bigint")
-        positive = value.bitwiseOR(sql.shiftright(value, 63)).bitwiseAND(
-            long(_LARGEST)
-        )  # below zero: the largest
-        code = sql.least(sql.coalesce(positive, long(-1)), long(size)).bitwiseAND(
-            long((1 << bits) - 1)
-        )
-        parts.append(sql.shiftleft(code, shift))
+        # A negative value becomes the largest long, and every value from `size` on becomes `size`.
+        sign = sql.shiftright(value, 63)
+        positive = value.bitwiseOR(sign).bitwiseAND(long(_LARGEST))
+        # A null becomes -1, which is all ones in the lowest bits.
+        code = sql.least(sql.coalesce(positive, long(-1)), long(size))
+        lowest = code.bitwiseAND(long((1 << bits) - 1))
+        parts.append(sql.shiftleft(lowest, shift))
     return reduce(lambda one, other: one.bitwiseOR(other), parts)
 
 
 def _tables(frame: Any, layout: Layout, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
+    """The true tables of some views over the rows of a packed frame."""
     domain = layout.domain
     checked = tuple(map(domain.view, views))
     task = TablesTask(layout, checked)
@@ -262,25 +269,29 @@ def _tables(frame: Any, layout: Layout, views: Iterable[Iterable[str]]) -> list[
     problems = sums.column("min(problem)").drop_null().to_pylist()
     if problems:
         raise DataError(min(problems))
-    tables = [np.zeros(domain.cells(view), np.int64) for view in checked]
-    view, cell, number = (
-        np.asarray(sums.column(name), np.int64) for name in ("view", "cell", "sum(count)")
-    )
-    for place, table in enumerate(tables):
-        table[cell[view == place]] = number[view == place]
-    return [table.reshape(domain.shape(view)) for view, table in zip(checked, tables, strict=True)]
+    places = np.asarray(sums.column("view"), np.int64)
+    cells_found = np.asarray(sums.column("cell"), np.int64)
+    numbers = np.asarray(sums.column("sum(count)"), np.int64)
+    tables = []
+    for place, view in enumerate(checked):
+        own = places == place
+        table = np.zeros(domain.cells(view), np.int64)
+        table[cells_found[own]] = numbers[own]
+        tables.append(table.reshape(domain.shape(view)))
+    return tables
 
 
 def _batches(frame: Any, layout: Layout) -> Iterator[Batch]:
+    """The codes of all attributes of a packed frame, in batches of rows."""
     for columns in _columns(frame, CodesTask(layout)):
-        pairs = zip(layout.domain.items(), columns, strict=True)
-        yield {
-            name: np.frombuffer(column, code_type(attribute)) for (name, attribute), column in pairs
-        }
+        batch = {}
+        for (name, attribute), column in zip(layout.domain.items(), columns, strict=True):
+            batch[name] = np.frombuffer(column, code_type(attribute))
+        yield batch
 
 
 def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes]]:
-    """The bytes of columns, batch by batch, a partition at a time."""
+    """The bytes of each column, batch by batch. One partition at a time comes to the driver."""
     with _job(frame) as run:
         rows = run(lambda: frame.mapInArrow(task.__call__, task.schema).toLocalIterator())
         while (row := run(lambda: next(rows, None))) is not None:
@@ -291,14 +302,15 @@ def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes
 
 @contextlib.contextmanager
 def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
-    """Runs actions of Spark: what fails says nothing of the rows, and what is interrupted is
-    cancelled there, too."""
+    """A context with a function that runs actions of Spark. Its errors contain nothing from the
+    rows. When it is interrupted, the job is cancelled on the cluster."""
     session = frame.sparkSession
     tag = f"margin-{secrets.token_hex(8)}"
     session.addTag(tag)
 
     def failed(error: Exception) -> str:
-        return f"the Spark data frame cannot be counted: its job failed ({type(error).__name__}); see Spark's own log"
+        kind = type(error).__name__
+        return f"the Spark data frame cannot be counted: its job failed ({kind}); see Spark's log"
 
     def run(action: Callable[[], T]) -> T:
         try:
@@ -315,17 +327,19 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
             session.interruptTag(tag)
         raise
     finally:
-        with contextlib.suppress(Exception):  # the session may be gone, which was told already
+        # If the session has ended, another error says so already.
+        with contextlib.suppress(Exception):
             session.removeTag(tag)
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether an error came up while Ctrl-C was handled: Spark cancels its jobs then, and tells of
-    these instead."""
-    return error is not None and (
-        isinstance(error, KeyboardInterrupt) or _interrupted(error.__context__)
-    )
+    """Whether an error was raised while Ctrl-C was handled. Spark then cancels its jobs and reports
+    the cancelled job instead of the interrupt."""
+    if error is None:
+        return False
+    return isinstance(error, KeyboardInterrupt) or _interrupted(error.__context__)
 
 
 def _quoted(name: str) -> str:
+    """A name as an identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"

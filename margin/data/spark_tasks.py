@@ -1,5 +1,5 @@
-"""What Spark's executors run: rows from Arrow batches in, codes or tables of counts out. Nothing
-here is random."""
+"""The tasks that Spark's executors run. They take rows in Arrow batches and return codes or counts.
+Nothing here is random."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,28 +18,29 @@ from .units import identities, order
 
 __all__ = ["BytesTask", "CellsTask", "CodesTask", "KeysTask", "Layout", "TablesTask", "width"]
 
-_LONGEST = 63  # bits of a long that hold codes
+_LONGEST = 63
+"""Number of bits of a long that hold codes."""
 
 
 def width(attribute: Attribute) -> int:
-    """How many bits a packed value takes: a code, or `size` for a value that is none, or all ones
-    for a null."""
+    """The number of bits of a packed value. It is a code, or `size` for a value that is not a code,
+    or all ones for a null."""
     return (attribute.size + 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the codes of a row come in an Arrow batch: some packed into longs w0, w1, ..., others as
-    columns c<place>.
+    """The layout of a row in an Arrow batch. Some attributes are packed codes in longs, the columns
+    w0, w1, ...; the others are columns c<position> that are still to be encoded.
 
     Parameters
     ----------
     domain
         The attributes.
     words
-        The places of the attributes in each long, the first in the lowest bits.
+        The positions of the attributes in each long, with the first in the lowest bits.
     plain
-        The places of the attributes that come as they are, to be encoded.
+        The positions of the attributes that are not packed.
     """
 
     domain: Domain
@@ -48,25 +49,33 @@ class Layout:
 
     @staticmethod
     def of(domain: Domain, packed: Sequence[int]) -> "Layout":
-        """The layout that packs the attributes at these places, in this order."""
+        """The layout that packs the attributes at the given positions, in this order."""
         words: list[list[int]] = []
         room = -1
         for place in packed:
-            room -= width(domain[domain.attributes[place]])
+            bits = width(domain[domain.attributes[place]])
+            room -= bits
+            # An attribute that does not fit begins a new long.
             if room < 0:
                 words.append([])
-                room = _LONGEST - width(domain[domain.attributes[place]])
+                room = _LONGEST - bits
             words[-1].append(place)
-        plain = tuple(place for place in range(len(domain)) if place not in set(packed))
+        is_packed = set(packed)
+        plain = tuple(place for place in range(len(domain)) if place not in is_packed)
         return Layout(domain, tuple(map(tuple, words)), plain)
 
     def shifts(self, word: Sequence[int]) -> list[tuple[int, int]]:
-        """The place of each attribute of a long, and its lowest bit."""
-        widths = [width(self.domain[self.domain.attributes[place]]) for place in word]
-        return [(place, sum(widths[:at])) for at, place in enumerate(word)]
+        """The position of each attribute of a long in the domain, and its lowest bit in the
+        long."""
+        found = []
+        shift = 0
+        for place in word:
+            found.append((place, shift))
+            shift += width(self.domain[self.domain.attributes[place]])
+        return found
 
     def pack(self, codes: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
-        """The longs of some rows, one array (rows,) each."""
+        """The longs of some rows: one array of shape (rows,) for each long."""
         packed = []
         for word in self.words:
             total = np.zeros(len(codes[0]), np.int64)
@@ -76,25 +85,26 @@ class Layout:
         return packed
 
     def rows(self, batches: Iterator[Any]) -> Iterator[tuple[Any, list[NDArray[Any]]]]:
-        """Arrow batches, each with the codes of its rows, one array an attribute.
+        """Each Arrow batch, with the codes of its rows: one array for each attribute.
 
         Raises
         ------
         DataError
-            When a row has a problem; see `Encoder`.
+            When a value has no code; see `Encoder`.
         """
         names = self.domain.attributes
         encoders = {place: Encoder(names[place], self.domain[names[place]]) for place in self.plain}
         for batch in _gathered(batches):
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            codes = {
-                place: encoder.encode(columns[f"c{place}"]) for place, encoder in encoders.items()
-            }
+            codes: dict[int, NDArray[Any]] = {}
+            for place, encoder in encoders.items():
+                codes[place] = encoder.encode(columns[f"c{place}"])
             for at, word in enumerate(self.words):
                 codes.update(self._unpacked(word, columns[f"w{at}"].to_numpy()))
             yield batch, [codes[place] for place in range(len(names))]
 
     def _unpacked(self, word: tuple[int, ...], longs: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
+        """The codes of the attributes in a long, by their positions in the domain."""
         codes = {}
         for place, shift in self.shifts(word):
             name = self.domain.attributes[place]
@@ -107,23 +117,24 @@ class Layout:
 
 
 def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The codes of values of which some are none, or null; see `width`."""
-    null, none = values > attribute.size, values == attribute.size
-    for which, code, missing in (
-        (null, attribute.missing_code, True),
-        (none, attribute.other_code, False),
-    ):
-        if which.any():
-            if code == UNSEEN:
-                raise not_provided(name, missing=missing)
-            values = np.where(which, code, values)
+    """The codes of packed values, also for nulls and for values that are not codes; see `width`."""
+    is_null = values > attribute.size
+    is_no_code = values == attribute.size
+    if is_null.any():
+        if attribute.missing_code == UNSEEN:
+            raise not_provided(name, missing=True)
+        values = np.where(is_null, attribute.missing_code, values)
+    if is_no_code.any():
+        if attribute.other_code == UNSEEN:
+            raise not_provided(name, missing=False)
+        values = np.where(is_no_code, attribute.other_code, values)
     return values
 
 
 @dataclass(frozen=True)
 class TablesTask:
-    """Counts the views over the rows of a partition: a row a non-zero cell, or one that tells a
-    problem."""
+    """Counts views over the rows of a partition. It returns one row for each non-zero cell, or one
+    row with the text of a problem."""
 
     layout: Layout
     views: tuple[View, ...]
@@ -133,17 +144,15 @@ class TablesTask:
         import pyarrow as pa
 
         domain = self.layout.domain
-        plan = CountPlan(domain, self.views, threads=1)  # its neighbours on the machine count, too
+        # One thread: other tasks count on the same machine.
+        plan = CountPlan(domain, self.views, threads=1)
         try:
             for _, codes in self.layout.rows(batches):
                 plan.accumulate(dict(zip(domain, codes, strict=True)))
         except DataError as error:
-            yield _row(
-                view=pa.array([-1], pa.int32()),
-                cell=_zero(),
-                count=_zero(),
-                problem=pa.array([str(error)]),
-            )
+            no_view = pa.array([-1], pa.int32())
+            problem = pa.array([str(error)])
+            yield _row(view=no_view, cell=_zero(), count=_zero(), problem=problem)
             return
         for place, table in enumerate(plan.tables):
             cells = np.flatnonzero(table)
@@ -157,7 +166,8 @@ class TablesTask:
 
 @dataclass(frozen=True)
 class CodesTask:
-    """Gives the codes of the rows of a partition, a batch a row: the bytes of each attribute's."""
+    """Returns the codes of the rows of a partition. Each batch becomes one row with the bytes of
+    each attribute's codes."""
 
     layout: Layout
     schema = "columns array<binary>, problem string"
@@ -174,8 +184,8 @@ class CodesTask:
 
 @dataclass(frozen=True)
 class CellsTask:
-    """Gives the nodes that the rows of a partition are in, as words of a grid, and their counts, to
-    be added up.
+    """Returns the nodes of a grid that the rows of a partition are in, as words, and their counts,
+    which Spark adds up.
 
     Parameters
     ----------
@@ -192,14 +202,13 @@ class CellsTask:
 
     @property
     def words(self) -> list[str]:
-        """The columns that hold a node."""
+        """The names of the columns that hold a node."""
         return [f"w{at}" for at in range(len(self.nodes.radices))]
 
     @property
     def schema(self) -> str:
-        return ", ".join(
-            [*(f"{word} bigint" for word in self.words), "count bigint", "problem string"]
-        )
+        words = [f"{word} bigint" for word in self.words]
+        return ", ".join([*words, "count bigint", "problem string"])
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -207,13 +216,13 @@ class CellsTask:
         places = [self.layout.domain.attributes.index(name) for name in self.view]
         try:
             for _, codes in self.layout.rows(batches):
-                words, counts = counted(self.leaves.pack([codes[place] for place in places]))
+                own = [codes[place] for place in places]
+                words, counts = counted(self.leaves.pack(own))
                 if self.nodes.axes != self.leaves.axes:
                     words, counts = self.nodes.spread(self.leaves.unpack(words), counts)
                 columns = dict(zip(self.words, map(pa.array, words.T), strict=True))
-                yield _row(
-                    **columns, count=pa.array(counts), problem=pa.nulls(len(counts), pa.string())
-                )
+                no_problem = pa.nulls(len(counts), pa.string())
+                yield _row(**columns, count=pa.array(counts), problem=no_problem)
         except DataError as error:
             zeros = dict.fromkeys([*self.words, "count"], _zero())
             yield _row(**zeros, problem=pa.array([str(error)]))
@@ -221,7 +230,8 @@ class CellsTask:
 
 @dataclass(frozen=True)
 class BytesTask:
-    """Gives the rows of a partition, columns of longs, a batch a row: the bytes of each column."""
+    """Returns the rows of a partition, whose columns are longs. Each batch becomes one row with the
+    bytes of each column."""
 
     schema = CodesTask.schema
 
@@ -232,10 +242,11 @@ class BytesTask:
 
 @dataclass(frozen=True)
 class KeysTask:
-    """Gives of each row its unit, its place among the unit's rows, and its codes, packed; see
+    """Returns each row's unit, its hash among the unit's rows, and its packed codes; see
     `units.BoundedSource`.
 
-    A problem goes where it is certain to be kept: with a unit of its own that no row has, the null.
+    A problem is returned with null as its unit. No row has this unit, so the row of the problem is
+    always kept.
     """
 
     layout: Layout
@@ -245,7 +256,7 @@ class KeysTask:
 
     @property
     def schema(self) -> str:
-        words = (f"w{at} bigint" for at in range(len(self.packed.words)))
+        words = [f"w{at} bigint" for at in range(len(self.packed.words))]
         return ", ".join(["unit string, place bigint, problem string", *words])
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -255,44 +266,42 @@ class KeysTask:
             for batch, codes in self.layout.rows(batches):
                 units = identities(self.unit, batch.column(batch.schema.get_field_index("unit")))
                 places = pa.array(order(units, codes, self.key))
-                words = {
-                    f"w{at}": pa.array(word) for at, word in enumerate(self.packed.pack(codes))
-                }
-                yield _row(
-                    unit=units, place=places, problem=pa.nulls(len(units), pa.string()), **words
-                )
+                longs = self.packed.pack(codes)
+                words = {f"w{at}": pa.array(word) for at, word in enumerate(longs)}
+                no_problem = pa.nulls(len(units), pa.string())
+                yield _row(unit=units, place=places, problem=no_problem, **words)
         except DataError as error:
-            words = dict.fromkeys((f"w{at}" for at in range(len(self.packed.words))), _zero())
-            yield _row(
-                unit=pa.nulls(1, pa.string()),
-                place=_zero(),
-                problem=pa.array([str(error)]),
-                **words,
-            )
+            names = [f"w{at}" for at in range(len(self.packed.words))]
+            words = dict.fromkeys(names, _zero())
+            no_unit = pa.nulls(1, pa.string())
+            problem = pa.array([str(error)])
+            yield _row(unit=no_unit, place=_zero(), problem=problem, **words)
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
-    """The rows of several batches together: Spark's are small. One that carries a problem ends it."""
+    """The rows in larger batches, since Spark's are small. DataError for a batch that contains a
+    problem."""
     import pyarrow as pa
 
     waiting: list[Any] = []
     rows = 0
     for batch in batches:
         if "problem" in batch.schema.names:
-            for text in (
-                batch.column(batch.schema.get_field_index("problem")).drop_null().to_pylist()
-            ):
+            column = batch.column(batch.schema.get_field_index("problem"))
+            for text in column.drop_null().to_pylist():
                 raise DataError(text)
         waiting.append(batch)
         rows += batch.num_rows
         if rows >= ROWS:
             yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
-            waiting, rows = [], 0
+            waiting = []
+            rows = 0
     if rows:
         yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
 
 
 def _bytes(columns: Sequence[NDArray[Any]]) -> Any:
+    """A batch of one row that contains the bytes of each column."""
     import pyarrow as pa
 
     held = pa.array([[column.tobytes() for column in columns]], pa.list_(pa.binary()))
@@ -300,12 +309,14 @@ def _bytes(columns: Sequence[NDArray[Any]]) -> Any:
 
 
 def _row(**columns: Any) -> Any:
+    """An Arrow batch of named columns."""
     import pyarrow as pa
 
     return pa.record_batch(list(columns.values()), names=list(columns))
 
 
 def _zero() -> Any:
+    """A column with one zero."""
     import pyarrow as pa
 
     return pa.array([0], pa.int64())

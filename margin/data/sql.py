@@ -1,5 +1,5 @@
-"""`Sql`: the rows of a query, on the embedded DuckDB, a DuckDB file, or a PostgreSQL server; always
-read-only."""
+"""`Sql`: the rows of a query on the embedded DuckDB, a DuckDB file or a PostgreSQL server.
+Databases are opened read-only."""
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -23,36 +23,35 @@ _SERVERS = ("postgres:", "postgresql:")
 
 @dataclass(frozen=True, repr=False)
 class Sql:
-    """The rows that a query gives, as a `Source`; one row of its result is what the guarantee
-    protects.
+    """The rows of a query's result, as a `Source`. The guarantee protects one row of the result.
 
-    The query is run anew in each pass and must give the same rows each time. What a join or a group
-    does to the rows of one person is the author's care: `unit=` and `max_rows=` of `release` bound
-    it whatever the query does.
+    The query runs anew in each pass and must give the same rows each time. A join or a group may
+    turn one row of a person into many. Use `unit=` and `max_rows=` of `release` to bound the rows
+    of each person, whatever the query does.
 
     Parameters
     ----------
     text
-        One SELECT, in the database's own SQL. On DuckDB it may read Parquet files, as in `SELECT *
-        FROM 'visits/*.parquet'`, which state their types. A CSV or JSON file in its text is
-        refused: DuckDB would guess the types of all rows from some of them. Name such files in
-        `files`.
+        One SELECT in the SQL of the database. On DuckDB it may read Parquet files, which state
+        their types, as in `SELECT * FROM 'visits/*.parquet'`. CSV and JSON files in its text are
+        refused, because DuckDB would guess the types of all rows from some of them. Name such files
+        in `files`.
     files
-        CSV, Parquet or JSON files, folders or patterns by the names that the query uses for them.
-        All cells of CSV and JSON are texts, as `open_source` reads them.
+        CSV, Parquet or JSON files, folders or patterns, by the names that the query uses for them.
+        All cells of CSV and JSON files are texts, as `open_source` reads them.
     attach
-        Where the query runs: on an embedded DuckDB when not given; in the DuckDB file of that path;
-        or on the PostgreSQL server of `"postgres:host=... dbname=..."` or
-        `"postgresql://user@host/dbname"` (with `pip install 'margin[postgres]'`). Opened read-only.
-        It may hold a password, and is never shown.
+        The database in which the query runs, opened read-only: an embedded DuckDB when not given;
+        a DuckDB file, by its path; or a PostgreSQL server, as `"postgres:host=... dbname=..."` or
+        `"postgresql://user@host/dbname"` (install it with `pip install 'margin[postgres]'`). It may
+        contain a password, so no message shows it.
     memory_limit
-        The most that the embedded DuckDB takes, such as `"500MB"`; beyond it, a sort or a group
-        goes through a temporary folder that only this user can read.
+        The largest amount of memory of the embedded DuckDB, such as `"500MB"`. Larger sorts and
+        groups use a temporary folder that only this user can read.
 
     Raises
     ------
     DataError
-        When an argument is not of this form.
+        When an argument has another form.
 
     Examples
     --------
@@ -70,24 +69,29 @@ class Sql:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip(" \t\r\n;"):
-            raise DataError("the text of a query must be one SELECT")
+            raise DataError(
+                "the text of a query must be one SELECT, and it is empty or not a text; write a "
+                "query such as 'SELECT age, sex FROM people'"
+            )
         if self.attach is not None and not (isinstance(self.attach, str) and self.attach):
             raise DataError(
-                "attach must be the path of a DuckDB file, or postgres:... with the server's parameters"
+                "attach must be the path of a DuckDB file, or postgres:... with the server's "
+                f"parameters; it is empty or of type {type(self.attach).__name__}"
             )
         if self.files and self._is_on_server:
             raise DataError(
-                "files= are read by the embedded DuckDB; a query on PostgreSQL takes its tables from there"
+                "files= work with the embedded DuckDB only, but attach= names a PostgreSQL server; "
+                "load the files into tables of the server, or leave attach= out"
             )
 
     def check(self, domain: Domain) -> None:
         """Refuse a query that the database does not accept, or whose result lacks a declared
-        column; none is run."""
+        column. The query is not run."""
         with self._result(rows=False) as reader:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source`: the codes of all attributes, at most `ROWS` rows at a time."""
+        """See `Source.batches`. A batch has at most `ROWS` rows."""
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
@@ -104,17 +108,17 @@ class Sql:
 
     @property
     def _where(self) -> str:
+        """The query and its database, for a message."""
         if self.attach is None:
             return "the SQL query"
-        return (
-            "the SQL query on PostgreSQL"
-            if self._is_on_server
-            else f"the SQL query on {self._database}"
-        )
+        if self._is_on_server:
+            return "the SQL query on PostgreSQL"
+        return f"the SQL query on {self._database}"
 
     @property
     def _database(self) -> str:
-        """The database, for a message: by its path, unless that may be an address with a password."""
+        """The database, for a message. Its path is shown, unless it may be an address with a
+        password."""
         assert self.attach is not None
         return repr(self.attach) if is_path(self.attach) else "the database of attach="
 
@@ -122,93 +126,93 @@ class Sql:
         return f"Sql({masked(self.text)!r}, memory_limit={self.memory_limit!r})"
 
     def _places(self, schema: Any, names: Sequence[str]) -> list[int]:
+        """The positions of the named columns; DataError if one has a type that cannot be read."""
         places = locate(schema.names, names, f"the result of {self._where}")
         for name, place in places.items():
             check_type(name, schema.field(place).type)
         return list(places.values())
 
     def _failed(self, error: Exception) -> str:
-        """What went wrong, by its kind: a database's own message may quote rows."""
+        """The message for a failure, by its kind. The database's own message may quote rows."""
         state = getattr(error, "sqlstate", None)
-        kind = f"{type(error).__name__}{f', SQLSTATE {state}' if state else ''}"
+        kind = type(error).__name__
+        if state:
+            kind = f"{kind}, SQLSTATE {state}"
         return f"{self._where} failed ({kind}); run it in the database's own shell to see why"
 
     def _result(self, *, rows: bool = True) -> Any:
-        """An Arrow reader of the result; of its columns only, without `rows`."""
+        """A context with an Arrow reader of the result. Without `rows` it has the columns only."""
         return self._from_postgres(rows) if self._is_on_server else self._from_duckdb(rows)
 
     @contextmanager
     def _from_duckdb(self, rows: bool) -> Generator[Any]:
-        named = self._named_files()
-        with self._connected(
-            {name: _stub(name, file) for name, file in named.items()}
-        ) as connection:
+        """A context with an Arrow reader of the result on DuckDB."""
+        named = {name: open_path(path) for name, path in self.files.items()}
+        # First look at the plan, without any rows, for types that DuckDB would guess.
+        stubs = {name: _stub(name, file) for name, file in named.items()}
+        with self._connected(stubs) as connection:
             plan = quietly(lambda: self._plan(connection), self._failed)
             texts = [self.text, *quietly(lambda: _views(connection), self._failed)]
         if guesses_types(plan):
             raise DataError(
-                f"{self._where} reads a CSV or JSON file, the types of which DuckDB would guess from "
-                f"its rows; name the file, as in files={{'visits': 'visits.csv'}} or --table visits=visits.csv, "
-                f"and select from visits: its cells are then texts"
+                f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
+                "some rows; name the file, as in files={'visits': 'visits.csv'} or --table "
+                "visits=visits.csv, and select from visits, so that its cells are texts"
             )
         if guesses_folders(plan, texts):
             raise DataError(
-                f"{self._where} reads files in folders called name=value, and DuckDB would guess the type of the "
-                f"values from all folders that there are; give read_parquet hive_types_autocast = false, "
-                f"so that they are texts, or hive_partitioning = false"
+                f"{self._where} reads files in folders named name=value, and DuckDB would guess "
+                "the type of the values from all folders; pass hive_types_autocast = false to "
+                "read_parquet, so that they are texts, or hive_partitioning = false"
             )
-        with self._connected(
-            {name: _view(name, file) for name, file in named.items()}
-        ) as connection:
+        views = {name: _view(name, file) for name, file in named.items()}
+        with self._connected(views) as connection:
             query = quietly(lambda: connection.sql(self.text), self._failed)
             yield quietly(lambda: stream(query if rows else query.limit(0)), self._failed)
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
-        """A DuckDB with the attached file and these views."""
+        """A context with a DuckDB connection that has the attached file and the given views."""
         with ExitStack() as stack:
             wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
-            connection = stack.enter_context(
-                closing(quietly(lambda: connect(self.memory_limit), wrong))
-            )
+            connection = quietly(lambda: connect(self.memory_limit), wrong)
+            stack.enter_context(closing(connection))
             folder = stack.enter_context(scratch())
             connection.execute(f"SET temp_directory = {quoted(folder)}")
-            connection.execute(
-                "SET python_enable_replacements = false"
-            )  # no name in a query means a Python variable
+            # A name in a query never means a Python variable.
+            connection.execute("SET python_enable_replacements = false")
             if self.attach is not None:
                 place = quoted(self.attach)
-                quietly(
-                    lambda: connection.execute(
-                        f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"
-                    ),
-                    f"{self._database} cannot be opened as a DuckDB file; attach must be one, or postgres:...",
+                text = f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"
+                wrong = (
+                    f"{self._database} cannot be opened as a DuckDB file; attach= must be the path "
+                    "of one, or postgres:..."
                 )
+                quietly(partial(connection.execute, text), wrong)
             for name, view in views.items():
                 text = f"CREATE TEMP VIEW {identifier(name)} AS {view}"
-                quietly(
-                    partial(connection.execute, text),
-                    f"files={{{name!r}: ...}} cannot be read by DuckDB",
-                )
+                wrong = f"files={{{name!r}: ...}} cannot be read by DuckDB; check the files"
+                quietly(partial(connection.execute, text), wrong)
             yield connection
 
-    def _named_files(self) -> dict[str, FileSource | FilesSource]:
-        return {name: open_path(path) for name, path in self.files.items()}
-
     def _plan(self, connection: Any) -> str:
-        """What DuckDB would do, as a text, all of it; the query is one SELECT."""
+        """The complete plan of DuckDB for the query, as a text. DataError unless the query is one
+        SELECT."""
         import duckdb
 
         statements = connection.extract_statements(self.text)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise DataError(f"{self._where} must be one SELECT")
-        connection.execute(
-            "PRAGMA disable_optimizer"
-        )  # what the optimiser leaves out may still decide about types
+            raise DataError(
+                f"{self._where} must be one SELECT, but it has another or several statements; "
+                "leave out all but the SELECT"
+            )
+        # A part that the optimizer drops from the plan may still determine types.
+        connection.execute("PRAGMA disable_optimizer")
         return str(connection.execute(f"EXPLAIN (FORMAT json) {self.text}").fetchall())
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
+        """A context with an Arrow reader of the result on PostgreSQL."""
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
@@ -216,18 +220,18 @@ class Sql:
         assert self.attach is not None
         address = self.attach if "://" in self.attach else self.attach.split(":", 1)[1]
         address = address.replace("postgres://", "postgresql://", 1)
-        unreachable = "the PostgreSQL server of attach= cannot be reached, or refuses the user; check host and name"
+        unreachable = (
+            "the PostgreSQL server of attach= cannot be reached, or it refuses the user; check the "
+            "host and the name"
+        )
         with ExitStack() as stack:
-            connection = stack.enter_context(
-                closing(quietly(lambda: dbapi.connect(address), unreachable))
-            )
-            cursor = stack.enter_context(closing(quietly(connection.cursor, unreachable)))
-            quietly(
-                lambda: cursor.execute(
-                    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-                ),
-                self._failed,
-            )
+            connection = quietly(lambda: dbapi.connect(address), unreachable)
+            stack.enter_context(closing(connection))
+            cursor = quietly(connection.cursor, unreachable)
+            stack.enter_context(closing(cursor))
+            # The result is of one snapshot of the database, and nothing can be written.
+            begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+            quietly(lambda: cursor.execute(begin), self._failed)
             query = self.text.rstrip(" \t\r\n;")
             if rows:
                 quietly(lambda: cursor.execute(query), self._failed)
@@ -239,60 +243,56 @@ class Sql:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a result that is not run."""
+    """The schema of a query's result without its rows, in place of a reader."""
 
     schema: Any
 
 
 def _views(connection: Any) -> list[str]:
     """The texts of the views of an attached file."""
-    found = connection.execute(
-        "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary"
-    ).fetchall()
-    return [text for (text,) in found]
+    query = "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary"
+    return [text for (text,) in connection.execute(query).fetchall()]
 
 
 def _view(name: str, files: FileSource | FilesSource) -> str:
-    """SQL for the rows of some files under the names of their columns."""
+    """SQL for the rows of some files, with the names of their columns."""
     sources = _each(files)
     _check_kinds(name, sources)
-    return " UNION ALL BY NAME ".join(
-        _selected(file, file.query(file.fields())) for file in sources
-    )
+    selects = [_selected(file, file.query(file.fields())) for file in sources]
+    return " UNION ALL BY NAME ".join(selects)
 
 
 def _stub(name: str, files: FileSource | FilesSource) -> str:
-    """What the plan is made with: CSV and JSON as a table of texts without rows, so that the plan
-    shows no such file."""
-    if all(field.kind is not None for file in _each(files) for field in file.fields()):
+    """SQL that stands for some files in the plan. CSV and JSON files become tables of texts without
+    rows, so that the plan does not read them."""
+    sources = _each(files)
+    if all(field.kind is not None for file in sources for field in file.fields()):
         return _view(name, files)
-    nothing = "(SELECT {}) WHERE false"
-    return " UNION ALL BY NAME ".join(
-        _selected(
-            file,
-            nothing.format(
-                ", ".join(f"NULL::VARCHAR AS c{at}" for at in range(len(file.fields())))
-            ),
-        )
-        for file in _each(files)
-    )
+    selects = []
+    for file in sources:
+        nulls = [f"NULL::VARCHAR AS c{at}" for at in range(len(file.fields()))]
+        selects.append(_selected(file, f"(SELECT {', '.join(nulls)}) WHERE false"))
+    return " UNION ALL BY NAME ".join(selects)
 
 
 def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
-    """Refuse files whose columns of one name differ in type: DuckDB would cast the rows of one file
-    to a type that suits the others, and a 32-bit 0.1 is not 0.1 in 64 bits."""
+    """Refuse files in which a column has different types. DuckDB would cast the rows of one file to
+    a type that suits the others, and a 32-bit 0.1 is not 0.1 in 64 bits."""
     seen: dict[str, str] = {}
-    for column in (column for source in sources for column in source.fields()):
-        kind = _kind(column.kind)
-        if kind and seen.setdefault(column.name.casefold(), kind) != kind:
-            raise DataError(
-                f"files={{{name!r}: ...}} hold column {column.name!r} in different types; a query needs one "
-                f"type: write the files anew, or pass the folder itself as data"
-            )
+    for source in sources:
+        for column in source.fields():
+            kind = _kind(column.kind)
+            if kind and seen.setdefault(column.name.casefold(), kind) != kind:
+                raise DataError(
+                    f"files={{{name!r}: ...}} hold column {column.name!r} in different types, but "
+                    "a query needs one type; write the files anew, or pass the folder itself as "
+                    "data"
+                )
 
 
 def _kind(kind: Any) -> str:
-    """A type, for comparison: integers of all widths are one; empty where the type says nothing."""
+    """A type as a text for comparison; empty if the file does not state it. Integers of all widths
+    are one type."""
     from pyarrow import types
 
     if kind is None or types.is_null(kind):
@@ -302,9 +302,13 @@ def _kind(kind: Any) -> str:
 
 
 def _selected(file: FileSource, rows: str) -> str:
-    columns = (f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields()))
+    """SQL that gives the columns c0, c1, ... of some rows the names of a file's columns."""
+    columns = [f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields())]
     return f"SELECT {', '.join(columns)} FROM {rows}"
 
 
 def _each(files: FileSource | FilesSource) -> Sequence[FileSource]:
-    return [files] if isinstance(files, FileSource) else [FileSource(path) for path in files.paths]
+    """The single files of a source of files."""
+    if isinstance(files, FileSource):
+        return [files]
+    return [FileSource(path) for path in files.paths]

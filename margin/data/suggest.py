@@ -1,5 +1,5 @@
-"""A draft of a domain, derived from the data: a start for its owner, who must review it, and not
-private."""
+"""`suggest_domain`: a draft of a domain, derived from the data. It is not private until the owner
+of the data has reviewed it."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -19,18 +19,26 @@ from .source import ColumnsSource, FrameSource
 __all__ = ["suggest_domain"]
 
 _MOST_VALUES = 50
+"""Largest number of values that are listed for an attribute."""
+
 _SURELY_MORE = 2 * _MOST_VALUES
+"""An estimated number of distinct values above which there are more than `_MOST_VALUES`."""
+
 _BINS = 10
+"""About the number of bins of a numeric attribute."""
+
 _NUMBER = r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+"""The texts that are read as numbers."""
+
 _NOTE = (
-    "derived from the data, so it is not private: check every attribute against what the data may hold, "
-    "then delete this line"
+    "derived from the data, so it is not private: check every attribute against the values that "
+    "the data may hold, then delete this line"
 )
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A column to be described: its name, its SQL name, and whether it holds texts or numbers or
+    """A column to describe: its name, its name in SQL, and whether it holds texts, numbers, or
     neither."""
 
     name: str
@@ -40,12 +48,13 @@ class _Column:
 
     @property
     def cells(self) -> str:
-        """SQL for v, the value or null, and for n, the value as a number if it is one."""
-        value = (
-            f"nullif(trim({self.sql}::VARCHAR, e' \\t\\r\\n'), '')" if self.is_text else self.sql
-        )
-        number = f"{value}::DOUBLE" if self.is_number else "NULL::DOUBLE"
+        """SQL for two columns: v, the value or null, and n, the value as a number or null."""
+        value = self.sql
+        number = "NULL::DOUBLE"
+        if self.is_number:
+            number = f"{value}::DOUBLE"
         if self.is_text:
+            value = f"nullif(trim({self.sql}::VARCHAR, e' \\t\\r\\n'), '')"
             plain = f"regexp_full_match({value}, '{_NUMBER}') OR lower({value}) = 'nan'"
             number = f"if({plain}, try_cast({value} AS DOUBLE), NULL)"
         return f"{value} AS v_{self.sql}, {number} AS n_{self.sql}"
@@ -53,8 +62,8 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Counts of nulls, of NaN, of values that are no numbers, of distinct values (about); 1st and
-    99th percentile."""
+    """The numbers of nulls, of NaN, of values that are not numbers, and of distinct values (an
+    estimate) in a column, and its 1st and 99th percentiles."""
 
     nulls: int
     nans: int
@@ -73,15 +82,16 @@ class _Facts:
 
 @dataclass(frozen=True)
 class _Table:
-    """A table in a DuckDB connection: the SQL that reads it, and what to say when that fails."""
+    """A table in a DuckDB connection, the SQL that reads it, and the message if that fails."""
 
     connection: Any
     text: str
     failed: Callable[[Exception], str]
 
     def row(self, columns: Sequence[_Column], aggregates: Sequence[str]) -> list[Any]:
-        """One value an aggregate over the cells of the columns."""
-        listed = ", ".join(f"{aggregate} AS f{place}" for place, aggregate in enumerate(aggregates))
+        """The value of each aggregate over the cells of the columns."""
+        named = [f"{aggregate} AS f{place}" for place, aggregate in enumerate(aggregates)]
+        listed = ", ".join(named)
         cells = ", ".join(column.cells for column in columns)
         query = f"SELECT {listed} FROM (SELECT {cells} FROM {self.text})"
         found = quietly(lambda: self.connection.sql(query).to_arrow_table(), self.failed)
@@ -89,19 +99,19 @@ class _Table:
 
 
 def suggest_domain(data: object) -> dict[str, Any]:
-    """A draft domain for a table, as a dict for JSON; its first entry marks it as a draft, which
-    `Domain` refuses.
+    """A draft domain for a table, as a dict for JSON. Its first entry marks it as a draft, and
+    `Domain` refuses it until the owner has removed the mark.
 
-    A column of at most 50 distinct values gets all of them, or their number when they are 0, 1, ...
-    without a gap; a numeric column of more gets about ten bins with round edges, open at both ends;
-    a text column of more gets its 49 most frequent values and `other`. A column with nulls gets
-    `missing`. Columns without a name or whose cells are not plain values are left out, and the mark
-    says so.
+    A column with at most 50 distinct values declares all of them, or their number if they are 0, 1,
+    ... without a gap. A numeric column with more values has about ten bins with round edges, open
+    at both ends. A text column with more values has its 49 most frequent values and `other`. A
+    column with nulls has `missing`. Columns without a name, and columns whose cells are not plain
+    values, are left out. The mark lists them.
 
     Parameters
     ----------
     data
-        What `open_source` takes, except arrays of codes and `Source` objects.
+        Data that `open_source` accepts, except arrays of codes and `Source` objects.
 
     Raises
     ------
@@ -116,51 +126,65 @@ def suggest_domain(data: object) -> dict[str, Any]:
             fields = [(field.name, field.kind) for field in found]
             failed = source.failed
         elif isinstance(source, FrameSource | ColumnsSource):
-            rows, failed = source.table(), _unreadable
+            rows = source.table()
+            failed = _unreadable
             quietly(lambda: connection.register("frame", rows), failed)
-            table = f"frame AS rows({', '.join(f'c{place}' for place in range(rows.num_columns))})"
+            sql_names = [f"c{place}" for place in range(rows.num_columns)]
+            table = f"frame AS rows({', '.join(sql_names)})"
             fields = [(field.name, field.type) for field in rows.schema]
         else:
             raise DataError(
-                "a domain can be suggested for a file, a data frame or a dict of columns only"
+                "a domain can be suggested for a file, a data frame or a dict of columns only; "
+                f"data of type {type(data).__name__} is none of them"
             )
         columns, left_out = _columns(fields)
         described = _describe(_Table(connection, table, failed), columns)
-    note = f"{_NOTE}; left out: {', '.join(left_out)}" if left_out else _NOTE
-    return {
-        DRAFT: note,
-        **{column.name: form for column, form in zip(columns, described, strict=True)},
-    }
+    draft: dict[str, Any] = {}
+    draft[DRAFT] = f"{_NOTE}; left out: {', '.join(left_out)}" if left_out else _NOTE
+    for column, form in zip(columns, described, strict=True):
+        draft[column.name] = form
+    return draft
 
 
 def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str]]:
-    """The columns that can be described, and the names of those that cannot; a type of None stands
-    for text."""
-    from pyarrow import types
-
-    columns, left_out = [], []
+    """The columns that can be described, and the names of the others. A type of None stands for
+    text."""
+    columns = []
+    left_out = []
     names = [name.strip() for name, _ in fields]
     for place, (name, (_, kind)) in enumerate(zip(names, fields, strict=True)):
         if name and names.count(name) > 1:
-            raise DataError(f"the table has more than one column named {name!r}")
+            raise DataError(
+                f"the table has more than one column named {name!r}; rename all but one of them"
+            )
         if not name or not _is_plain(name, kind):
             left_out.append(repr(name))
             continue
         kind = getattr(kind, "value_type", kind)
-        text = (
-            kind is None
-            or types.is_string(kind)
-            or types.is_large_string(kind)
-            or types.is_string_view(kind)
-        )
-        number = not text and (
-            types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-        )
-        columns.append(_Column(name, f"c{place}", text, number))
+        is_text = _is_text(kind)
+        is_number = not is_text and _is_number(kind)
+        columns.append(_Column(name, f"c{place}", is_text, is_number))
     return columns, left_out
 
 
+def _is_text(kind: Any) -> bool:
+    """Whether a type is one of texts; None stands for text."""
+    from pyarrow import types
+
+    if kind is None:
+        return True
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of numbers."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
 def _is_plain(name: str, kind: Any) -> bool:
+    """Whether each cell of a type holds a single plain value."""
     try:
         if kind is not None:
             check_type(name, kind)
@@ -170,8 +194,8 @@ def _is_plain(name: str, kind: Any) -> bool:
 
 
 def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
-    """The JSON form of each column's attribute, by two passes: what it is like, then its values if
-    they are few."""
+    """The JSON form of each column's attribute. A first pass over the table finds facts about each
+    column, a second pass its values if they are few."""
     if not columns:
         return []
     first = []
@@ -188,29 +212,27 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
     facts = [_Facts(*row[at : at + 5]) for at in range(0, len(row), 5)]
     second = []
     for column, known in zip(columns, facts, strict=True):
-        rest = f"approx_top_k(v_{column.sql}, {_MOST_VALUES - 1})" if known.odd else "NULL"
-        second.append(f"histogram(v_{column.sql})" if known.distinct <= _SURELY_MORE else rest)
+        if known.distinct <= _SURELY_MORE:
+            second.append(f"histogram(v_{column.sql})")
+        elif known.odd:
+            second.append(f"approx_top_k(v_{column.sql}, {_MOST_VALUES - 1})")
+        else:
+            second.append("NULL")
     values = table.row(columns, second)
     return [_form(known, found or []) for known, found in zip(facts, values, strict=True)]
 
 
 def _unreadable(error: Exception) -> str:
+    """The message for a data frame that cannot be read."""
     return "the data frame cannot be read by DuckDB; pass it as a Parquet file"
 
 
 def _form(facts: _Facts, found: list[Any]) -> Any:
-    """The JSON form of an attribute; `found` has pairs of a value and its count, or only the most
-    frequent values."""
+    """The JSON form of an attribute. `found` contains pairs of a value and its count, or only the
+    most frequent values if there are many."""
     extras = {"missing": "missing"} if facts.is_missing else {}
     if facts.is_numeric:
-        numbers = sorted(
-            {_number(value) for value, _ in found if value == value and str(value).lower() != "nan"}
-        )
-        if not 1 <= len(numbers) <= _MOST_VALUES or any(math.isinf(number) for number in numbers):
-            return {"bins": _bins(*(facts.percentiles or (0.0, 0.0))), **extras}
-        if numbers == list(range(len(numbers))) and len(numbers) > 1 and not extras:
-            return len(numbers)
-        return {"values": numbers, **extras} if extras else numbers
+        return _numeric_form(facts, found, extras)
     if facts.distinct > _SURELY_MORE:
         values = found
     else:
@@ -223,39 +245,56 @@ def _form(facts: _Facts, found: list[Any]) -> Any:
     return {"values": kept, **extras} if extras else kept
 
 
+def _numeric_form(facts: _Facts, found: list[Any], extras: dict[str, str]) -> Any:
+    """The JSON form of a numeric attribute: its values, their number, or bins."""
+    values = [value for value, _ in found]
+    known = [value for value in values if value == value and str(value).lower() != "nan"]
+    numbers = sorted({_number(value) for value in known})
+    is_few = 1 <= len(numbers) <= _MOST_VALUES
+    if not is_few or any(math.isinf(number) for number in numbers):
+        low, high = facts.percentiles or (0.0, 0.0)
+        return {"bins": _bins(low, high), **extras}
+    is_a_range = numbers == list(range(len(numbers)))
+    if is_a_range and len(numbers) > 1 and not extras:
+        return len(numbers)
+    return {"values": numbers, **extras} if extras else numbers
+
+
 def _different(values: Iterable[Any]) -> list[Value]:
-    """The values in order, truth values as they are, others as texts, without those that an
-    attribute equates."""
+    """The values in order, without values that an attribute treats as equal. Truth values stay as
+    they are, and all others become texts."""
     kept: list[Value] = []
-    for value in sorted(value if isinstance(value, bool) else str(value) for value in values):
+    plain = [value if isinstance(value, bool) else str(value) for value in values]
+    for value in sorted(plain):
         if not kept or Attribute(values=kept).code(value) == UNSEEN:
             kept.append(value)
     return kept
 
 
 def _number(value: Any) -> int | float:
+    """A value as an int if it is a whole number, otherwise as a float."""
     if isinstance(value, str):
         value = float(value) if set(value) & set(".eE") else int(value)
     is_whole = math.isfinite(value) and value == int(value)
-    rounded = isinstance(value, float) and abs(value) >= faithful(
-        float
-    )  # declared as it is written, not as it is stored
-    return int(value) if is_whole and not rounded else float(value)
+    # A large float may have been rounded. It is declared in the form in which it is written.
+    is_rounded = isinstance(value, float) and abs(value) >= faithful(float)
+    return int(value) if is_whole and not is_rounded else float(value)
 
 
 def _bins(low: float, high: float) -> list[float | None]:
-    """About ten edges at multiples of 1, 2 or 5 times a power of ten, and null, for no bound, at
-    both ends."""
+    """About ten edges at multiples of 1, 2 or 5 times a power of ten, with null (no bound) at both
+    ends."""
     if not low < high:
         return [None, _number(low), None]
-    power = math.floor(math.log10((high - low) / _BINS))
-    factor = next(
-        factor for factor in (1, 2, 5, 10) if factor * 10.0**power * _BINS >= (high - low) * 0.75
-    )
+    # The smallest round step with which ten bins cover three quarters of the range.
+    width = high - low
+    power = math.floor(math.log10(width / _BINS))
+    factors = [factor for factor in (1, 2, 5, 10) if factor * 10.0**power * _BINS >= width * 0.75]
+    factor = factors[0]
     step = factor * 10.0**power
-    places = range(math.ceil(low / step), math.floor(high / step) + 1)
-    edges = [
-        place * factor * 10**power if power >= 0 else place * factor / 10**-power
-        for place in places
-    ]
+    edges: list[float] = []
+    for place in range(math.ceil(low / step), math.floor(high / step) + 1):
+        # Powers of ten are exact as integers, so that the edges are round.
+        exact = place * factor * 10**power if power >= 0 else place * factor / 10**-power
+        edges.append(exact)
     return [None, *dict.fromkeys(_number(edge) for edge in edges), None]

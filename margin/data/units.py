@@ -1,4 +1,4 @@
-"""Bounding how many rows a person contributes, before anything is counted."""
+"""The bound on the number of rows of each person, applied before anything is counted."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -24,13 +24,13 @@ _ITSELF = (
     # a digit first, and a letter that is in no number and no date: 3f2a
     r"|[0-9][!-~]*[A-DF-SU-Ya-df-su-y_][!-~]*)$"
 )
-"""Texts that are their own identity: neither blanks at their ends, nor numbers or dates in another
-form, nor words such as true; all of ASCII."""
+"""Texts that are their own identity: in ASCII, without blanks at their ends, and neither numbers
+nor dates in another form, nor words such as "true"."""
 
 
 @runtime_checkable
 class Bounds(Protocol):
-    """A source that bounds contributions where its rows are, on a cluster."""
+    """The interface of a source that bounds contributions itself, such as on a cluster."""
 
     def bounded(self, unit: str, max_rows: int, key: bytes, /) -> Source:
         """A source of the rows that `BoundedSource` would keep."""
@@ -42,50 +42,50 @@ def bound(source: Source, unit: str, max_rows: int, key: bytes) -> Source:
     Raises
     ------
     DataError
-        When the source cannot tell the units apart.
+        When the source has no named columns.
     """
     if isinstance(source, Bounds):
         return source.bounded(unit, max_rows, key)
     if not isinstance(source, Tabular):
         raise DataError(
-            f"unit={unit!r} needs a table with named columns: a file, a query, a data frame or a dict of columns; "
-            f"{type(source).__name__} has none"
+            f"unit={unit!r} needs a table with named columns: a file, a query, a data frame or a "
+            f"dict of columns; {type(source).__name__} has none"
         )
     return BoundedSource(source, unit, max_rows, key)
 
 
 class BoundedSource:
-    """At most m rows of each unit of another source: those that come first when ordered by a keyed
-    hash.
+    """A source of at most m rows of each unit of another source. They are the first m rows of the
+    unit in the order of a keyed hash.
 
-    Which rows of a unit are kept follows from the key, the unit, and the codes of these rows:
-    neither from the order of the table nor from any other unit. Codes decide between equal hashes;
-    rows of equal codes are interchangeable.
+    The rows that are kept of a unit depend on the key, the unit, and the codes of the unit's rows.
+    They depend neither on the order of the table nor on any other unit. Codes decide between equal
+    hashes, and rows with equal codes are interchangeable.
 
-    **Sensitivity.** Let K(u) be the rows kept of unit u: a function of the key and u's own rows,
-    with at most m elements. What is counted is the union of all K(u). Adding or removing all rows
-    of a unit v, whatever their number, leaves each K(u), u other than v, as it is, and adds or
-    removes K(v): at most m rows. So tables that differ in one unit are counted like tables that
-    differ in m rows of one person, and the noise for `rows_per_person=m` hides the unit; for every
-    key, so that the key needs to be secret only to keep anybody from choosing which rows of theirs
-    count. Units are compared by their identity, not by hash: a collision changes which of a unit's
-    rows are kept, not how many.
+    **Sensitivity.** Let K(u) be the kept rows of unit u. K(u) is a function of the key and of u's
+    own rows, and has at most m elements. The union of all K(u) is counted. Add or remove all rows
+    of a unit v, whatever their number. Every K(u) with u other than v stays the same, and K(v), at
+    most m rows, is added or removed. So tables that differ in one unit are counted like tables that
+    differ in m rows of one person, and the noise for `rows_per_person=m` hides the unit. This holds
+    for every key. So the key is secret only to keep people from choosing which of their rows count.
+    Units are compared by their identity, not by their hash. So a collision of hashes can change
+    which rows of a unit are kept, but not how many.
 
-    Rows are grouped by an embedded DuckDB, which sorts through a temporary folder of this user when
-    they outgrow its memory; it is removed after each pass (`scratch` says what happens when the
-    process is stopped).
+    An embedded DuckDB groups the rows. If they do not fit in its memory, it sorts them in a private
+    temporary folder, which is removed after each pass (see `scratch` for a process that is
+    stopped).
 
     Parameters
     ----------
     source
-        Where the rows are.
+        The source of all rows.
     unit
-        The column that says whose a row is: whole numbers, texts, dates; no nulls, NaN or blanks.
-        Two rows belong to one unit when their values have one `values.identity`: 7, 7.0, "7" and
-        "07" are the same unit in every kind of source. It is never counted, unless it is declared
-        as an attribute too.
+        The column with the id of the unit that each row belongs to: whole numbers, texts or dates,
+        without nulls, NaN or blanks. Two rows belong to the same unit if their values have the same
+        `values.identity`: 7, 7.0, "7" and "07" are one unit in every kind of source. The column is
+        counted only if it is declared as an attribute too.
     max_rows
-        m, at least 1.
+        The number m, at least 1.
     key
         Sixteen bytes, drawn anew for each release.
     """
@@ -97,19 +97,19 @@ class BoundedSource:
         self._key = key
 
     def check(self, domain: Domain) -> None:
-        """Refuse what the source refuses, and a unit that is no column."""
+        """Refuse a table that the source refuses, or that has no column with the name of the
+        unit."""
         self._source.check(domain)
         self._source.check(Domain({self._unit: 1}))
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """The codes of all attributes, of the rows that are kept."""
+        """The codes of all attributes, for the kept rows."""
         import pyarrow as pa
 
-        # What the rows' source raises passes through DuckDB, and comes out as an error of DuckDB's.
+        # DuckDB reads the rows, and replaces errors of their source by its own.
         problems: list[BaseException] = []
-        fields = [
-            (f"c{at}", pa.from_numpy_dtype(code_type(it))) for at, it in enumerate(domain.values())
-        ]
+        kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
+        fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
         schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
 
         def encoded() -> Generator[Any]:
@@ -122,11 +122,13 @@ class BoundedSource:
         def failed(error: Exception) -> str:
             if problems and isinstance(problems[0], DataError):
                 return str(problems[0])
-            return f"the rows could not be grouped by {self._unit!r}: disk or memory"
+            return (
+                f"the rows could not be grouped by {self._unit!r}: the disk or the memory is "
+                "exhausted; free some, or set TMPDIR to a larger disk"
+            )
 
         names = ", ".join(name for name, _ in fields)
-        # Codes decide between equal hashes: else the engine would, perhaps by what other rows there
-        # are.
+        # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
         window = f"PARTITION BY unit ORDER BY place, {names}"
         query = f"SELECT {names} FROM rows QUALIFY row_number() OVER ({window}) <= {self._max_rows}"
         with ExitStack() as stack:
@@ -138,59 +140,58 @@ class BoundedSource:
             try:
                 reader = quietly(lambda: stream(connection.sql(query)), failed)
                 while (batch := quietly(lambda: next(reader, None), failed)) is not None:
-                    yield {
-                        name: column.to_numpy()
-                        for name, column in zip(domain, batch.columns, strict=True)
-                    }
+                    codes = [column.to_numpy() for column in batch.columns]
+                    yield dict(zip(domain, codes, strict=True))
             except DataError:
                 if any(isinstance(problem, KeyboardInterrupt) for problem in problems):
                     raise KeyboardInterrupt from None
                 raise
 
     def _encoded(self, domain: Domain, schema: Any) -> Generator[Any]:
-        """Batches of units, places in the order, and codes."""
+        """Batches of each row's unit, hash and codes."""
         import pyarrow as pa
 
         names = list(dict.fromkeys([*domain.attributes, self._unit]))
         encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
         for columns in self._source.columns(names):
-            codes = [
-                encoder.encode(column) for encoder, column in zip(encoders, columns, strict=False)
-            ]
+            # The attributes come first; a unit that is not declared is the last column.
+            pairs = zip(encoders, columns, strict=False)
+            codes = [encoder.encode(column) for encoder, column in pairs]
             units = identities(self._unit, columns[names.index(self._unit)])
             places = order(units, codes, self._key)
             yield pa.record_batch([units, pa.array(places), *map(pa.array, codes)], schema=schema)
 
 
 def identities(name: str, units: Any) -> Any:
-    """Whose each row is, an Arrow array of texts, shape (rows,): `values.identity` of each value,
-    equal for equal units.
+    """The id of each row's unit, `values.identity` of its value: an Arrow array of texts, shape
+    (rows,). Rows of the same unit have equal ids.
 
     Raises
     ------
     DataError
-        When a row does not say whose it is (null, NaN, blank), or its value tells no unit apart.
-        Names the column only.
+        When a row has no unit (null, NaN or blank), or when its value may stand for several units.
+        The message names the column only.
     """
     import pyarrow.compute as pc
 
     check_type(name, units.type)
     wrong = (
-        f"column {name!r} cannot tell units apart: it must hold whole numbers, texts or dates; "
-        f"a floating-point number of 2**53 or more may be a rounded one"
+        f"column {name!r} cannot tell units apart: it must hold whole numbers, texts or dates, "
+        "but a floating-point number of 2**53 or more may have been rounded; store such ids as "
+        "integers or texts"
     )
     found = quietly(lambda: _identities(units), wrong)
     if found.null_count:
         raise DataError(
-            f"column {name!r} holds nulls, NaN or blank cells; every row must say whose it is: "
-            f"leave such rows out, or give each an id of its own"
+            f"column {name!r} holds nulls, NaN or blank cells, but every row must say whose it is; "
+            "leave such rows out, or give each of them its own id"
         )
     return pc.cast(found, "string")
 
 
 def _identities(units: Any) -> Any:
-    """Identities, null where there is none; at once where a type or a pattern tells that a value's
-    text is its own."""
+    """The identities of some values; null for missing values. Whole columns are converted together
+    if a type or a pattern shows that a value's text is its identity."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -200,7 +201,8 @@ def _identities(units: Any) -> Any:
     if pa.types.is_dictionary(plain.type):
         try:
             return _identities(plain.dictionary).take(plain.indices)
-        except (TypeError, ValueError):  # perhaps of an entry that stands in no row
+        except (TypeError, ValueError):
+            # The value that has no identity may be an entry that occurs in no row.
             return _identities(plain.dictionary.take(plain.indices))
     if pa.types.is_null(plain.type):
         return pa.nulls(len(plain), pa.string())
@@ -218,7 +220,7 @@ def _identities(units: Any) -> Any:
 
 
 def _of_floats(plain: Any) -> Any:
-    """At once where a float is a whole number, and so small that it is not rounded."""
+    """The identities of floats. Whole numbers small enough to be exact are converted together."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -232,46 +234,51 @@ def _of_floats(plain: Any) -> Any:
 
 
 def _by_distinct(plain: Any) -> Any:
-    """One call of `values.identity` a distinct value."""
+    """The identities of any values, by one call of `values.identity` for each distinct value."""
     import pyarrow as pa
 
     if pa.types.is_decimal(plain.type) and plain.type.bit_width < 128:
         plain = plain.cast(pa.decimal128(38, plain.type.scale))
     encoded = plain.dictionary_encode()
-    return pa.array(list(map(identity, plain_values(encoded.dictionary))), pa.string()).take(
-        encoded.indices
-    )
+    found = [identity(value) for value in plain_values(encoded.dictionary)]
+    return pa.array(found, pa.string()).take(encoded.indices)
 
 
 def _is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
 def order(units: Any, codes: Sequence[NDArray[Any]], key: bytes) -> NDArray[np.int64]:
-    """A keyed hash of each row, shape (rows,), by which the rows of a unit are ordered: SipHash of
-    the unit, then one multiplication and shift an attribute (the finaliser of SplitMix64, Steele,
-    Lea and Flood 2014).
+    """A keyed hash of each row, shape (rows,), by which the rows of a unit are ordered.
+
+    It is SipHash of the unit, followed by one multiplication and shift for each attribute. The last
+    steps are the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
 
     Parameters
     ----------
     units
-        An Arrow array of texts.
+        The unit of each row: an Arrow array of texts.
     codes
-        One array of shape (rows,) an attribute.
+        The codes: one array of shape (rows,) for each attribute.
     key
         Sixteen bytes.
     """
     from pandas.util import hash_array
 
-    first, second = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+    first = int.from_bytes(key[:8], "little")
+    second = int.from_bytes(key[8:], "little")
+    # Hash the unit with the first half of the key.
     units = np.asarray(units.to_numpy(zero_copy_only=False), object)
     mixed = np.array(hash_array(units, hash_key=f"{first:016x}"), np.uint64)
+    # Mix in the code of each attribute.
     for column in codes:
         mixed ^= column.astype(np.uint64)
         mixed *= np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(32)
+    # Mix in the second half of the key, and finish.
     mixed ^= np.uint64(second)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)

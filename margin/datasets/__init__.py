@@ -1,7 +1,7 @@
-"""Tables for demonstrations, tests and experiments: real ones from their publishers, and generated
-ones.
+"""Tables for demonstrations, tests and experiments: real tables from their publishers, and
+generated tables.
 
-Each function returns a `Dataset`: rows, declared domain, and a note that says where they are from.
+Most functions return a `Dataset`: the rows, their declared domain, and a note on their origin.
 
 >>> table = click_stream(rows=100)
 >>> table.name, len(table.domain), table.rows

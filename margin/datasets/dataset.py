@@ -1,4 +1,4 @@
-"""`Dataset`: a table with its domain and where it is from."""
+"""`Dataset`: a table with its domain and its origin."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,19 +8,19 @@ from ..domain.domain import Domain
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """A table that is ready for `margin.release` and `margin.simulate`.
+    """A table and its domain, ready for `margin.release` and `margin.simulate`.
 
     Attributes
     ----------
     name
-        A short name, with the number of attributes where it can differ.
+        A short name. It contains the number of attributes if that can differ.
     data
         The rows, as a `pyarrow.Table`.
     domain
-        What the table may hold: from its publisher's description or its generator, not learnt from
-        the rows.
+        The domain of the table. It comes from the publisher's description or from the generator,
+        and is not learnt from the rows.
     note
-        Where it is from, which part of it this is, and whether it is real.
+        The origin of the table, the part of it that this is, and whether it is real.
     """
 
     name: str
@@ -30,5 +30,5 @@ class Dataset:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.data.num_rows)

@@ -1,4 +1,5 @@
-"""Files from their publishers: a folder of one's own, a cache, or a download, each checked."""
+"""Files of publishers, from the user's own folder, from a cache, or by download. Each is
+checked."""
 
 import hashlib
 import os
@@ -9,23 +10,25 @@ from pathlib import Path
 from ..errors import FileError
 
 _TIMEOUT = 60.0
+"""Seconds without an answer after which a download fails."""
+
 _BLOCK = 1 << 20
+"""Number of bytes that are downloaded together."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Remote:
-    """A file of a publisher.
+    """A published file that can be downloaded.
 
     Attributes
     ----------
     name
-        Of the file in the cache.
+        The name of the file in the cache.
     urls
-        Where it is to be had, the publisher first.
+        The addresses of the file, the publisher's first.
     sha256
-        Of its bytes. None where no checksum is published or known to us from others: then the first
-        download is taken if the table that is read from it has the published structure, and the
-        cache remembers its checksum.
+        The SHA-256 checksum of the file. None if no checksum is known. The first download is then
+        accepted if its table has the published structure, and the cache remembers its checksum.
     """
 
     name: str
@@ -33,31 +36,34 @@ class Remote:
     sha256: str | None = None
 
     def fetch(self, *, download: bool) -> Path:
-        """The file in the cache; downloaded if it is not there and `download` is set.
+        """The path of the file in the cache. It is downloaded if it is not there and `download` is
+        true.
 
         Raises
         ------
         FileError
-            When it is not there and cannot or must not be downloaded, or its checksum is not the
-            expected one.
+            When the file is not in the cache and cannot or must not be downloaded, or when it has
+            another checksum than expected.
         """
         path = cache() / self.name
         if not path.exists():
             if not download:
                 raise FileError(
-                    f"{self.name} is not in {path.parent}; allow the download, or put it there"
+                    f"{self.name} is not in {path.parent}; allow the download with download=True, "
+                    "or put the file there"
                 )
             self._download(path)
         _check(path, self.sha256 or _remembered(path))
         return path
 
     def remember(self, path: Path) -> None:
-        """Note the checksum of a file that proved right, so that a later change of it is told."""
+        """Store the checksum of a file whose table is right, so that a later change is noticed."""
         note = path.with_name(path.name + ".sha256")
         if self.sha256 is None and not note.exists():
             note.write_text(digest(path) + "\n")
 
     def _download(self, path: Path) -> None:
+        """Download the file from the first address that has it."""
         import urllib.error
         import urllib.request
 
@@ -66,19 +72,15 @@ class Remote:
         reasons = []
         for url in self.urls:
             try:
-                with (
-                    urllib.request.urlopen(url, timeout=_TIMEOUT) as answer,
-                    part.open("wb") as file,
-                ):
+                opened = urllib.request.urlopen(url, timeout=_TIMEOUT)
+                with opened as answer, part.open("wb") as file:
                     while block := answer.read(_BLOCK):
                         file.write(block)
                 _check(part, self.sha256)
                 part.replace(path)
                 return
-            except (
-                OSError,
-                FileError,
-            ) as error:  # urllib's errors are OSErrors; the next place may be better
+            except (OSError, FileError) as error:
+                # urllib's errors are OSErrors. The next address may work.
                 reasons.append(f"{url}: {getattr(error, 'reason', error)}")
             finally:
                 part.unlink(missing_ok=True)
@@ -89,23 +91,23 @@ class Remote:
 
 
 def cache() -> Path:
-    """Where downloaded files are kept: the folder that MARGIN_CACHE names, else margin in the
-    user's cache folder."""
+    """The folder of downloaded files: the environment variable MARGIN_CACHE, or the folder "margin"
+    in the user's cache folder."""
     named = os.environ.get("MARGIN_CACHE")
-    return (
-        Path(named)
-        if named
-        else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "margin"
-    )
+    if named:
+        return Path(named)
+    users = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(users) / "margin"
 
 
 def own(name: str, sha256: str) -> Path | None:
-    """A file in the folder that MARGIN_DATA names, if it is there.
+    """The path of a file in the folder of the environment variable MARGIN_DATA; None if it is not
+    there.
 
     Raises
     ------
     FileError
-        When its checksum is not the expected one.
+        When the file has another checksum than expected.
     """
     folder = os.environ.get("MARGIN_DATA")
     path = Path(folder) / name if folder else None
@@ -116,18 +118,23 @@ def own(name: str, sha256: str) -> Path | None:
 
 
 def digest(path: Path) -> str:
-    """The sha256 of a file."""
+    """The SHA-256 checksum of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _remembered(path: Path) -> str | None:
+    """The checksum that was stored for a file; None if there is none."""
     note = path.with_name(path.name + ".sha256")
     return note.read_text().strip() if note.exists() else None
 
 
 def _check(path: Path, sha256: str | None) -> None:
-    if sha256 is not None and (found := digest(path)) != sha256:
+    """FileError if a file has another checksum than expected; None accepts any."""
+    if sha256 is None:
+        return
+    found = digest(path)
+    if found != sha256:
         raise FileError(
-            f"{path} has the sha256 {found}, not {sha256}: delete it and fetch it again"
+            f"{path} must have the sha256 {sha256}, but has {found}; delete it and fetch it again"
         )

@@ -1,5 +1,5 @@
-"""Generated tables: Markov chains, latent classes, a stream of clicks, correlated categories. None
-of them is real."""
+"""Generated tables: Markov chains, latent classes, clicks, and correlated categories. None of them
+contains real data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,50 +7,60 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import positive_number, whole_number
 from ..domain.domain import Domain
 from ..errors import DomainError
 from .dataset import Dataset
 
 _STRIDE = 1 << 16
-"""Rows that are worked on together."""
+"""Number of rows that are computed together."""
 
 
 def markov_chain(
     order: int, *, attributes: int = 64, rows: int = 1_000_000, seed: int = 0
 ) -> Dataset:
-    """MCHAIN: each row is a stationary binary sequence in which a bit depends on the `order` bits
+    """The data set MCHAIN. Each row is a binary sequence in which a bit depends on the `order` bits
     before it.
 
-    A bit is one with probability 0.5 + (1 - 2 s / order) / 4, where s is how many of the `order`
-    bits before it are one (Qardaji, Yang and Li, SIGMOD 2014, section 5; they use 64 bits and
-    orders 1 to 7). The sequence begins with fair bits, of which the first 64 are not kept.
-    Attributes `b0`, `b1`, ... are in the order of the sequence. The same `seed` gives the same
-    rows.
+    A bit is one with probability 0.5 + (1 - 2 s / order) / 4, where s is the number of ones among
+    the `order` bits before it (Qardaji, Yang and Li, SIGMOD 2014, section 5; they use 64 bits and
+    orders 1 to 7). The sequence begins with fair bits. The next 64 bits are not kept, so that the
+    rest is nearly stationary.
+
+    Parameters
+    ----------
+    order
+        The number of earlier bits on which a bit depends, at least 1.
+    attributes
+        The number of bits that are kept. The attributes `b0`, `b1`, ... are in the order of the
+        sequence.
+    rows
+        The number of rows.
+    seed
+        The seed of the generator. The same seed gives the same rows.
 
     Raises
     ------
     DomainError
-        When `order` or `attributes` is not at least 1, or `rows` is negative.
+        When `order` or `attributes` is below 1, or `rows` is negative.
     """
     _check(rows, order=order, attributes=attributes)
     rng = np.random.default_rng([seed, order])
     bits = rng.integers(0, 2, (rows, order), dtype=np.uint8)
+    # The last `order` bits of each row, and the number of ones among them.
+    window = list(bits.T)
     recent = bits.sum(axis=1, dtype=np.int64)
     kept = np.empty((attributes, rows), np.uint8)
-    window = list(bits.T)
     for step in range(-64, attributes):
-        drawn = (rng.random(rows) < 0.75 - recent / (2 * order)).astype(np.uint8)
+        chance = 0.75 - recent / (2 * order)
+        drawn = (rng.random(rows) < chance).astype(np.uint8)
         recent += drawn.astype(np.int64) - window.pop(0)
         window.append(drawn)
         if step >= 0:
             kept[step] = drawn
+    columns = {f"b{place}": column for place, column in enumerate(kept)}
     note = f"generated: a Markov chain of order {order} over {attributes} bits"
-    return _dataset(
-        f"mchain-{order}",
-        {f"b{place}": bits for place, bits in enumerate(kept)},
-        (2,) * attributes,
-        note,
-    )
+    return _dataset(f"mchain-{order}", columns, (2,) * attributes, note)
 
 
 def latent_classes(
@@ -61,20 +71,22 @@ def latent_classes(
     concentration: float = 0.5,
     seed: int = 0,
 ) -> Dataset:
-    """A mixture: every row belongs to a hidden class, and within a class the attributes are
-    independent.
+    """A mixture of hidden classes. Every row belongs to one class, and the attributes are
+    independent within a class.
 
     Parameters
     ----------
     sizes
-        How many categories each attribute `x0`, `x1`, ... has.
+        The number of categories of each attribute `x0`, `x1`, ...
     classes
-        How many hidden classes there are, all equally likely.
+        The number of hidden classes, which are all equally likely.
+    rows
+        The number of rows.
     concentration
-        Of the Dirichlet distribution that a class draws its rates from: the smaller, the more
-        attributes depend on each other.
-    rows, seed
-        How many rows; the same seed gives the same ones.
+        The concentration of the Dirichlet distribution from which the rates of a class are drawn.
+        The smaller it is, the more the attributes depend on each other.
+    seed
+        The seed of the generator. The same seed gives the same rows.
 
     Raises
     ------
@@ -82,8 +94,7 @@ def latent_classes(
         When a size, `classes` or `concentration` is not positive, or `rows` is negative.
     """
     _check(rows, classes=classes, attributes=len(sizes))
-    if not concentration > 0:
-        raise DomainError(f"concentration ({concentration}) must be > 0")
+    positive_number("concentration", concentration)
     rng = np.random.default_rng(seed)
     hidden = rng.integers(0, classes, rows)
     columns = {}
@@ -96,29 +107,42 @@ def latent_classes(
 
 
 def click_stream(attributes: int = 45, *, rows: int = 647_377, seed: int = 1) -> Dataset:
-    """Made-up clicks: a few latent tastes, popular and rare pages, people who click more and people
-    who click less.
+    """Clicks of people on pages. The people have one of twelve latent tastes and click more or less
+    often, and some pages are much more popular than others.
 
-    By default as large as the search log of AOL in Qardaji, Yang and Li, SIGMOD 2014 (45 binary
-    attributes, 647,377 people), for which it stands: that log was withdrawn by its publisher. It
-    resembles such a log in that pages are of very different popularity and correlated; nothing in
-    it is taken from the log. The same `seed` gives the same rows.
+    It stands in for the AOL search log of Qardaji, Yang and Li, SIGMOD 2014, which its publisher
+    has withdrawn. By default it has the same size: 45 binary attributes and 647,377 people. As in
+    such a log, the pages differ in popularity and are correlated. Nothing in it is taken from the
+    log.
+
+    Parameters
+    ----------
+    attributes
+        The number of pages. Attribute `page0`, `page1`, ... is 1 if a person clicked on the page.
+    rows
+        The number of people.
+    seed
+        The seed of the generator. The same seed gives the same rows.
 
     Raises
     ------
     DomainError
-        When `attributes` is not at least 1, or `rows` is negative.
+        When `attributes` is below 1, or `rows` is negative.
     """
     _check(rows, attributes=attributes)
     rng = np.random.default_rng(seed)
     taste = rng.integers(0, 12, rows)
-    rate = 0.6 / np.arange(1, attributes + 1) ** 0.9 * np.exp(rng.normal(0, 1.2, (12, attributes)))
+    # The rate of clicks of each taste on each page: popularity times a random preference.
+    popularity = 0.6 / np.arange(1, attributes + 1) ** 0.9
+    rate = popularity * np.exp(rng.normal(0, 1.2, (12, attributes)))
     marks = rng.random((rows, attributes))
     busy = np.exp(rng.normal(-0.5, 1.0, (rows, 1)))
     clicked = np.empty((attributes, rows), np.uint8)
     for start in range(0, rows, _STRIDE):
         some = slice(start, start + _STRIDE)
-        clicked[:, some] = (marks[some] < 1 - np.exp(-rate[taste[some]] * busy[some])).T
+        # The number of clicks is Poisson; this is the chance that it is above zero.
+        chance = 1 - np.exp(-rate[taste[some]] * busy[some])
+        clicked[:, some] = (marks[some] < chance).T
     columns = {f"page{place}": column for place, column in enumerate(clicked)}
     note = "generated: clicks from twelve latent tastes, a stand-in for a real log"
     return _dataset(f"clicks-{attributes}", columns, (2,) * attributes, note)
@@ -131,18 +155,21 @@ def correlated(
     rows: int = 100_000,
     seed: int = 0,
 ) -> Dataset:
-    """A categorical table in which every attribute after the first depends on one before it: a
-    random tree.
+    """A table whose attributes depend on each other along a random tree. Every attribute after the
+    first depends on one attribute before it.
 
     Parameters
     ----------
     sizes
-        How many categories each attribute `x0`, `x1`, ... has.
+        The number of categories of each attribute `x0`, `x1`, ...
     strength
-        The probability, 0 to 1, that an attribute follows its parent (by a fixed random map) rather
-        than its own distribution: 0 makes all independent, 1 makes each a function of the first.
-    rows, seed
-        How many rows; the same seed gives the same ones.
+        The probability, from 0 to 1, that an attribute is a fixed random function of its parent
+        rather than a draw from its own distribution. With 0 all attributes are independent. With 1
+        each is a function of the first.
+    rows
+        The number of rows.
+    seed
+        The seed of the generator. The same seed gives the same rows.
 
     Raises
     ------
@@ -151,7 +178,7 @@ def correlated(
     """
     _check(rows, attributes=len(sizes))
     if not 0 <= strength <= 1:
-        raise DomainError(f"strength ({strength}) must be from 0 to 1")
+        raise DomainError(f"strength ({strength}) must be a probability from 0 to 1")
     rng = np.random.default_rng(seed)
     columns: list[NDArray[np.int64]] = []
     for place, size in enumerate(sizes):
@@ -160,7 +187,8 @@ def correlated(
         if place:
             parent = int(rng.integers(0, place))
             follows = rng.random(rows) < strength
-            own = np.where(follows, rng.integers(0, size, sizes[parent])[columns[parent]], own)
+            function = rng.integers(0, size, sizes[parent])
+            own = np.where(follows, function[columns[parent]], own)
         columns.append(own)
     note = f"generated: a random tree of dependence of strength {strength}"
     named = {f"x{place}": column for place, column in enumerate(columns)}
@@ -170,7 +198,8 @@ def correlated(
 def _pick(
     rng: np.random.Generator, rates: NDArray[np.float64], kind: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """A category for each row, by the rates, shape (kinds, categories), of its kind."""
+    """A random category for each row: shape (rows,). `rates` has shape (kinds, categories), and
+    `kind` is the kind of each row."""
     edges = np.cumsum(rates, axis=1)
     marks = rng.random(len(kind)) * edges[kind, -1]
     picked = np.zeros(len(kind), np.int64)
@@ -180,23 +209,18 @@ def _pick(
 
 
 def _check(rows: int, **positive: int) -> None:
-    if rows < 0:
-        raise DomainError(f"rows ({rows}) must be at least 0")
+    """DomainError unless `rows` is a whole number >= 0 and all others are whole numbers >= 1."""
+    whole_number("rows", rows, least=0)
     for name, value in positive.items():
-        if value < 1:
-            raise DomainError(f"{name} ({value}) must be at least 1")
+        whole_number(name, value)
 
 
 def _dataset(name: str, columns: dict[str, Any], sizes: Sequence[int], note: str) -> Dataset:
+    """The data set of some columns of codes, in small integer types."""
     import pyarrow as pa
 
-    types = [np.uint8 if size <= 256 else np.int64 for size in sizes]
-    table = pa.table(
-        {
-            key: column.astype(kind)
-            for (key, column), kind in zip(columns.items(), types, strict=True)
-        }
-    )
-    return Dataset(
-        name=name, data=table, domain=Domain(dict(zip(columns, sizes, strict=True))), note=note
-    )
+    arrays = {}
+    for (key, column), size in zip(columns.items(), sizes, strict=True):
+        arrays[key] = column.astype(np.uint8 if size <= 256 else np.int64)
+    domain = Domain(dict(zip(columns, sizes, strict=True)))
+    return Dataset(name=name, data=pa.table(arrays), domain=domain, note=note)

@@ -1,14 +1,16 @@
-"""Real tables, from the folder that MARGIN_DATA names, or from their publishers through a cache.
+"""Real tables, from the folder in the environment variable MARGIN_DATA, or from their publishers
+through a cache.
 
-What a function returns was checked: the bytes by their sha256 where one is known, the table always,
-by the number of rows and by counts that its publisher or the literature states. Which is which is
-in each docstring. Nothing of these tables comes with this library; who downloads one accepts its
+Every table is checked. Its file must have the known SHA-256 checksum, if there is one. Its number
+of rows and some counts must be those that the publisher or the literature states. Each docstring
+states its checks. This library does not contain the tables. If you download one, you accept its
 publisher's terms.
 """
 
 import gzip
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,45 @@ from .fetch import Remote, own
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
-def msnbc(*, download: bool = True) -> Dataset:
-    """MSNBC.com anonymous web data (UCI): 989,818 visitors of one day, 9 binary attributes, as in
-    the PriView paper.
+@dataclass(frozen=True, kw_only=True)
+class _Published:
+    """A published table, and the facts by which it is checked.
 
-    The attributes are the nine categories of pages that most visitors saw, which is our reading of
-    "only 9 attributes"; a visitor who saw none of them stays in the table. No checksum of the
-    publisher's file is known to us: it is checked by the number of visitors (989,818) and by how
-    many of them saw the front page (313,181).
+    Attributes
+    ----------
+    name, note
+        See `Dataset`.
+    remotes
+        The publisher's files.
+    read
+        A function that makes the table from these files.
+    rows
+        The published number of rows.
+    counts
+        For some columns, a value and the published number of rows with it.
+    domain
+        The declared domain; None for columns of zeros and ones.
+    folder
+        The name and the checksum of the table as a file in the user's own folder.
+    """
+
+    name: str
+    note: str
+    remotes: Sequence[Remote]
+    read: Callable[[list[Path]], Any]
+    rows: int
+    counts: Mapping[str, tuple[Any, int]] = field(default_factory=dict)
+    domain: Mapping[str, Any] | None = None
+    folder: tuple[str, str] | None = None
+
+
+def msnbc(*, download: bool = True) -> Dataset:
+    """MSNBC.com anonymous web data (UCI): 989,818 visitors of one day and 9 binary attributes.
+
+    The attributes are the nine categories of pages that most visitors saw. This is our reading of
+    "only 9 attributes" in the PriView paper. A visitor who saw none of them stays in the table. We
+    know no checksum of the publisher's file. The table is checked by the number of visitors
+    (989,818) and by the number of visitors who saw the front page (313,181).
 
     Parameters
     ----------
@@ -40,184 +73,184 @@ def msnbc(*, download: bool = True) -> Dataset:
     Raises
     ------
     FileError
-        When the file is not to be had, or its checksum is wrong.
+        When the file cannot be found or downloaded, or its checksum is wrong.
     DataError
-        When the table that was read is not the published one.
+        When the table is not the published one.
     """
-    return _dataset(
-        "MSNBC-9",
+    published = _Published(
+        name="MSNBC-9",
+        note="UCI, msnbc.com anonymous web data; the nine categories seen by most visitors",
+        remotes=[Remote(name="msnbc990928.seq.gz", urls=[f"{_UCI}/msnbc-mld/msnbc990928.seq.gz"])],
+        read=_read_msnbc,
+        rows=989_818,
+        counts={"frontpage": (1, 313_181)},
         folder=(
             "msnbc9.parquet",
             "ce1d6a595b313577323195144d70bb51bcffbd7d1927ea92b4bac24116f93d67",
         ),
-        remotes=[Remote(name="msnbc990928.seq.gz", urls=[f"{_UCI}/msnbc-mld/msnbc990928.seq.gz"])],
-        read=_read_msnbc,
-        counts={"frontpage": 313_181},
-        rows=989_818,
-        domain=lambda table: Domain(dict.fromkeys(table.column_names, 2)),
-        note="UCI, msnbc.com anonymous web data; the nine categories seen by most visitors",
-        download=download,
     )
+    return _dataset(published, download=download)
 
 
 def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
-    """Kosarak (FIMI, F. Bodon): visitors of a Hungarian news portal, and which of the most popular
-    pages they saw.
+    """Kosarak (FIMI, F. Bodon): visitors of a Hungarian news portal and the popular pages they saw.
 
-    From the publisher's file: 990,002 visitors, the `pages` most popular pages first to last,
-    visitors of none of them kept. From MARGIN_DATA, where `kosarak32_first100k.parquet` is there:
-    its first 100,000 visitors and their 32 most popular pages. No checksum of the publisher's file
-    is known to us that we could confirm: it is checked by the number of visitors. `download` and
-    errors as in `msnbc`, and DomainError unless 1 <= pages <= 1000.
+    The publisher's file gives 990,002 visitors and the `pages` most popular pages, in the order of
+    their popularity. Visitors who saw none of them stay in the table. If MARGIN_DATA has the file
+    `kosarak32_first100k.parquet` and `pages` is 32, the table is this file: the first 100,000
+    visitors and their 32 most popular pages. We could not confirm a checksum of the publisher's
+    file. The table is checked by the number of visitors.
+
+    Parameters
+    ----------
+    pages
+        The number of pages, from 1 to 1000.
+    download
+        See `msnbc`.
+
+    Raises
+    ------
+    DomainError
+        When `pages` is outside its range.
+    FileError, DataError
+        See `msnbc`.
     """
     if not 1 <= pages <= 1000:
-        raise DomainError(f"pages ({pages}) must be from 1 to 1000")
+        raise DomainError(f"pages ({pages}) must be a whole number from 1 to 1000")
     part = (
         "kosarak32_first100k.parquet",
         "4f007840940df32141d52b746b0df5768e7823f8e4f1eea972900b5a091b1261",
     )
-    path = own(*part) if pages == 32 else None
-    return _dataset(
-        f"Kosarak-{pages}",
-        folder=part if pages == 32 else None,
+    folder = part if pages == 32 else None
+    is_part = folder is not None and own(*folder) is not None
+    note = "FIMI, Kosarak click-stream"
+    if is_part:
+        note += "; the first 100,000 of 990,002 visitors"
+    published = _Published(
+        name=f"Kosarak-{pages}",
+        note=note,
         remotes=[_KOSARAK],
         read=lambda files: _read_kosarak(files, pages),
-        counts={},
-        rows=990_002 if path is None else 100_000,
-        domain=lambda table: Domain(dict.fromkeys(table.column_names, 2)),
-        note="FIMI, Kosarak click-stream"
-        + ("" if path is None else "; the first 100,000 of 990,002 visitors"),
-        download=download,
+        rows=100_000 if is_part else 990_002,
+        folder=folder,
     )
+    return _dataset(published, download=download)
 
 
 def adult(*, download: bool = True) -> Dataset:
-    """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census, training and test
-    set, 15 attributes.
+    """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census and 15 attributes.
 
-    Numbers are in declared bins, "?" is a category. The sha256 of both files is that which many
-    others have published. `download` and errors as in `msnbc`.
-    """
-    return _dataset(
-        "Adult-15",
+    The table contains the training set and the test set. Numbers are in declared bins, and "?" is a
+    category. The files are checked by SHA-256 checksums that many others have published too. See
+    `msnbc` for the parameter and the errors."""
+    published = _Published(
+        name="Adult-15",
+        note="UCI, Adult; training and test sets",
+        remotes=_ADULT,
+        read=_read_adult,
+        rows=48_842,
+        counts={"income": ("<=50K", 37_155)},
+        domain=ADULT,
         folder=(
             "adult_raw.parquet",
             "29c0d6b70d35620787a3f98ee0a7564e47fdbd215b06ebf9dba247580ae62b1a",
         ),
-        remotes=_ADULT,
-        read=_read_adult,
-        counts={"income": ("<=50K", 37_155)},
-        rows=48_842,
-        domain=lambda _: Domain(ADULT),
-        note="UCI, Adult; training and test sets",
-        download=download,
     )
+    return _dataset(published, download=download)
 
 
 def kdd99(*, download: bool = True) -> Dataset:
-    """KDD Cup 1999, the 10 percent (UCI): 494,021 connections, 41 attributes and the label; numbers
-    in declared bins.
+    """KDD Cup 1999, 10 percent (UCI): 494,021 connections, 41 attributes and the label.
 
-    The ..._rate columns are integer hundredths. The sha256 of the publisher's file is that which
-    others have published. `download` and errors as in `msnbc`.
-    """
-    return _dataset(
-        "KDD99-42",
+    Numbers are in declared bins. The columns whose names end in "_rate" are integer hundredths. The
+    file is checked by a SHA-256 checksum that others have published too. See `msnbc` for the
+    parameter and the errors."""
+    published = _Published(
+        name="KDD99-42",
+        note="UCI, KDD Cup 1999, 10 percent",
+        remotes=[_KDD99],
+        read=_read_kdd99,
+        rows=494_021,
+        counts={"label": ("smurf.", 280_790)},
+        domain=KDD99,
         folder=(
             "kdd99_10pct.parquet",
             "9e6332cdeb92c592d1ec44380a6d28d032cfce7f85bb09f27fa15054a2136096",
         ),
-        remotes=[_KDD99],
-        read=_read_kdd99,
-        counts={"label": ("smurf.", 280_790)},
-        rows=494_021,
-        domain=lambda _: Domain(KDD99),
-        note="UCI, KDD Cup 1999, 10 percent",
-        download=download,
     )
+    return _dataset(published, download=download)
 
 
 def mushroom(*, download: bool = True) -> Dataset:
-    """Mushroom (UCI, J. Schlimmer): 8,124 mushrooms, 23 categorical attributes, "?" a category.
+    """Mushroom (UCI, J. Schlimmer): 8,124 mushrooms and 23 categorical attributes.
 
-    The sha256 of the publisher's file is that which many others have published. `download` and
-    errors as in `msnbc`.
+    "?" is a category. The file is checked by a SHA-256 checksum that many others have published
+    too. See `msnbc` for the parameter and the errors.
     """
-    return _dataset(
-        "Mushroom-23",
+    published = _Published(
+        name="Mushroom-23",
+        note="UCI, Mushroom",
         remotes=[_MUSHROOM],
         read=lambda files: _read_csv(files[0], list(MUSHROOM)),
-        counts={"class": ("e", 4_208)},
         rows=8_124,
-        domain=lambda _: Domain(MUSHROOM),
-        note="UCI, Mushroom",
-        download=download,
+        counts={"class": ("e", 4_208)},
+        domain=MUSHROOM,
     )
+    return _dataset(published, download=download)
 
 
 def nursery(*, download: bool = True) -> Dataset:
-    """Nursery (UCI, V. Rajkovic): 12,960 applications, 9 categorical attributes.
+    """Nursery (UCI, V. Rajkovic): 12,960 applications and 9 categorical attributes.
 
-    No checksum of the publisher's file is known to us. It is checked by its form: the first eight
-    attributes take each combination of their values once. `download` and errors as in `msnbc`.
-    """
-    return _dataset(
-        "Nursery-9",
+    We know no checksum of the publisher's file. The table is checked by its form: the first eight
+    attributes take each combination of their values once. See `msnbc` for the parameter and the
+    errors."""
+    inputs = list(NURSERY.items())[:8]
+    published = _Published(
+        name="Nursery-9",
+        note="UCI, Nursery",
         remotes=[Remote(name="nursery.data", urls=[f"{_UCI}/nursery/nursery.data"])],
         read=lambda files: _read_csv(files[0], list(NURSERY)),
-        counts={
-            name: (values[0], 12_960 // len(values)) for name, values in list(NURSERY.items())[:8]
-        },
         rows=12_960,
-        domain=lambda _: Domain(NURSERY),
-        note="UCI, Nursery",
-        download=download,
+        counts={name: (values[0], 12_960 // len(values)) for name, values in inputs},
+        domain=NURSERY,
     )
+    return _dataset(published, download=download)
 
 
-def _dataset(
-    name: str,
-    *,
-    remotes: list[Remote],
-    read: Callable[[list[Path]], Any],
-    counts: dict[str, int | tuple[str, int]],
-    rows: int,
-    domain: Callable[[Any], Domain],
-    note: str,
-    download: bool,
-    folder: tuple[str, str] | None = None,
-) -> Dataset:
-    """The table in one's own folder, or what is read from the publisher's files, if it is as it
-    should be."""
+def _dataset(published: _Published, *, download: bool) -> Dataset:
+    """The table from the user's own folder or from the publisher's files. DataError if it is not
+    the published table."""
     import pyarrow.parquet
 
-    path = own(*folder) if folder else None
-    files = [] if path else [remote.fetch(download=download) for remote in remotes]
+    path = own(*published.folder) if published.folder else None
+    files = [] if path else [remote.fetch(download=download) for remote in published.remotes]
     try:
-        table = pyarrow.parquet.read_table(path) if path else read(files)
-        found = {key: _count(table, key, value) for key, value in counts.items()}
+        table = pyarrow.parquet.read_table(path) if path else published.read(files)
+        found = {}
+        for column, (value, _) in published.counts.items():
+            found[column] = sum(cell == value for cell in table[column].to_pylist())
     except (OSError, EOFError, ValueError, KeyError, IndexError, pyarrow.ArrowException) as error:
         raise DataError(
-            f"{name} is not in the form its publisher gives it ({type(error).__name__})"
+            f"{published.name} is not in the form its publisher gives it "
+            f"({type(error).__name__}); delete the file and fetch it again"
         ) from None
-    wanted = {key: value if isinstance(value, int) else value[1] for key, value in counts.items()}
-    if table.num_rows != rows or found != wanted:
+    wanted = {column: count for column, (_, count) in published.counts.items()}
+    if table.num_rows != published.rows or found != wanted:
         raise DataError(
-            f"{name} is not the published table: expected {rows} rows and the counts {wanted}"
+            f"{published.name} is not the published table: it must have {published.rows} rows and "
+            f"the counts {wanted}; delete the file and fetch it again"
         )
-    for remote, file in zip(remotes, files, strict=False):
+    # Files from the publisher have proved right; there are none if the table is the user's own.
+    for remote, file in zip(published.remotes, files, strict=False):
         remote.remember(file)
-    return Dataset(name=name, data=table, domain=domain(table), note=note)
-
-
-def _count(table: Any, column: str, wanted: int | tuple[str, int]) -> int:
-    """How often a column holds the value of which a count is known, or one."""
-    value: Any = 1 if isinstance(wanted, int) else wanted[0]
-    return sum(cell == value for cell in table[column].to_pylist())
+    declared = published.domain or dict.fromkeys(table.column_names, 2)
+    return Dataset(name=published.name, data=table, domain=Domain(declared), note=published.note)
 
 
 def _read_msnbc(files: list[Path]) -> Any:
-    """Lines of category numbers, a visitor a line, after a heading that names the categories."""
+    """A table from lines of category numbers, one line for each visitor, after a line that names
+    the categories."""
     import pyarrow as pa
 
     with gzip.open(files[0], "rt", encoding="ascii") as file:
@@ -231,7 +264,7 @@ def _read_msnbc(files: list[Path]) -> Any:
 
 
 def _read_kosarak(files: list[Path], pages: int) -> Any:
-    """Lines of page numbers, a visitor a line."""
+    """A table from lines of page numbers, one line for each visitor."""
     import pyarrow as pa
 
     with gzip.open(files[0], "rb") as file:
@@ -250,8 +283,8 @@ def _read_kosarak(files: list[Path], pages: int) -> Any:
 
 
 def _read_adult(files: list[Path]) -> Any:
-    """The training file, and the test file without its first line and the full stops after its
-    labels."""
+    """A table from the training file and the test file. In the latter, the first line and the full
+    stops after labels are left out."""
     train, test = (file.read_text("ascii") for file in files)
     lines = train.splitlines() + [line.rstrip(".") for line in test.splitlines()[1:]]
     rows = [[word.strip() for word in line.split(",")] for line in lines if line.strip()]
@@ -259,47 +292,45 @@ def _read_adult(files: list[Path]) -> Any:
 
 
 def _read_kdd99(files: list[Path]) -> Any:
+    """A table from a CSV file without a header, with rates as integer hundredths."""
     import pyarrow.compute
     import pyarrow.csv
 
     names = list(KDD99)
     rates = [name for name in names if name.endswith("_rate")]
+    types = dict.fromkeys(rates, pyarrow.float64())
     with gzip.open(files[0], "rb") as file:
-        table = pyarrow.csv.read_csv(
-            io.BytesIO(file.read()),
-            read_options=pyarrow.csv.ReadOptions(column_names=names),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(rates, pyarrow.float64())
-            ),
-        )
+        content = io.BytesIO(file.read())
+    table = pyarrow.csv.read_csv(
+        content,
+        read_options=pyarrow.csv.ReadOptions(column_names=names),
+        convert_options=pyarrow.csv.ConvertOptions(column_types=types),
+    )
     for name in rates:
-        hundredths = pyarrow.compute.round(pyarrow.compute.multiply(table[name], 100.0)).cast(
-            pyarrow.uint8()
-        )
-        table = table.set_column(names.index(name), name, hundredths)
+        hundredths = pyarrow.compute.round(pyarrow.compute.multiply(table[name], 100.0))
+        column = hundredths.cast(pyarrow.uint8())
+        table = table.set_column(names.index(name), name, column)
     return table
 
 
 def _read_csv(path: Path, names: list[str]) -> Any:
-    rows = [
-        line.strip().split(",") for line in path.read_text("ascii").splitlines() if line.strip()
-    ]
+    """A table of texts from a CSV file without a header."""
+    lines = path.read_text("ascii").splitlines()
+    rows = [line.strip().split(",") for line in lines if line.strip()]
     return _texts(rows, names, set())
 
 
 def _texts(rows: list[list[str]], names: list[str], numbers: set[str]) -> Any:
-    """A table of columns of text, some of them integers."""
+    """A table of columns of texts; the columns in `numbers` become integers."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True))
     if len(columns) != len(names):
         raise ValueError("wrong number of columns")
-    return pa.table(
-        {
-            name: list(map(int, column)) if name in numbers else column
-            for name, column in zip(names, columns, strict=True)
-        }
-    )
+    arrays: dict[str, Any] = {}
+    for name, column in zip(names, columns, strict=True):
+        arrays[name] = list(map(int, column)) if name in numbers else column
+    return pa.table(arrays)
 
 
 _KOSARAK = Remote(

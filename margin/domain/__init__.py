@@ -1,2 +1,2 @@
-"""What is declared before any row is read: attributes, domains, views, workloads; and marginals,
-tables over views."""
+"""Declarations made before any row is read (attributes, domains, views and workloads), and
+marginals, which are tables of counts over views."""

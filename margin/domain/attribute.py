@@ -1,4 +1,4 @@
-"""`Attribute`: what one column may hold, as a total map from values to codes."""
+"""`Attribute`: the categories of one column, and the code of every possible value."""
 
 import bisect
 import itertools
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .._names import did_you_mean
 from ..errors import DomainError
 from .values import Number, is_plain, number, standard, written
 
@@ -18,39 +19,44 @@ __all__ = ["UNSEEN", "Attribute", "Value", "exact_number"]
 Value = str | int | float | bool
 
 UNSEEN = -1
-"""The code of a value that its attribute does not provide for."""
+"""The code of a value for which its attribute has no category."""
+
+_KEYS = ("size", "values", "bins", "other", "missing")
+"""The keys of the JSON form of an attribute."""
 
 _MAX_SIZE = 2**31 - 1
+"""The largest number of categories of an attribute."""
 
 
 @dataclass(frozen=True, init=False)
 class Attribute:
-    """The categories of one column: exactly one of `size`, `values` and `bins`.
+    """The declaration of one column's categories, by exactly one of `size`, `values` and `bins`.
 
-    `other` and `missing` name a category that is listed, or else add one (`size` cannot grow: there
-    they must be one of the integers).
+    `other` and `missing` name one of these categories or add a category. With `size` they cannot
+    add one, so they must be one of the integers.
 
     Parameters
     ----------
     size
-        The column holds the integers 0 ... size - 1.
+        The categories are the integers 0 ... size - 1.
     values
-        The column holds these values. A value is compared by its text (see `values.written`), and
-        numbers, truth values and dates by what they stand for: 1, 1.0, "1", "1.0" and True are the
-        same value, so that a table means the same as CSV, as Parquet and as a data frame. "01" is a
-        text of its own.
+        The categories are these values. Texts are compared as they are (see `values.written`);
+        numbers, truth values and dates are compared by their meaning. So 1, 1.0, "1", "1.0" and
+        True are the same value, and a table has the same codes as CSV, as Parquet and as a data
+        frame. "01" is a different text.
     bins
-        Ascending edges of intervals [a, b), the last one closed. -inf and inf (null in JSON) may
-        stand at the ends.
+        The categories are intervals [a, b) between these ascending edges. The last interval
+        includes its upper edge. The first and the last edge may be -inf and inf (null in JSON).
     other
-        The category of every value that is not provided for. Without it such a value is an error.
+        The category of every value that belongs to no other category. Without it such a value is an
+        error.
     missing
         The category of nulls, NaN and empty texts. Without it they are an error.
 
     Raises
     ------
     DomainError
-        When the declaration is not one of the above, or two values are the same.
+        When the declaration has another form, or two of the values are the same value.
 
     Examples
     --------
@@ -75,50 +81,54 @@ class Attribute:
         other: Value | None = None,
         missing: Value | None = None,
     ) -> None:
-        if sum(given is not None for given in (size, values, bins)) != 1:
-            raise DomainError("an attribute takes exactly one of size, values and bins")
+        given = {"size": size, "values": values, "bins": bins}
+        named = [name for name, value in given.items() if value is not None]
+        if len(named) != 1:
+            found = " and ".join(named) if named else "none of them"
+            raise DomainError(
+                f"an attribute takes exactly one of size, values and bins; {found} is given"
+            )
+        # The number of categories includes those that `other` and `missing` add.
         extras = [label for label in (other, missing) if label is not None]
         listed = _checked_values(values, extras) if values is not None else None
         edges = _checked_edges(bins) if bins is not None else None
         if listed is not None:
             size = len(listed)
         elif edges is not None:
-            size = len(edges) - 1 + len(dict.fromkeys(map(_checked_value, extras)))
-        for name, value in {
-            "size": _checked_size(size),
-            "values": listed,
-            "bins": edges,
-            "other": other,
-            "missing": missing,
-        }.items():
-            object.__setattr__(self, name, value)
+            added = dict.fromkeys(map(_checked_value, extras))
+            size = len(edges) - 1 + len(added)
+        put = object.__setattr__
+        put(self, "size", _checked_size(size))
+        put(self, "values", listed)
+        put(self, "bins", edges)
+        put(self, "other", other)
+        put(self, "missing", missing)
         for role, label in (("other", other), ("missing", missing)):
             if label is not None and self._label_code(label) == UNSEEN:
                 raise DomainError(
-                    f"{role}={label!r} is not one of the integers 0 ... {self.size - 1}"
+                    f"{role}={label!r} is not one of the integers 0 ... {self.size - 1}; with size "
+                    "it must name one of them"
                 )
 
     @cached_property
     def labels(self) -> tuple[Value, ...]:
-        """The categories in the order of their codes: values, integers, or intervals written
-        out."""
+        """The categories in the order of their codes: values, integers, or texts such as
+        "[0, 18)"."""
         if self.values is not None:
             return self.values
         if self.bins is None:
             return tuple(range(self.size))
         pairs = list(itertools.pairwise(self.bins))
-        closing = [")"] * (len(pairs) - 1) + ["]"]
-        intervals = [
-            f"[{_number(a)}, {_number(b)}{end}" for (a, b), end in zip(pairs, closing, strict=True)
-        ]
+        intervals = [f"[{_number(a)}, {_number(b)})" for a, b in pairs]
+        # The last interval includes its upper edge.
+        intervals[-1] = f"{intervals[-1][:-1]}]"
         return (*intervals, *self._bin_extras)
 
     def code(self, value: object) -> int:
-        """The code of a value, 0 ... size - 1, or `UNSEEN` when the attribute does not provide for
-        it.
+        """The code of a value, 0 ... size - 1, or `UNSEEN` if the attribute has no category for it.
 
-        A function of the value's text alone (see `values.written`): `code(x) == code(str(x))` for
-        every number x.
+        The code depends on the value's text alone (see `values.written`): `code(x) == code(str(x))`
+        for every number x.
         """
         try:
             text = written(value)
@@ -131,67 +141,70 @@ class Attribute:
 
     def category(self, value: object) -> int:
         """The code of a category that is named by its label, by a value in it, or by None for the
-        missing; `UNSEEN` for any other, even where the attribute has a category for those."""
-        if (
-            self.bins is not None
-            and isinstance(value, str | int | float)
-            and value in self._bin_labels
-        ):
-            return self._bin_labels[value]
+        missing one. `UNSEEN` if it names no category; `other` does not apply here."""
+        if self.bins is not None and isinstance(value, str | int | float):
+            code = self._bin_labels.get(value)
+            if code is not None:
+                return code
         try:
             text = written(value)
         except TypeError:
             return UNSEEN
-        return self.missing_code if self._stands_for_missing(text) else self._text_code(text)
+        if self._stands_for_missing(text):
+            return self.missing_code
+        return self._text_code(text)
 
     def label(self, code: int) -> Value:
-        """The category of a code; see `labels`."""
-        return code if self.values is None and self.bins is None else self.labels[code]
+        """The category with a given code; see `labels`."""
+        if self.values is None and self.bins is None:
+            return code
+        return self.labels[code]
 
     @cached_property
     def other_code(self) -> int:
-        """The code of every value that is not provided for; `UNSEEN` without `other`."""
+        """The code of every value that belongs to no other category; `UNSEEN` without `other`."""
         return UNSEEN if self.other is None else self._label_code(self.other)
 
     @cached_property
     def missing_code(self) -> int:
-        """The code of a missing value; `UNSEEN` without `missing`, unless the empty text is
-        declared."""
+        """The code of a missing value. Without `missing` it is the code of the empty text if that
+        is declared, otherwise `UNSEEN`."""
         if self.missing is None:
             return self._texts.get("", UNSEEN)
         return self._label_code(self.missing)
 
     def is_missing(self, value: object) -> bool:
-        """Whether a value is a null, NaN or an empty text; where numbers are declared, also the
-        text "nan"."""
+        """Whether a value is missing: a null, NaN or an empty text. If all declared values are
+        numbers, the text "nan" is missing too."""
         try:
             return self._stands_for_missing(written(value))
         except TypeError:
             return False
 
     def to_json(self) -> Any:
-        """The JSON form, as Python lists, dictionaries and numbers."""
-        extras = {
-            name: label
-            for name in ("other", "missing")
-            if (label := getattr(self, name)) is not None
-        }
+        """The JSON form of the declaration, as Python lists, dictionaries and numbers."""
+        roles = {"other": self.other, "missing": self.missing}
+        extras = {role: label for role, label in roles.items() if label is not None}
         if self.bins is not None:
-            return {"bins": [None if math.isinf(edge) else edge for edge in self.bins], **extras}
-        form: Any = self.size if self.values is None else list(self.values)
-        return {"size" if self.values is None else "values": form, **extras} if extras else form
+            edges = [None if math.isinf(edge) else edge for edge in self.bins]
+            return {"bins": edges, **extras}
+        if self.values is not None:
+            values = list(self.values)
+            return {"values": values, **extras} if extras else values
+        return {"size": self.size, **extras} if extras else self.size
 
     @classmethod
     def from_json(cls, form: Any) -> "Attribute":
-        """An attribute from an integer, a list of values, or an object with size, values or
-        bins."""
+        """An attribute from its JSON form: an integer, a list of values, or an object with the key
+        size, values or bins."""
         if isinstance(form, Attribute):
             return form
         if isinstance(form, Mapping):
-            unknown = sorted(set(map(str, form)) - {"size", "values", "bins", "other", "missing"})
+            unknown = sorted(set(map(str, form)) - set(_KEYS))
             if unknown:
                 raise DomainError(
-                    f"unknown key {unknown[0]!r}; known are size, values, bins, other and missing"
+                    f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}"
+                    f"{did_you_mean(unknown[0], _KEYS)}"
                 )
             return cls(**dict(form))
         if isinstance(form, Iterable) and not isinstance(form, str):
@@ -201,9 +214,9 @@ class Attribute:
 
     @cached_property
     def _bin_extras(self) -> tuple[Value, ...]:
-        return tuple(
-            dict.fromkeys(label for label in (self.other, self.missing) if label is not None)
-        )
+        """The categories that `other` and `missing` add to bins, each once."""
+        labels = [label for label in (self.other, self.missing) if label is not None]
+        return tuple(dict.fromkeys(labels))
 
     @cached_property
     def _bin_labels(self) -> dict[Value, int]:
@@ -211,11 +224,10 @@ class Attribute:
 
     @cached_property
     def _numeric(self) -> bool:
-        return not any(
-            isinstance(value, str)
-            for value in self.values or ()
-            if value not in (self.other, self.missing)
-        )
+        """Whether no declared value is a text, apart from `other` and `missing`."""
+        extras = (self.other, self.missing)
+        declared = [value for value in self.values or () if value not in extras]
+        return not any(isinstance(value, str) for value in declared)
 
     @cached_property
     def _texts(self) -> dict[str, int]:
@@ -234,30 +246,40 @@ class Attribute:
         return [exact_number(edge) for edge in self.bins or ()]
 
     def _stands_for_missing(self, text: str | None) -> bool:
-        if text is None or text in self._texts:
-            return text is None
+        """Whether a value with this text is missing; None is the text of a null."""
+        if text is None:
+            return True
+        if text in self._texts:
+            return False
         return not text or (self._numeric and text.casefold() == "nan")
 
     def _label_code(self, label: Value) -> int:
+        """The code of the category `other` or `missing`."""
         if self.bins is None:
             return self._text_code(_declared_text(label))
         return len(self.bins) - 1 + self._bin_extras.index(label)
 
     def _text_code(self, text: str | None) -> int:
-        """The code by the declaration alone, before `other` and `missing`."""
+        """The code of a text among the declared categories, without `other` and `missing`."""
         if text is None:
             return UNSEEN
         if self.values is not None:
             code = self._texts.get(text)
-            return self._standards.get(standard(text) or "", UNSEEN) if code is None else code
+            if code is not None:
+                return code
+            return self._standards.get(standard(text) or "", UNSEEN)
         known = number(text)
         if known is None:
             return UNSEEN
         if self.bins is not None:
             return self._bin(known)
-        return known if isinstance(known, int) and 0 <= known < self.size else UNSEEN
+        if isinstance(known, int) and 0 <= known < self.size:
+            return known
+        return UNSEEN
 
     def _bin(self, known: Number) -> int:
+        """The code of the interval that contains a number, or `UNSEEN`."""
+        # The last interval includes its upper edge.
         if known == self.edges[-1]:
             return len(self.edges) - 2
         code = bisect.bisect_right(self.edges, known) - 1
@@ -265,7 +287,7 @@ class Attribute:
 
 
 def exact_number(value: float) -> Number:
-    """A declared number as it is written: 0.1 is one tenth.
+    """The exact value of a declared number in decimal notation: 0.1 is one tenth.
 
     Examples
     --------
@@ -278,32 +300,39 @@ def exact_number(value: float) -> Number:
 
 
 def _checked_size(size: object) -> int:
+    """A declared number of categories as a plain int."""
     if isinstance(size, bool) or not isinstance(size, numbers.Integral):
-        raise DomainError(f"size must be an integer, not {size!r}")
+        raise DomainError(f"size ({size!r}) must be a whole number from 1 to {_MAX_SIZE}")
     if not 1 <= int(size) <= _MAX_SIZE:
         raise DomainError(f"size ({size}) must be at least 1 and at most {_MAX_SIZE}")
     return int(size)
 
 
 def _checked_value(value: Any) -> Value:
+    """A declared value as a plain Python object."""
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, str | int | float | bool) or value != value:
-        raise DomainError(f"a value must be a text, a number or a truth value, not {value!r}")
+        raise DomainError(
+            f"a declared value must be a text, a number or a truth value; it is {value!r}"
+        )
     return value
 
 
 def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value, ...]:
+    """The declared values, followed by the extra categories that are not among them."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise DomainError("values must be a list")
+        raise DomainError(
+            f'values must be a list, such as ["yes", "no"]; it is of type {type(values).__name__}'
+        )
     listed = [_checked_value(value) for value in values]
     if not listed:
-        raise DomainError("values must hold at least one value")
+        raise DomainError("values must hold at least one value; the list is empty")
     seen: dict[tuple[str, str], Value] = {}
     for value in listed:
         for key in _keys(value):
             if key in seen:
                 raise DomainError(
-                    f"values {seen[key]!r} and {value!r} are the same value; keep one"
+                    f"values {seen[key]!r} and {value!r} are the same value; keep one of them"
                 )
         seen.update(dict.fromkeys(_keys(value), value))
     for label in map(_checked_value, extras):
@@ -314,41 +343,61 @@ def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value
 
 
 def _keys(value: Value) -> set[tuple[str, str]]:
-    """By what a declared value is found: its text, and its standard form if it has one."""
+    """The keys by which a declared value is found: its text, and its standard form if it has
+    one."""
     text = _declared_text(value)
+    keys = {("text", text)}
     form = _standard(text)
-    return {("text", text)} | (set() if form is None else {("standard", form)})
+    if form is not None:
+        keys.add(("standard", form))
+    return keys
 
 
 def _checked_edges(bins: object) -> tuple[float, ...]:
+    """The declared edges as plain numbers, with infinity for None."""
     if isinstance(bins, str) or not isinstance(bins, Iterable):
-        raise DomainError("bins must be a list of ascending edges")
+        raise DomainError(
+            "bins must be a list of ascending edges, such as [0, 18, 65]; it is of type "
+            f"{type(bins).__name__}"
+        )
     given = list(bins)
     edges: list[float] = []
     for place, edge in enumerate(given):
         if edge is None:
             edge = -math.inf if place == 0 else math.inf
         if isinstance(edge, bool) or not isinstance(edge, numbers.Real) or edge != edge:
-            raise DomainError(f"bins must be numbers, not {edge!r}")
+            raise DomainError(f"bins must be numbers; one of them is {edge!r}")
         number = int(edge) if isinstance(edge, numbers.Integral) else float(edge)
         if sys.float_info.max < abs(number) < math.inf:
-            raise DomainError(f"bins must be at most {sys.float_info.max:g} or infinite")
+            raise DomainError(
+                f"bins must be at most {sys.float_info.max:g} in size, or infinite; an edge is "
+                "larger, so use inf or -inf for it"
+            )
         edges.append(number)
-    if len(edges) < 2 or any(not a < b for a, b in itertools.pairwise(edges)):
-        raise DomainError("bins must hold at least two edges, each larger than the one before")
+    if len(edges) < 2:
+        raise DomainError(f"bins must hold at least two edges; {len(edges)} is given")
+    for lower, upper in itertools.pairwise(edges):
+        if not lower < upper:
+            raise DomainError(
+                f"each edge of bins must be larger than the one before; {upper} follows {lower}"
+            )
     return tuple(edges)
 
 
 def _declared_text(value: Value) -> str:
+    """The text of a declared value, which is never missing."""
     text = written(value)
     assert text is not None
     return text
 
 
 def _standard(text: str) -> str | None:
-    """The standard form of a declared text; None for what may be a code, such as "007"."""
+    """The standard form of a declared text. A text such as "007" has none: it may be a code."""
     return standard(text) if is_plain(text) else None
 
 
 def _number(value: float) -> str:
-    return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+    """A number for the label of an interval; whole numbers have no decimal point."""
+    if math.isfinite(value) and value == int(value):
+        return str(int(value))
+    return str(value)

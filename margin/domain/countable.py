@@ -1,4 +1,4 @@
-"""Which views can be counted at all: known before any row is read, and before anything is spent."""
+"""The limit on the size of a view. It is checked before any row is read or any budget is spent."""
 
 from collections.abc import Iterable
 
@@ -8,21 +8,23 @@ from .domain import Domain, View
 __all__ = ["MAX_CELLS", "countable"]
 
 MAX_CELLS = 2**27
-"""The most cells that the table of one view may have."""
+"""The largest number of cells in the table of one view."""
 
 
 def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...]:
-    """The views, checked: each one of the domain, and of at most `MAX_CELLS` cells.
+    """The views as checked tuples of attribute names.
 
     Raises
     ------
     DomainError
-        When one is not.
+        When a view is not one of the domain, or has more than `MAX_CELLS` cells.
     """
     checked = tuple(map(domain.view, views))
     for view in checked:
-        if (cells := domain.cells(view)) > MAX_CELLS:
+        cells = domain.cells(view)
+        if cells > MAX_CELLS:
             raise DomainError(
-                f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted"
+                f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted, so "
+                "leave out an attribute or merge categories"
             )
     return checked

@@ -1,11 +1,12 @@
-"""What a table may hold, declared by its owner and never learnt from the data: `Domain` and views.
+"""`Domain`: the attributes of a table and their categories, declared by the owner of the table and
+never learnt from the data.
 
-A domain may also say what no row can be (`impossible`), and how many rows there are (`rows`). Both
-are public statements of the owner's, like the categories themselves: no data is looked at for them,
-or held against them.
+A domain may also declare impossible combinations of categories (`impossible`) and the number of
+rows (`rows`). Like the categories, both are public statements of the owner. margin neither derives
+them from the data nor checks the data against them.
 
-A `View` is a tuple of distinct attribute names; its cells are all combinations of their categories,
-in the order of the names with the last name varying fastest.
+A `View` is a tuple of distinct attribute names. Its cells are all combinations of their categories,
+in the order of the names, with the last name varying fastest.
 """
 
 import json
@@ -20,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._axes import in_order_of
+from .._names import did_you_mean
 from ..errors import DomainError, FileError
 from ..solvers.zeros import Zeros
 from .attribute import Attribute
@@ -30,40 +33,45 @@ __all__ = ["DRAFT", "Domain", "View"]
 View = tuple[str, ...]
 
 DRAFT = "$draft"
-"""The name that marks a domain as derived from the data, until its owner has reviewed it."""
+"""The key that marks a domain as derived from the data, until its owner has reviewed it."""
 
-_IMPOSSIBLE, _ROWS = "$impossible", "$rows"
-"""Where the JSON form of a domain has its rules and its number of rows."""
+_IMPOSSIBLE = "$impossible"
+"""The key of the rules in the JSON form of a domain."""
+
+_ROWS = "$rows"
+"""The key of the number of rows in the JSON form of a domain."""
 
 
 class Domain(Mapping[str, Attribute]):
-    """The attributes of a table, in order: a read-only mapping from name to `Attribute`.
+    """A read-only mapping from the names of a table's attributes, in order, to `Attribute`.
 
     Parameters
     ----------
     attributes
-        A mapping from names to attributes, or the path of a JSON file that holds one. Each
+        A mapping from names to attributes, or the path of a JSON file with such a mapping. Each
         attribute is an `Attribute`, an integer size, a list of values, or a mapping with `size`,
-        `values` or `bins` and optionally `other` and `missing`. The names "$impossible" and "$rows"
-        stand for the next two in a file. Another domain keeps its own.
+        `values` or `bins`, and optionally `other` and `missing`. The keys "$impossible" and "$rows"
+        declare the next two parameters in a file. Another domain keeps its own rules and rows.
     impossible
-        Rules for what no row can be: each a mapping from attributes to a category or a list of
-        them, all combinations of which are impossible. A category is named by its label or by a
-        value in it, None being the missing one. Answers and records respect them. They are
-        declared, not checked: a row that breaks one is counted like any other.
+        Rules that state impossible combinations of categories. A rule is a mapping from attributes
+        to a category or a list of categories, and all combinations of these are impossible. A
+        category is named by its label or by a value in it; None names the missing one. Answers and
+        records respect the rules. The data is not checked against them: a row that breaks a rule
+        is counted like any other.
     rows
-        A number of rows that is public anyway, such as an invariant of an agency: estimates add up
-        to it exactly. To declare it is to publish it. Unless neighbours replace one row by one row,
-        the guarantee does not cover it.
+        The number of rows, if it is public anyway, such as an invariant of a statistical agency.
+        Estimates then add up to it exactly. Declaring it publishes it. The privacy guarantee does
+        not cover it unless neighbours differ by replacing one row.
 
     Raises
     ------
     DomainError
-        Names the attribute or the rule that is declared wrongly. When no combination is left that
-        is possible. Also raised for a draft made by ``margin domain suggest`` whose mark has not
-        been removed: a domain learnt from the data is not private until its owner has declared it.
+        When an attribute or a rule is declared wrongly; the message names it. When the rules leave
+        no possible combination. When the domain is a draft by ``margin domain suggest`` that is
+        still marked as one: a domain learnt from the data is not private until its owner has
+        reviewed it.
     FileError
-        When the path cannot be read or is not JSON.
+        When the file cannot be read or is not JSON.
 
     Examples
     --------
@@ -72,7 +80,8 @@ class Domain(Mapping[str, Attribute]):
     (3, 2, 4)
     >>> domain.cells(["age", "children"])
     12
-    >>> Domain({"age": ["child", "adult"], "spouse": 2}, impossible=[{"age": "child", "spouse": 1}], rows=90)
+    >>> married_child = {"age": "child", "spouse": 1}
+    >>> Domain({"age": ["child", "adult"], "spouse": 2}, impossible=[married_child], rows=90)
     Domain({'age': 2, 'spouse': 2}, impossible=[{'age': 'child', 'spouse': 1}], rows=90)
     """
 
@@ -90,26 +99,23 @@ class Domain(Mapping[str, Attribute]):
             attributes = _read_json(Path(attributes))
         if not isinstance(attributes, Mapping):
             raise DomainError(
-                "a domain is a mapping from at least one attribute name to its declaration"
+                "a domain must be a mapping from attribute names to declarations, such as "
+                f'{{"age": {{"bins": [0, 18, 120]}}}}; it is of type {type(attributes).__name__}'
             )
         if DRAFT in attributes:
             raise DomainError(
-                f"this domain is a draft derived from the data: check every attribute against what the data may hold, "
-                f"then delete its line {DRAFT!r}"
+                "this domain is a draft derived from the data; check every attribute against the "
+                f"values that the data may hold, then delete the line {DRAFT!r}"
             )
+        # Separate the attributes from what a file declares beside them.
         stated = {name: attributes[name] for name in (_IMPOSSIBLE, _ROWS) if name in attributes}
-        forms = (
-            {name: form for name, form in attributes.items() if name not in stated}
-            if stated
-            else attributes
-        )
+        forms = attributes
+        if stated:
+            forms = {name: form for name, form in attributes.items() if name not in stated}
         if not forms:
-            raise DomainError(
-                "a domain is a mapping from at least one attribute name to its declaration"
-            )
-        plain: dict[
-            int, Attribute
-        ] = {}  # by size: an attribute cannot change, so one stands for all of its kind
+            raise DomainError("a domain must declare at least one attribute; it declares none")
+        # An attribute is immutable, so all attributes of one size share one object.
+        plain: dict[int, Attribute] = {}
         self._attributes = {name: _attribute(name, form, plain) for name, form in forms.items()}
         self._declare(stated.get(_IMPOSSIBLE, ()), stated.get(_ROWS))
         if isinstance(attributes, Domain):
@@ -117,19 +123,21 @@ class Domain(Mapping[str, Attribute]):
         self._declare(impossible, rows)
 
     def _declare(self, impossible: object, rows: object) -> None:
-        """Add rules and the number of rows, checked; the rules of all are only possible together if
-        this passes."""
+        """Add rules and the number of rows to those declared before. DomainError if they are wrong,
+        or if all rules together leave no possible combination."""
         if rows is not None:
             if isinstance(rows, bool) or not hasattr(rows, "__index__") or operator.index(rows) < 1:
                 raise DomainError(
-                    f"rows ({rows!r}) must be a whole number >= 1, or None where it is not public"
+                    f"rows ({rows!r}) must be a whole number >= 1, or None if it is not public"
                 )
-            if self._rows not in (None, operator.index(rows)):
+            number = operator.index(rows)
+            if self._rows not in (None, number):
                 raise DomainError(
-                    f"rows is declared twice, as {self._rows} and as {rows}; keep one"
+                    f"rows is declared twice, as {self._rows} and as {number}; keep one"
                 )
-            self._rows = operator.index(rows)
-        if rules := checked_rules(self._attributes, impossible):
+            self._rows = number
+        rules = checked_rules(self._attributes, impossible)
+        if rules:
             self._rules = tuple(sorted({*self._rules, *rules}))
             self.__dict__["zeros"] = zeros_of(self.position, self.sizes, self._rules)
 
@@ -139,10 +147,11 @@ class Domain(Mapping[str, Attribute]):
         except (KeyError, TypeError):
             raise DomainError(
                 f"unknown attribute {name!r}; the domain has {_listing(self)}"
+                f"{did_you_mean(name, self._attributes)}"
             ) from None
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The attribute of that name, or `default`."""
+        """The attribute with the given name, or `default` if there is none."""
         return self._attributes.get(name, default)
 
     def __contains__(self, name: object) -> bool:
@@ -155,26 +164,26 @@ class Domain(Mapping[str, Attribute]):
         return len(self._attributes)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Domain)
-            and list(self._attributes.items()) == list(other._attributes.items())
-            and (self._rules, self._rows) == (other._rules, other._rows)
-        )
+        if self is other:
+            return True
+        if not isinstance(other, Domain):
+            return False
+        if list(self._attributes.items()) != list(other._attributes.items()):
+            return False
+        return (self._rules, self._rows) == (other._rules, other._rows)
 
     def __hash__(self) -> int:
         return hash((tuple(self._attributes.items()), self._rules, self._rows))
 
     def __repr__(self) -> str:
-        attributes = (
-            f"{{{', '.join(f'{name!r}: {form.size}' for name, form in self._attributes.items())}}}"
-        )
+        sizes = {name: attribute.size for name, attribute in self._attributes.items()}
         impossible = f", impossible={list(self.impossible)!r}" if self._rules else ""
         rows = "" if self._rows is None else f", rows={self._rows}"
-        return f"Domain({attributes}{impossible}{rows})"
+        return f"Domain({sizes!r}{impossible}{rows})"
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """The names, in order."""
+        """The names of the attributes, in order."""
         return tuple(self._attributes)
 
     @cached_property
@@ -184,55 +193,57 @@ class Domain(Mapping[str, Attribute]):
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """The place of each attribute in the domain."""
+        """The position of each attribute in the domain, counted from 0."""
         return {name: axis for axis, name in enumerate(self._attributes)}
 
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:
-        """The rules for what no row can be; see the parameter."""
+        """The rules that state impossible combinations of categories; see the parameter."""
         return tuple(labelled(self._attributes, rule) for rule in self._rules)
 
     @property
     def rows(self) -> int | None:
-        """The number of rows, where it is declared to be public."""
+        """The number of rows if it is declared as public, otherwise None."""
         return self._rows
 
     @cached_property
     def zeros(self) -> Zeros | None:
-        """What the rules mean for tables, with axes in the order of the domain; None without rules."""
+        """The impossible cells of tables, with axes in the order of the domain; None without
+        rules."""
         return zeros_of(self.position, self.sizes, self._rules) if self._rules else None
 
     def possible(self, view: Iterable[str]) -> NDArray[np.bool_]:
-        """Which cells of a view's table may hold rows: truth values of shape
+        """Whether each cell of a view's table can hold rows: truth values of shape
         ``domain.shape(view)``.
 
-        Also a cell that no rule names is impossible when the rules leave nothing for it, whatever
-        the other attributes are.
+        A cell may be impossible although no rule names it. This is so if the rules exclude every
+        combination of the other attributes with it.
         """
         axes = self.axes(view)
         if self.zeros is None:
             return np.ones(self.shape(view), np.bool_)
-        return ~self.zeros.cells(tuple(sorted(axes))).transpose(np.argsort(np.argsort(axes)))
+        impossible = self.zeros.cells(tuple(sorted(axes)))
+        return ~in_order_of(impossible, axes)
 
     def view(self, names: Iterable[str]) -> View:
-        """The names as a checked view; a single name may stand for itself.
+        """The names as a checked view. A single name makes a view of one attribute.
 
         Raises
         ------
         DomainError
-            When there is no name, one is unknown, or one stands twice.
+            When there is no name, or a name is unknown or occurs twice.
         """
         if isinstance(names, str):
             names = (names,)
         view = tuple(names) if isinstance(names, Iterable) else ()
         if not view:
-            raise DomainError("a view needs at least one attribute")
+            raise DomainError('a view must be a list of at least one attribute, such as ["age"]')
         for name in view:
             self[name]
         if len(set(view)) < len(view):
             repeated = next(name for name in view if view.count(name) > 1)
             raise DomainError(
-                f"attribute {repeated!r} stands more than once in a view; name it once"
+                f"attribute {repeated!r} occurs more than once in a view; name it once"
             )
         return view
 
@@ -249,22 +260,23 @@ class Domain(Mapping[str, Attribute]):
         return math.prod(self.shape(view))
 
     def restrict(self, view: Iterable[str], *, checked: bool = False) -> "Domain":
-        """The domain of the attributes of a view, in the view's order, with the rules that name no
-        others; `checked` when `view` has returned it."""
+        """The domain of the attributes of a view, in the view's order.
+
+        It keeps the number of rows, and the rules that name no other attributes. Pass
+        ``checked=True`` only if `view` was returned by the method `view`.
+        """
+        names = view if checked else self.view(view)
         restricted = object.__new__(Domain)
-        restricted._attributes = {
-            name: self._attributes[name] for name in (view if checked else self.view(view))
-        }
+        restricted._attributes = {name: self._attributes[name] for name in names}
         if self._rules:
-            names = restricted._attributes.keys()
-            restricted._rules = tuple(
-                rule for rule in self._rules if all(name in names for name, _ in rule)
-            )
+            kept = restricted._attributes.keys()
+            rules = [rule for rule in self._rules if all(name in kept for name, _ in rule)]
+            restricted._rules = tuple(rules)
         restricted._rows = self._rows
         return restricted
 
     def to_json(self) -> str:
-        """The JSON text from which `from_json` makes an equal domain."""
+        """A JSON text from which `from_json` makes an equal domain."""
         forms = {name: attribute.to_json() for name, attribute in self._attributes.items()}
         if self._rules:
             forms[_IMPOSSIBLE] = list(self.impossible)
@@ -274,13 +286,14 @@ class Domain(Mapping[str, Attribute]):
 
     @classmethod
     def from_json(cls, text: str) -> "Domain":
-        """The domain that a JSON text declares."""
+        """The domain that is declared in a JSON text."""
         return cls(_parse_json(text, "the text"))
 
 
 def _attribute(name: object, form: Any, plain: dict[int, Attribute]) -> Attribute:
+    """The attribute that is declared under a name. `plain` holds the shared ones by their size."""
     if not isinstance(name, str) or not name.strip():
-        raise DomainError(f"an attribute's name must be a non-empty text, not {name!r}")
+        raise DomainError(f"an attribute's name must be a non-empty text; it is {name!r}")
     try:
         if type(form) is not int:
             return Attribute.from_json(form)
@@ -293,6 +306,7 @@ def _attribute(name: object, form: Any, plain: dict[int, Attribute]) -> Attribut
 
 
 def _listing(names: Iterable[str], most: int = 12) -> str:
+    """The first names for an error message, and how many there are if they are more."""
     listed = list(names)
     more = f", ... ({len(listed)} in all)" if len(listed) > most else ""
     return ", ".join(map(repr, listed[:most])) + more
@@ -303,9 +317,9 @@ def _read_json(path: Path) -> Any:
     try:
         return _parse_json(path.read_text(encoding="utf-8-sig"), str(path))
     except FileNotFoundError:
-        problem = "does not exist"
+        problem = "does not exist; check the path"
     except (OSError, UnicodeDecodeError) as error:
-        problem = f"cannot be read ({type(error).__name__})"
+        problem = f"cannot be read ({type(error).__name__}); it must be a text file in UTF-8"
     raise FileError(f"domain file {str(path)!r} {problem}")
 
 
@@ -314,7 +328,9 @@ def _parse_json(text: str, where: str) -> Any:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise DomainError(f"{where}: {name!r} is declared twice; keep one")
+                raise DomainError(
+                    f"{where}: {name!r} is declared twice; keep one of the declarations"
+                )
             seen.add(name)
         return dict(pairs)
 
@@ -322,5 +338,6 @@ def _parse_json(text: str, where: str) -> Any:
         return json.loads(text, object_pairs_hook=no_repeats)
     except json.JSONDecodeError as error:
         raise FileError(
-            f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+            f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}; "
+            "correct it there"
         ) from None

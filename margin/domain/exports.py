@@ -1,4 +1,4 @@
-"""A marginal in the forms of other libraries, each imported when asked for."""
+"""Conversions of a marginal for other libraries, which are imported only when they are needed."""
 
 import itertools
 import json
@@ -18,32 +18,40 @@ __all__ = ["to_arrow", "to_json", "to_pandas", "to_polars", "to_xarray"]
 
 
 def to_arrow(marginal: "Marginal") -> Any:
-    """A `pyarrow.Table`, one row a cell: a column an attribute, "count", and "noise_sd", null where
-    it is not known."""
+    """A `pyarrow.Table` with one row for each cell.
+
+    Its columns are the attributes, "count" (the number of rows), and "noise_sd" (the standard
+    deviation of the noise in the count, in rows; null where it is not known).
+    """
     import pyarrow as pa
 
-    labels = list(itertools.product(*(attribute.labels for attribute in marginal.domain.values())))
-    columns = {
-        name: list(column)
-        for name, column in zip(marginal.attributes, zip(*labels, strict=True), strict=True)
-    }
-    deviations = [
-        None if math.isnan(variance) else math.sqrt(variance) for variance in marginal.variance.flat
-    ]
-    columns |= {"count": marginal.counts.ravel().tolist(), "noise_sd": deviations}
+    labels = [attribute.labels for attribute in marginal.domain.values()]
+    cells = list(itertools.product(*labels))
+    columns: dict[str, list[Any]] = {}
+    for axis, name in enumerate(marginal.attributes):
+        columns[name] = [cell[axis] for cell in cells]
+    columns["count"] = marginal.counts.ravel().tolist()
+    columns["noise_sd"] = [_deviation(variance) for variance in marginal.variance.flat]
     return pa.table({name: _column(values) for name, values in columns.items()})
 
 
+def _deviation(variance: float) -> float | None:
+    return None if math.isnan(variance) else math.sqrt(variance)
+
+
 def _column(values: list[Any]) -> Any:
-    """An Arrow array; texts where the categories are of several types."""
+    """An Arrow array of the values. Values of several types are written as texts."""
     import pyarrow as pa
 
     kinds = {type(value) for value in values if value is not None}
-    return pa.array(values if len(kinds) <= 1 else list(map(str, values)))
+    if len(kinds) > 1:
+        values = list(map(str, values))
+    return pa.array(values)
 
 
 def to_pandas(marginal: "Marginal") -> "pandas.Series[float]":
-    """The counts as a series named "count", indexed by the categories of the attributes."""
+    """A `pandas.Series` of the counts, named "count" and indexed by the categories of the
+    attributes."""
     import pandas
 
     levels = [attribute.labels for attribute in marginal.domain.values()]
@@ -59,8 +67,8 @@ def to_polars(marginal: "Marginal") -> Any:
 
 
 def to_xarray(marginal: "Marginal") -> Any:
-    """An `xarray.Dataset` of "count" and "noise_sd" over the attributes, with their categories as
-    coordinates."""
+    """An `xarray.Dataset` with the variables "count" and "noise_sd". Its dimensions are the
+    attributes, and its coordinates their categories."""
     xarray = needed("xarray")
     coordinates = {name: list(attribute.labels) for name, attribute in marginal.domain.items()}
     variables = {
@@ -71,17 +79,13 @@ def to_xarray(marginal: "Marginal") -> Any:
 
 
 def to_json(marginal: "Marginal") -> str:
-    """JSON: the categories of each attribute, and nested lists of counts and noise deviations
-    (null: not known)."""
+    """A JSON text with the categories of each attribute, and nested lists of the counts and of the
+    standard deviations of their noise. The latter are null if one is not known."""
     deviations = np.sqrt(marginal.variance)
-    return json.dumps(
-        {
-            "attributes": {
-                name: list(attribute.labels) for name, attribute in marginal.domain.items()
-            },
-            "counts": marginal.counts.tolist(),
-            "noise_sd": None if np.isnan(deviations).any() else deviations.tolist(),
-        },
-        ensure_ascii=False,
-        allow_nan=False,
-    )
+    is_known = not np.isnan(deviations).any()
+    form = {
+        "attributes": {name: list(form.labels) for name, form in marginal.domain.items()},
+        "counts": marginal.counts.tolist(),
+        "noise_sd": deviations.tolist() if is_known else None,
+    }
+    return json.dumps(form, ensure_ascii=False, allow_nan=False)

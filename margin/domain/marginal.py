@@ -1,4 +1,4 @@
-"""`Marginal`: a table of counts over a view, with the variance of the noise in each."""
+"""`Marginal`: a table of counts over a view, with the noise variance of each count."""
 
 from collections.abc import Iterable
 from statistics import NormalDist
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._axes import in_order_of
 from .._types import Floats
 from .._upwards import upwards
 from ..errors import DomainError
@@ -20,24 +21,25 @@ __all__ = ["Marginal"]
 
 
 class Marginal:
-    """Counts of rows by the attributes of a view; read only.
+    """A read-only table: the number of rows in each cell of a view.
 
     Parameters
     ----------
     domain
-        The attributes, in the order of the axes; or, with `attributes`, any domain that has these.
+        The attributes in the order of the axes. With `attributes`, any domain that has these.
     counts
-        One axis an attribute, float array of shape ``domain.sizes``. Noisy counts need not be
-        whole.
+        The number of rows in each cell: floats of shape ``domain.sizes``, one axis for each
+        attribute. Noisy counts need not be whole numbers.
     variance
-        The variance of the *noise part* of each count's error, of the same shape: zero for true
-        counts, NaN where it is not known. What a reconstruction assumes of the data beyond the
-        published views is not in it, nor is the gain from non-negativity.
+        The variance of each count that comes from noise, in squared rows, with the shape of
+        `counts`. It is zero for true counts and NaN where it is not known. It does not include the
+        error of what a reconstruction assumes beyond the published views, nor the gain from
+        non-negativity.
     attributes
-        The names of the axes; None takes those of `domain`.
+        The names of the axes; the names in `domain` if None.
     """
 
-    # There may be hundreds of thousands of these: what can be made when asked for is not kept.
+    # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
     __slots__ = ("_whole", "attributes", "counts", "variance")
 
     _whole: Domain
@@ -55,7 +57,7 @@ class Marginal:
         put(self, "variance", variance)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a marginal is read only; make another to change its {name}")
+        raise AttributeError(f"a marginal is read-only; make a new one to change {name!r}")
 
     def __reduce__(self) -> tuple[type["Marginal"], tuple[Domain, Floats, Floats]]:
         return Marginal, (self.domain, self.counts, self.variance)
@@ -67,7 +69,7 @@ class Marginal:
 
     @property
     def domain(self) -> Domain:
-        """The attributes, in the order of the axes."""
+        """The domain of the marginal's attributes, in the order of the axes."""
         return self._whole.restrict(self.attributes, checked=True)
 
     @property
@@ -76,58 +78,59 @@ class Marginal:
         return float(self.counts.sum())
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Bounds between which each count would lie, with this probability, without the noise.
+        """Confidence intervals for the noise in each count.
 
-        They speak of the *noise part* of the error only: the count itself plus and minus a normal
-        quantile times the noise's standard deviation, cut off at zero. A count that no view covers
-        has a further error, that of the reconstruction, which is not in them. NaN where the
-        variance is not known.
+        An interval is the count plus and minus a normal quantile times the standard deviation of
+        its noise, with negative bounds set to 0. It covers the error from noise only. A count that
+        no published view covers also has an error from the reconstruction, which the interval does
+        not include. The bounds are NaN where the variance is not known.
 
         Parameters
         ----------
         level
-            The probability, between 0 and 1.
+            The probability that an interval contains the count without noise, > 0 and < 1.
 
         Returns
         -------
         low, high
-            Each of the shape of `counts`.
+            The bounds, in rows, each of the shape of `counts`.
 
         Raises
         ------
         DomainError
-            When the level is not between 0 and 1.
+            When `level` is not > 0 and < 1.
         """
         if not 0 < level < 1:
-            raise DomainError(f"level ({level}) must lie between 0 and 1")
+            raise DomainError(
+                f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
+            )
         half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(self.variance)
-        return np.maximum(self.counts - half, 0.0), np.maximum(self.counts + half, 0.0)
+        low = np.maximum(self.counts - half, 0.0)
+        high = np.maximum(self.counts + half, 0.0)
+        return low, high
 
     def project(self, view: Iterable[str]) -> "Marginal":
         """The marginal on some of the attributes, in the given order.
 
-        The noise of a release's cells is not independent, so the variance of their sums is NaN
-        unless they are exact; ask the synopsis for the smaller marginal to know it.
+        Its variance is NaN unless the counts are exact, because the noise of a release's cells is
+        not independent. To know the variance, ask the synopsis for the smaller marginal.
         """
         kept = self.domain.axes(view)
         dropped = tuple(axis for axis in range(len(self.domain)) if axis not in kept)
-        counts = self.counts.sum(axis=dropped).transpose(np.argsort(np.argsort(kept)))
-        return Marginal(
-            self.domain.restrict(view),
-            counts,
-            np.full(counts.shape, np.nan if self.variance.any() else 0.0),
-        )
+        counts = in_order_of(self.counts.sum(axis=dropped), kept)
+        variance = np.full(counts.shape, np.nan if self.variance.any() else 0.0)
+        return Marginal(self.domain.restrict(view), counts, variance)
 
     def to_pandas(self) -> "pandas.Series[float]":
         """The counts as a series named "count", indexed by the categories of the attributes."""
         return to_pandas(self)
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.Table`, one row a cell; see `margin.domain.exports.to_arrow`."""
+        """A `pyarrow.Table` with one row for each cell; see `margin.domain.exports.to_arrow`."""
         return to_arrow(self)
 
     def to_polars(self) -> Any:
-        """A `polars.DataFrame`, one row a cell; see `margin.domain.exports.to_polars`."""
+        """A `polars.DataFrame`, one row for each cell; see `margin.domain.exports.to_polars`."""
         return to_polars(self)
 
     def to_xarray(self) -> Any:
@@ -135,11 +138,12 @@ class Marginal:
         return to_xarray(self)
 
     def to_json(self) -> str:
-        """JSON with categories, counts and the noise's deviations; see
+        """A JSON text with the categories, the counts and the standard deviations of the noise; see
         `margin.domain.exports.to_json`."""
         return to_json(self)
 
     def plot(self, *, level: float = 0.95, axes: "Axes | None" = None) -> "Axes":
-        """A picture, with the intervals of this level; see `margin.plots.results.plot_marginal`."""
+        """A plot of the counts with their confidence intervals; see
+        `margin.plots.results.plot_marginal`."""
         drawn: Axes = upwards("plot_marginal")(self, level=level, axes=axes)
         return drawn

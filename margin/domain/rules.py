@@ -1,7 +1,8 @@
-"""Rules of a domain: combinations of categories that no row can have."""
+"""The rules of a domain, which state impossible combinations of categories."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from .._names import did_you_mean
 from ..errors import DomainError
 from ..solvers.zeros import Zeros
 from .attribute import UNSEEN, Attribute, Value
@@ -9,58 +10,65 @@ from .attribute import UNSEEN, Attribute, Value
 __all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
 
 Rule = tuple[tuple[str, tuple[int, ...]], ...]
-"""Names of attributes, ascending, each with some of its codes, ascending: no row has a combination
-of these."""
+"""Pairs of an attribute's name and some of its codes, both in ascending order. No row can have one
+of the listed codes in every listed attribute."""
 
 
 def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[Rule, ...]:
-    """Rules as they are declared in their one form, each once.
+    """Declared rules in their standard form: sorted, and each once.
 
     Raises
     ------
     DomainError
-        Names the rule, by its place, that is declared wrongly.
+        When a rule is declared wrongly. The message says which, counted from 1.
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise DomainError(
-            "impossible must be a list of rules, each a mapping from attributes to categories"
+            "impossible must be a list of rules, each a mapping from attributes to categories; it "
+            f"is of type {type(given).__name__}"
         )
-    return tuple(
-        sorted({_checked_rule(attributes, place, rule) for place, rule in enumerate(given, 1)})
-    )
+    rules = {_checked_rule(attributes, place, rule) for place, rule in enumerate(given, 1)}
+    return tuple(sorted(rules))
 
 
 def _checked_rule(attributes: Mapping[str, Attribute], place: int, given: object) -> Rule:
+    """The rule that is declared at a place in the list, in its standard form."""
     if not isinstance(given, Mapping) or not given:
         raise DomainError(
-            f"rule {place} of impossible must be a mapping from at least one attribute to categories"
+            f"rule {place} of impossible must be a mapping from at least one attribute to its "
+            "impossible categories"
         )
     for name in given:
         if name not in attributes:
-            raise DomainError(f"rule {place} of impossible names an unknown attribute {name!r}")
-    return tuple(
-        sorted((name, _codes(attributes[name], name, place, form)) for name, form in given.items())
-    )
+            raise DomainError(
+                f"rule {place} of impossible names an unknown attribute {name!r}"
+                f"{did_you_mean(name, attributes)}"
+            )
+    codes = [(name, _codes(attributes[name], name, place, form)) for name, form in given.items()]
+    return tuple(sorted(codes))
 
 
 def _codes(attribute: Attribute, name: str, place: int, form: object) -> tuple[int, ...]:
+    """The codes of the categories that a rule lists for one attribute, in ascending order."""
     several = isinstance(form, Iterable) and not isinstance(form, str | bytes | Mapping)
     categories = list(form) if several else [form]  # type: ignore[call-overload]
     if not categories:
         raise DomainError(
-            f"rule {place} of impossible lists no category of {name!r}; name one, or leave it out"
+            f"rule {place} of impossible lists no category of {name!r}; list at least one, or "
+            "leave the attribute out"
         )
     codes = {attribute.category(category) for category in categories}
     if UNSEEN in codes:
         wrong = next(category for category in categories if attribute.category(category) == UNSEEN)
         raise DomainError(
-            f"rule {place} of impossible: attribute {name!r} declares no category {wrong!r}"
+            f"rule {place} of impossible: attribute {name!r} declares no category {wrong!r}; name "
+            "a category by its label or by a value in it"
         )
     return tuple(sorted(codes))
 
 
 def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value | list[Value]]:
-    """A rule as it may be declared: each attribute with its category, or a list of them."""
+    """A rule as a user declares it: each attribute with its category or a list of categories."""
     form: dict[str, Value | list[Value]] = {}
     for name, codes in rule:
         labels = [attributes[name].label(code) for code in codes]
@@ -69,14 +77,17 @@ def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value
 
 
 def zeros_of(position: Mapping[str, int], sizes: Sequence[int], rules: Iterable[Rule]) -> Zeros:
-    """What rules mean for tables.
+    """The impossible cells of the table over all attributes.
 
     Raises
     ------
     DomainError
-        When they leave nothing possible, or are too entangled to tell.
+        When no cell is possible, or when the rules connect too many attributes to find that out.
     """
-    boxes = [tuple(sorted((position[name], codes) for name, codes in rule)) for rule in rules]
+    boxes = []
+    for rule in rules:
+        box = [(position[name], codes) for name, codes in rule]
+        boxes.append(tuple(sorted(box)))
     problem = ""
     try:
         return Zeros(tuple(sizes), tuple(sorted(boxes)))
@@ -84,6 +95,6 @@ def zeros_of(position: Mapping[str, int], sizes: Sequence[int], rules: Iterable[
         problem = str(error)
     if "no cell is left" in problem:
         raise DomainError(
-            "impossible leaves no combination of categories that a row may have: drop some rules"
+            "impossible leaves no combination of categories that a row may have; drop some rules"
         )
-    raise DomainError(f"the rules of impossible are too many that hang together: {problem}")
+    raise DomainError(f"the rules of impossible connect too many attributes: {problem}")

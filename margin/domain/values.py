@@ -1,22 +1,21 @@
-"""What one cell of a table means: every value is written out as one text, and nothing but that text
-is looked at.
+"""The meaning of a cell: each value is written as a text, and its code depends on that text only.
 
 **Theorem (each row by itself).** The code of a cell (`Attribute.code`) is a function of the cell's
-own text `written(value)` and of the declared attribute; the identity of a row's unit is a function
-of the text of its own id. Neither depends on other rows, on their order, on a batch, a file or a
-partition, on a type that a library inferred, or on the kind of the source.
+own text `written(value)` and of the declared attribute. The identity of a row's unit is a function
+of the text of the row's own id. Neither depends on other rows, on their order, on a batch, a file
+or a partition, on a type that a library inferred, or on the kind of the source.
 
 *Proof.* `written` takes one value and reads nothing else. `Attribute.code` and `identity` call it
-and look only at its result and at the declaration. `encode.Encoder` has faster paths for columns of
-one type; each gives the code of every value by itself, which `tests/margin/data/test_each_row.py`
-checks for every source and kind of value.
+and use only its result and the declaration. `encode.Encoder` has faster paths for columns of one
+type. Each path computes the code of every value from that value alone;
+`tests/margin/data/test_each_row.py` checks this for every source and every kind of value.
 
 The text of a value is:
 
 ==========================  ====================================================================
 value                       text
 ==========================  ====================================================================
-none, NaN, NA, NaT          no text: the cell is missing
+None, NaN, NA, NaT          no text: the cell is missing
 text                        without surrounding white space, in Unicode's normal form C
 whole number                its digits: `7`
 float of any width,         its shortest decimal form that reads back as the same number: `7.0`
@@ -29,9 +28,9 @@ time of day                 `12:30:05`
 UUID                        its text
 ==========================  ====================================================================
 
-`standard` goes one step further, for texts that can be read as a number, a truth value, a date or a
-date and time: `"7.0"`, `"07"` and `"7"` have the standard form `7`, `"True"` has `1`, `"2020-01-31
-00:00:00"` has `2020-01-31`.
+`standard` gives one form to all texts with the same meaning, if they stand for a number, a truth
+value, a date, or a date and time. `"7.0"`, `"07"` and `"7"` have the standard form `7`, `"True"`
+has `1`, and `"2020-01-31 00:00:00"` has `2020-01-31`.
 """
 
 import datetime
@@ -47,7 +46,7 @@ import numpy as np
 __all__ = ["Number", "faithful", "identity", "is_plain", "number", "standard", "telling", "written"]
 
 Number = int | Decimal | float
-"""An exact number: whole as an int, else a Decimal; a float only when it is infinite."""
+"""An exact number: an int if it is whole, a float if it is infinite, otherwise a Decimal."""
 
 _TRUTH_WORDS = {"true": "1", "false": "0"}
 _INFINITE = {"inf", "infinity"}
@@ -59,20 +58,23 @@ _INSTANT = re.compile(
     r"(?P<second>:[0-9]{2}(\.(?P<part>[0-9]{1,18}))?)?"
     r" ?(?P<zone>Z|[+-][0-9]{2}(:?[0-9]{2})?)?)?"
 )
-_LONGEST = 400  # digits of a number that is written without an exponent
+_LONGEST = 400
+"""Largest number of digits of a number that is written without an exponent."""
+
 _LONG_INTEGER = 10**_LONGEST
-_ROUNDED = re.compile(
-    r".*e\+[0-9]{9}|[+-]INFINITY"
-)  # how `telling` writes a number that may have been rounded
+"""From this size on, the digits of an int are not written by `str`, which Python limits."""
+
+_ROUNDED = re.compile(r".*e\+[0-9]{9}|[+-]INFINITY")
+"""The texts that `telling` writes for floats that may have been rounded."""
 
 
 def written(value: object) -> str | None:
-    """The text that a value stands for, or None for a missing one; see the table above.
+    """The text of a value by the table above, or None if the value is missing.
 
     Raises
     ------
     TypeError
-        When the value is none of these. The message does not show it.
+        When the value has a type that is not in the table. The message does not show the value.
 
     Examples
     --------
@@ -84,7 +86,8 @@ def written(value: object) -> str | None:
     if isinstance(value, str):
         text = str.strip(value)
         return text if text.isascii() else unicodedata.normalize("NFC", text).strip()
-    if type(value) is float:  # sooner than by the questions below, with the same answer
+    # Most values are of these two types. The checks below would find the same text, but later.
+    if type(value) is float:
         return _number_text(value)
     if type(value) is int:
         return _whole_text(value)
@@ -103,20 +106,18 @@ def written(value: object) -> str | None:
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, datetime.time):
-        clock = value.replace(microsecond=0, tzinfo=None).isoformat()
-        part = f"{value.microsecond:06d}".rstrip("0")
-        zone = value.isoformat()[len(value.replace(tzinfo=None).isoformat()) :]
-        return f"{clock}{f'.{part}' if part else ''}{zone}"
+        return _time_text(value)
     if isinstance(value, UUID):
         return str(value)
     raise TypeError(
-        f"a value of type {type(value).__name__} is no text, number, truth value, date or time"
+        "a value must be a text, number, truth value, date or time; "
+        f"{type(value).__name__} is none of them"
     )
 
 
 def number(text: str) -> Number | None:
-    """The number that a text stands for, exactly; None when it stands for none. Truth words stand
-    for 1 and 0.
+    """The exact number that a text stands for, or None if it stands for no number. The words "true"
+    and "false" stand for 1 and 0.
 
     Examples
     --------
@@ -130,19 +131,20 @@ def number(text: str) -> Number | None:
     word = text.casefold()
     if word in _TRUTH_WORDS:
         return int(_TRUTH_WORDS[word])
-    if word.lstrip("+-") in _INFINITE and len(word) - len(word.lstrip("+-")) <= 1:
+    unsigned = word.lstrip("+-")
+    if unsigned in _INFINITE and len(word) - len(unsigned) <= 1:
         return float(word)
     return None
 
 
 def standard(text: str) -> str | None:
-    """The one form of all texts that stand for the same number, truth value or instant; None for
-    any other text.
+    """The common form of all texts that stand for the same number, truth value, date, or date and
+    time; None for any other text.
 
     Examples
     --------
-    >>> standard("1.50"), standard("007"), standard("TRUE"), standard("2020-01-31 00:00"), standard("A-17")
-    ('1.5', '7', '1', '2020-01-31', None)
+    >>> [standard(text) for text in ("1.50", "007", "TRUE", "2020-01-31 00:00", "A-17")]
+    ['1.5', '7', '1', '2020-01-31', None]
     """
     known = number(text)
     if known is not None:
@@ -151,29 +153,31 @@ def standard(text: str) -> str | None:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is written as numbers are by themselves. `"007"`, `"+7"` and `".5"` are not:
-    they may be codes.
+    """Whether a text cannot be a code that only looks like a number, such as `"007"`, `"+7"` or
+    `".5"`.
 
-    What is printed of a number, such as `str(x)`, is plain; so are dates and truth words.
+    The usual text of a number, `str(x)`, is plain. So are dates, the words "true" and "false", and
+    all texts that are no numbers.
     """
     return _DECIMAL.fullmatch(text) is None or _PLAIN.fullmatch(text) is not None
 
 
 def identity(value: object) -> str | None:
-    """Whose a row is, by the value in its column of units: equal texts mean the same unit. None for
-    null, NaN or blank.
+    """The id of the unit that a row belongs to, from the value in the row's unit column. Rows with
+    equal ids belong to the same unit. None for null, NaN or a blank text.
 
-    Values that could be one id in different forms are one unit: 7, 7.0, "7", " 7", "07" and "7.0".
-    To take two ids for one is safe, since all of their rows are then protected together; to take
-    one for two would not be.
+    Values that could be one id in different forms give one id: 7, 7.0, "7", " 7", "07" and "7.0".
+    Treating two units as one is safe, because all their rows are then protected together. Treating
+    one unit as two would not be safe.
 
     Raises
     ------
     TypeError
-        When the value is of no kind that `written` knows.
+        When the value has a type that `written` does not know.
     ValueError
-        When it is a float of size 2**53 or more (2**24 in 32 bits), or the text that `telling`
-        makes of one: several ids may have been rounded to it. The message does not show it.
+        When the value is a float of size 2**53 or more (2**24 for 32 bits), or the text that
+        `telling` writes for one. Several ids may have been rounded to it. The message does not show
+        the value.
 
     Examples
     --------
@@ -183,15 +187,18 @@ def identity(value: object) -> str | None:
     text = telling(value)
     if text and _ROUNDED.fullmatch(text):
         raise ValueError(
-            "a floating-point number so large that it is rounded does not identify anyone"
+            "an id must be exact, but a floating-point number this large may have been rounded and "
+            "does not identify anyone; store ids as integers or texts"
         )
     return (standard(text) or text) if text else None
 
 
 def telling(value: object) -> str | None:
-    """The text of a value for a column of texts, from which `identity` still tells that it is a
-    rounded number: then it ends in an exponent of nine digits, or is `+INFINITY` or `-INFINITY`.
-    Its codes are those of `written`.
+    """The text of a value for a column of texts. It marks floats that may have been rounded, so
+    that `identity` refuses them.
+
+    The text of such a float ends in an exponent of nine digits, or is `+INFINITY` or `-INFINITY`.
+    An attribute gives it the same code as the text of `written`.
 
     Examples
     --------
@@ -212,7 +219,7 @@ def telling(value: object) -> str | None:
 
 @functools.cache
 def faithful(kind: type[Any]) -> int:
-    """The size from which on floats of this type skip whole numbers: 2**53 for 64 bits.
+    """The size up to which a type of floats holds every whole number: 2**53 for 64 bits.
 
     Examples
     --------
@@ -223,63 +230,70 @@ def faithful(kind: type[Any]) -> int:
 
 
 def _number_text(value: Any) -> str | None:
-    """The shortest decimal form of a float of its own width, or that of a decimal; None for NaN."""
+    """The text of a decimal, or the shortest decimal form that reads back as the same float of its
+    width; None for NaN."""
     if isinstance(value, float):
         text = float.__repr__(value)
         if text.endswith(".0"):
             return text[:-2] if text != "-0.0" else "0"
-        if "e" not in text and "n" not in text:  # no exponent, and neither inf nor nan
+        # Without an exponent, "inf" or "nan" the text is in its final form.
+        if "e" not in text and "n" not in text:
             return text
         value = Decimal(text)
-    elif isinstance(value, np.floating):  # `str` would follow numpy's print options
+    elif isinstance(value, np.floating):
+        # `str` would depend on numpy's print options.
         value = Decimal(np.format_float_scientific(value, unique=True))
     return None if value.is_nan() else _shortest(_exact(value))
 
 
 def _whole_text(value: int) -> str:
-    """The digits of a whole number; of a very long one as of its text, beyond Python's limit."""
-    return str(value) if -_LONG_INTEGER < value < _LONG_INTEGER else _shortest(Decimal(value))
+    """The digits of a whole number. A very long one is written with an exponent."""
+    if -_LONG_INTEGER < value < _LONG_INTEGER:
+        return str(value)
+    return _shortest(Decimal(value))
 
 
 def _exact(decimal: Decimal) -> Number:
-    """A decimal as an int when it is whole and not too long, and as a float when it is infinite."""
+    """A decimal as an int if it is whole and not too long, and as a float if it is infinite."""
     if decimal.is_infinite():
         return float(decimal)
-    if decimal.adjusted() > _LONGEST or (whole := decimal.to_integral_value()) != decimal:
+    if decimal.adjusted() > _LONGEST:
         return decimal
-    return int(whole)
+    whole = decimal.to_integral_value()
+    return int(whole) if whole == decimal else decimal
 
 
 def _shortest(known: Number) -> str:
-    """A number in decimals, without zeros at its end; with an exponent when very long."""
-    if isinstance(known, int):
-        return str(known)
-    if isinstance(known, float):
+    """A number in decimal notation without trailing zeros, or with an exponent if it is very
+    long."""
+    if isinstance(known, int | float):
         return str(known)
     sign, digits, exponent = known.as_tuple()
+    # Move the trailing zeros of the digits into the exponent.
     text = "".join(map(str, digits)).lstrip("0")
     shortened = text.rstrip("0")
     power = int(exponent) + len(text) - len(shortened)
     if not shortened:
         return "0"
     if -_LONGEST < power <= _LONGEST:
-        shown = f"{Decimal((0, tuple(map(int, shortened)), power)):f}"
+        plain = Decimal((0, tuple(map(int, shortened)), power))
+        shown = f"{plain:f}"
     else:
         shown = f"{shortened}e{power}"
     return f"-{shown}" if sign else shown
 
 
 def _instant(text: str) -> str | None:
-    """The form of a text that is a date, or a date and a time; None for any other, and where there
-    is no such day."""
+    """The standard form of a text that is a date, or a date and a time. None for any other text and
+    for days that do not exist."""
     found = _INSTANT.fullmatch(text)
     if found is None:
         return None
+    minute = found["minute"] or "00:00"
     second = (found["second"] or ":00")[:3]
     try:
-        moment = datetime.datetime.fromisoformat(
-            f"{found['date']}T{found['minute'] or '00:00'}{second}"
-        )
+        moment = datetime.datetime.fromisoformat(f"{found['date']}T{minute}{second}")
+        # Convert to UTC if the text has a zone.
         if found["zone"]:
             zoned = datetime.datetime.fromisoformat(f"2000-01-01T00:00{found['zone']}")
             moment -= zoned.utcoffset() or datetime.timedelta()
@@ -289,9 +303,10 @@ def _instant(text: str) -> str | None:
 
 
 def _instant_text(value: datetime.datetime) -> str:
-    """A date and time in UTC, to the nanosecond if it has such; the date alone at midnight. As its
-    own zone writes it, where the calendar has no such instant in UTC."""
-    if value.tzinfo is not None and (offset := value.utcoffset()) is not None:
+    """The text of a date and time in UTC, with its nanoseconds if it has some, or of the date alone
+    at midnight. If the calendar has no such time in UTC, it is the text in the value's own zone."""
+    offset = value.utcoffset() if value.tzinfo is not None else None
+    if offset is not None:
         try:
             value = value.replace(tzinfo=None) - offset
         except (ValueError, OverflowError):
@@ -300,10 +315,22 @@ def _instant_text(value: datetime.datetime) -> str:
     return _joined(value, part)
 
 
+def _time_text(value: datetime.time) -> str:
+    """The text of a time of day, with its zone if it has one."""
+    without_zone = value.replace(tzinfo=None)
+    clock = without_zone.replace(microsecond=0).isoformat()
+    part = f"{value.microsecond:06d}".rstrip("0")
+    zone = value.isoformat()[len(without_zone.isoformat()) :]
+    return f"{clock}.{part}{zone}" if part else f"{clock}{zone}"
+
+
 def _joined(moment: datetime.datetime, part: str) -> str:
+    """The text of a date and time; `part` holds the digits of the fraction of a second."""
     part = part.rstrip("0")
     text = f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}"
-    clock = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}{f'.{part}' if part else ''}"
+    clock = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
+    if part:
+        clock = f"{clock}.{part}"
     return text if clock == "00:00:00" else f"{text}T{clock}"
 
 

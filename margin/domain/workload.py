@@ -1,4 +1,4 @@
-"""`Workload`: the views that are to be answered, and how much each matters."""
+"""`Workload`: the views to answer, each with a weight."""
 
 import itertools
 import math
@@ -12,22 +12,23 @@ from .domain import Domain, View
 __all__ = ["Workload"]
 
 _MOST_VIEWS = 10_000_000
-"""A gigabyte of them."""
+"""Largest number of views in a workload of all k-way views; they take about a gigabyte."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Views of a domain that matter, in order, each with a weight; made by `of` or `all_kway`,
-    which check them.
+    """The views of a domain that a release should answer well, in order, each with a weight. Make
+    one with `of` or `all_kway`, which check the views.
 
     Attributes
     ----------
     views
         The views, in order.
     weights
-        How much the squared error of a cell of each view counts, > 0; 1 for each when not given.
+        The weight of the squared error of each cell of a view, > 0; 1 for each view when not given.
     kway
-        The number of attributes of each view, where these are all views of so many, of weight one.
+        The number k if the workload consists of all views of k attributes with weight 1; otherwise
+        None.
     """
 
     views: tuple[View, ...]
@@ -45,23 +46,23 @@ class Workload:
         views: "Workload | Mapping[View, float] | Iterable[Iterable[str]]",
         weights: Sequence[float] | None = None,
     ) -> "Workload":
-        """A workload of some views.
+        """A workload of the given views.
 
         Parameters
         ----------
         domain
-            What the views are of.
+            The domain of the views.
         views
-            Lists of attribute names; or a mapping from such tuples to weights; or a workload, whose
-            weights it keeps.
+            The views: lists of attribute names, a mapping from tuples of names to weights, or
+            another workload with its weights.
         weights
-            One for each view, in place of those that come with `views`.
+            One weight for each view. They replace weights that `views` has.
 
         Raises
         ------
         DomainError
-            When there is no view, one is not of the domain, or weights are not as many finite
-            numbers > 0 as views.
+            When there is no view, when a view is not one of the domain, when the number of weights
+            is not the number of views, or when a weight is not a finite number > 0.
 
         Examples
         --------
@@ -69,29 +70,36 @@ class Workload:
         (1.0, 3.0)
         """
         if isinstance(views, str | bytes) or not isinstance(views, Iterable):
-            raise DomainError("a workload is a list of views, each a list of attribute names")
+            raise DomainError(
+                "a workload must be a list of views, each a list of attribute names, such as "
+                f'[["age", "sex"]]; it is of type {type(views).__name__}'
+            )
         if weights is None and isinstance(views, Workload):
             weights = views.weights
         elif weights is None and isinstance(views, Mapping):
             weights = tuple(views.values())
         checked = tuple(domain.view(view) for view in views)
         if not checked:
-            raise DomainError("a workload needs at least one view")
+            raise DomainError("a workload needs at least one view; the list is empty")
         if weights is None:
             return cls(checked)
-        every = views.kway if isinstance(views, Workload) and weights is views.weights else None
-        if every is not None and math.comb(len(domain), every) != len(checked):
-            every = None
-        return cls(checked, _checked(weights, checked), kway=every)
+        # A workload of all k-way views stays one if this domain has just as many.
+        kway = None
+        if isinstance(views, Workload) and weights is views.weights:
+            kway = views.kway
+        if kway is not None and math.comb(len(domain), kway) != len(checked):
+            kway = None
+        return cls(checked, _checked(weights, checked), kway=kway)
 
     @classmethod
     def all_kway(cls, domain: Domain, k: int) -> "Workload":
-        """Every view of `k` attributes of a domain.
+        """The workload of all views of `k` attributes of a domain, each with weight 1.
 
         Raises
         ------
         DomainError
-            Unless 1 <= k <= the number of attributes, or when there are more than ten million.
+            When `k` is below 1 or above the number of attributes, or when there are more than ten
+            million such views.
 
         Examples
         --------
@@ -102,10 +110,11 @@ class Workload:
             raise DomainError(
                 f"k ({k}) must be an integer from 1 to the number of attributes ({len(domain)})"
             )
-        if (count := math.comb(len(domain), k)) > _MOST_VIEWS:
+        count = math.comb(len(domain), k)
+        if count > _MOST_VIEWS:
             raise DomainError(
-                f"there are {count:,} views of {k} attributes, too many to list; name some of them, "
-                "such as a thousand drawn at random"
+                f"there are {count:,} views of {k} attributes; at most {_MOST_VIEWS:,} can be "
+                "listed, so name some of them, such as a thousand drawn at random"
             )
         return cls(tuple(itertools.combinations(domain.attributes, k)), kway=k)
 
@@ -118,20 +127,20 @@ class Workload:
 
 def _checked(weights: object, views: Sequence[View]) -> tuple[float, ...]:
     if isinstance(weights, str | bytes) or not isinstance(weights, Iterable):
-        raise DomainError("weights must be a list of numbers, one for each view")
+        raise DomainError(
+            "weights must be a list of numbers, one for each view; they are of type "
+            f"{type(weights).__name__}"
+        )
     given = tuple(weights)
     if len(given) != len(views):
         raise DomainError(
-            f"{len(given)} weights are given for {len(views)} views; give one for each"
+            f"{len(given)} weights are given for {len(views)} views; give one weight for each view"
         )
     for view, weight in zip(views, given, strict=True):
-        if (
-            isinstance(weight, bool)
-            or not isinstance(weight, Real)
-            or not 0 < float(weight) < math.inf
-        ):
+        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not is_number or not 0 < float(weight) < math.inf:
             raise DomainError(
-                f"the weight of view {', '.join(view)} ({weight!r}) must be a finite number > 0; leave out a view "
-                "that does not matter"
+                f"the weight of view {', '.join(view)} ({weight!r}) must be a finite number > 0; "
+                "leave out a view that does not matter"
             )
     return tuple(map(float, given))

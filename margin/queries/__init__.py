@@ -1,5 +1,4 @@
-"""Queries: millions of conjunctions or parities as arrays, and the bit-packed tables that they are
-counted on."""
+"""Queries by the million: conjunctions and parities as arrays, counted on tables of packed bits."""
 
 from .base import Queries
 from .bits import BitTable

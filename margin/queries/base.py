@@ -1,4 +1,4 @@
-"""`Queries`: what every class of queries offers."""
+"""`Queries`: the interface that every class of queries implements."""
 
 import hashlib
 import itertools
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._checks import whole_number
 from .._types import Integers
 from ..domain.domain import Domain
 from ..errors import DomainError
@@ -20,23 +21,24 @@ __all__ = ["MAX_QUERIES", "Queries", "random_attributes"]
 
 
 MAX_QUERIES = 1 << 27
-"""The most queries of one workload; 100 million take a few gigabytes."""
+"""The largest number of queries in one workload. 100 million queries take a few gigabytes."""
 
 _FEW = 8
+"""Up to this many columns, comparing all pairs of columns is faster than sorting each row."""
 
 
 @dataclass(frozen=True, eq=False)
 class Queries(ABC):
-    """A workload of queries, each true or false of a row; its answer is the share of the rows of
-    which it is true.
+    """A workload of queries over one domain. Each query is a condition on a row, and its answer is
+    the share of the rows that satisfy it.
 
     Attributes
     ----------
     domain
         The attributes of the table.
     attributes
-        The attributes that each query asks about, as positions in the domain: shape (queries, k),
-        int32.
+        The attributes in the condition of each query, as positions in the domain: int32, shape
+        (queries, k).
     """
 
     domain: Domain
@@ -47,12 +49,12 @@ class Queries(ABC):
 
     @property
     def k(self) -> int:
-        """How many attributes each query asks about."""
+        """The number of attributes in each query."""
         return int(self.attributes.shape[1])
 
     @cached_property
     def used(self) -> NDArray[np.bool_]:
-        """Which attributes of the domain some query asks about: shape (attributes,)."""
+        """Whether each attribute of the domain occurs in a query: shape (attributes,)."""
         used = np.zeros(len(self.domain), np.bool_)
         used[self.attributes.ravel()] = True
         return used
@@ -64,31 +66,40 @@ class Queries(ABC):
 
     @cached_property
     def digest(self) -> str:
-        """A text that stands for the queries."""
-        hashed = hashlib.sha256(
-            f"{type(self).__name__} {self.attributes.shape} {len(self.domain)}".encode()
-        )
+        """A hash of the queries: SHA-256, in hexadecimal digits."""
+        header = f"{type(self).__name__} {self.attributes.shape} {len(self.domain)}"
+        hashed = hashlib.sha256(header.encode())
         for array in self._arrays():
             hashed.update(np.ascontiguousarray(array).tobytes())
         return hashed.hexdigest()
 
     @abstractmethod
     def counts(self, table: BitTable) -> Integers:
-        """Of how many rows of a table each query is true: shape (queries,)."""
+        """The number of rows of a table that satisfy each query: shape (queries,)."""
 
     @abstractmethod
     def best_response(
         self, places: Integers, weights: Integers, *, constant: int = 0
     ) -> BestResponse:
-        """The integer programme: which record makes the weighted number of some of the queries that
-        hold largest?"""
+        """The integer programme that finds the record with the largest weighted number of satisfied
+        queries.
+
+        Parameters
+        ----------
+        places
+            The queries in the sum, as positions in this workload: shape (some,).
+        weights
+            The weight of each of these queries: integers, shape (some,).
+        constant
+            A number that is added to the objective.
+        """
 
     @abstractmethod
     def _arrays(self) -> tuple[NDArray[Any], ...]:
-        """What makes the queries."""
+        """The arrays that define the queries."""
 
     def _lines(self, table: BitTable, values: NDArray[Any]) -> Integers:
-        """The lines of the literals, kept for the next table with its lines in the same places."""
+        """The line of each literal in a table. They are kept for the next table of equal layout."""
         kept: tuple[Integers, Integers] | None = self.__dict__.get("_kept_lines")
         if kept is None or not np.array_equal(kept[0], table.start):
             kept = table.start, table.lines(self.attributes, values)
@@ -96,36 +107,38 @@ class Queries(ABC):
         return kept[1]
 
     def _check(self) -> None:
-        """DomainError unless there are some queries, about distinct attributes of the domain."""
+        """DomainError unless there are queries, each about distinct attributes of the domain."""
         given = np.asarray(self.attributes)
         if given.ndim != 2 or given.dtype.kind not in "iu" or not given.shape[1]:
             raise DomainError(
-                "attributes must be integers of shape (queries, k): positions in the domain"
+                "attributes must be an array of integers with shape (queries, k), which are "
+                f"positions in the domain; it has shape {given.shape} and type {given.dtype}"
             )
         if not len(given):
-            raise DomainError("a workload needs at least one query")
+            raise DomainError("a workload needs at least one query; attributes is empty")
         if len(given) > MAX_QUERIES:
             raise DomainError(
-                f"{len(given)} queries are too many: at most {MAX_QUERIES} can be held"
+                f"a workload holds at most {MAX_QUERIES} queries; {len(given)} are given, so split "
+                "them into several workloads"
             )
         if given.min() < 0 or given.max() >= len(self.domain):
             raise DomainError(
-                f"a query names an attribute that is not one of 0 ... {len(self.domain) - 1}"
+                f"each attribute of a query must be a position from 0 to {len(self.domain) - 1} in "
+                f"the domain; the positions given go from {given.min()} to {given.max()}"
             )
         if _has_repeats(given):
             raise DomainError(
-                "a query names an attribute twice; the attributes of a query must be distinct"
+                "a query names an attribute twice; name each attribute of a query once"
             )
         object.__setattr__(self, "attributes", given.astype(np.int32))
 
 
 def _has_repeats(rows: NDArray[Any]) -> bool:
-    """Whether some row holds a number twice."""
+    """Whether a row holds a number twice."""
     length = rows.shape[1]
-    if length <= _FEW:  # quicker than sorting, for millions of rows
-        return any(
-            (rows[:, i] == rows[:, j]).any() for i, j in itertools.combinations(range(length), 2)
-        )
+    if length <= _FEW:
+        pairs = itertools.combinations(range(length), 2)
+        return any((rows[:, i] == rows[:, j]).any() for i, j in pairs)
     ordered = np.sort(rows, axis=1)
     return bool((ordered[:, 1:] == ordered[:, :-1]).any())
 
@@ -133,16 +146,15 @@ def _has_repeats(rows: NDArray[Any]) -> bool:
 def random_attributes(
     among: Integers, k: int, count: int, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Independent uniform sets of k of some attributes, shape (count, k); Floyd's algorithm, all
-    sets at once."""
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(among):
-        raise DomainError(
-            f"k ({k}) must be an integer from 1 to the number of attributes ({len(among)})"
-        )
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_QUERIES:
-        raise DomainError(f"count ({count}) must be an integer from 1 to {MAX_QUERIES}")
+    """Independent uniform sets of `k` of some attributes: shape (count, k).
+
+    Floyd's algorithm draws all sets at once.
+    """
+    k = whole_number("k", k, most=len(among))
+    count = whole_number("count", count, most=MAX_QUERIES)
     chosen = np.empty((count, k), np.int32)
     for place, last in enumerate(range(len(among) - k, len(among))):
+        # Draw one of the first last + 1 attributes. A set that holds it already takes `last`.
         drawn = rng.integers(0, last + 1, count)
         taken = (chosen[:, :place] == drawn[:, None]).any(axis=1)
         chosen[:, place] = np.where(taken, last, drawn)

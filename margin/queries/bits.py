@@ -1,5 +1,4 @@
-"""`BitTable`: a table with one bit a row and category, packed into words, on which queries are
-counted."""
+"""`BitTable`: a table as packed bits, one for each row and category. Queries are counted on it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,28 +15,32 @@ __all__ = ["MAX_WORDS", "BitTable", "Lines", "Words", "pack_bits"]
 
 
 MAX_WORDS = 1 << 31
-"""The most words of a table that is held in memory: 16 GB. Rows beyond are counted in another
-piece."""
+"""The largest number of 64-bit words in one table: 16 GB. Further rows go into another table."""
 
-_LINES = 4096  # that are unpacked together
+_LINES = 4096
+"""The largest number of lines that are packed in one step; it bounds the memory for flags."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BitTable:
-    """Rows as bits: line `start[a]` says of each row whether attribute a is one, if a has two
-    categories; else line `start[a] + v` says whether it is v.
+    """A table of rows as lines of bits, one bit a row.
+
+    An attribute a of two categories has one line, `start[a]`: its bits are the codes. Any other
+    attribute has one line for each category: the bits of line `start[a] + v` are one in the rows
+    with code v.
 
     Attributes
     ----------
     domain
         The attributes.
     words
-        Bit r % 64, from the lowest, of word r // 64 is that of row r; bits beyond the rows are
-        zero. Unsigned 64-bit integers, shape (lines, words).
+        The bits: uint64, shape (lines, words). Row r is bit r % 64, counted from the lowest, of
+        word r // 64. The bits after the last row are zero.
     start
-        The first line of each attribute, -1 for one that was left out. Shape (attributes,).
+        The first line of each attribute, or -1 if the table leaves the attribute out: shape
+        (attributes,).
     rows
-        How many rows there are.
+        The number of rows.
     """
 
     domain: Domain
@@ -54,39 +57,42 @@ class BitTable:
         *,
         words: int = MAX_WORDS,
     ) -> "Iterator[BitTable]":
-        """The tables of some attributes of batches of codes: all rows in one where they fit, one of
-        no rows if there are none.
+        """Tables of bits from batches of codes. All rows go into one table if they fit. If there is
+        no row, the one table is empty.
 
         Parameters
         ----------
         domain
             The attributes.
         used
-            Which of them to keep, shape (attributes,).
+            Whether to keep each attribute: shape (attributes,).
         batches
-            The codes of each attribute, integers of shape (rows,).
+            The codes of some rows: for each attribute name, integers of shape (rows,).
         words
-            The most words of a table.
+            The largest number of words in one table.
 
         Raises
         ------
         DomainError
-            When the lines of these attributes are too many to be held, whatever the rows.
+            When even one word a line is too much for a table, whatever the number of rows.
         """
         lines = Lines.of(domain, used)
         if lines.count > words:
             raise DomainError(
-                f"{lines.count} lines of bits take more than 16 GB: ask about fewer attributes"
+                f"a table of bits holds at most {words} lines, one for each category; the "
+                f"attributes of the queries have {lines.count}, so ask about fewer attributes"
             )
-        most = words // lines.count  # words of a line
+        most = words // lines.count  # words in one line
         names = [domain.attributes[axis] for axis in np.flatnonzero(used)]
         parts: list[Words] = []
         rows = 0
         for columns in _in_words(batches, names, 64 * most):
             count = len(columns[0])
+            # A piece that does not fit any more begins a new table.
             if (rows + count + 63) // 64 > most:
                 yield lines.joined(parts, rows)
-                parts, rows = [], 0
+                parts = []
+                rows = 0
             parts.append(lines.packed(columns))
             rows += count
         yield lines.joined(parts, rows)
@@ -95,54 +101,68 @@ class BitTable:
     def of_codes(
         cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None
     ) -> "BitTable":
-        """The table of an array of codes, shape (rows, attributes)."""
+        """A table of bits from an array of codes: shape (rows, attributes)."""
         return Lines.of(domain, used).table(codes)
 
     @classmethod
     def of_words(cls, domain: Domain, words: Words, rows: int) -> "BitTable":
-        """The table of all attributes whose bits are these.
+        """A table of all attributes from bits that are packed already; see the attribute `words`.
 
         Raises
         ------
         DomainError
-            When they have another shape, or bits beyond the rows.
+            When `words` has another shape or type, or a bit after the last row is one.
         """
         lines = Lines.of(domain)
-        if rows < 1 or words.dtype != np.uint64 or words.shape != (lines.count, (rows + 63) // 64):
+        shape = lines.count, (rows + 63) // 64
+        if rows < 1 or words.dtype != np.uint64 or words.shape != shape:
             raise DomainError(
-                f"the bits of {rows} rows have shape {(lines.count, (rows + 63) // 64)}, unsigned 64-bit"
+                f"words must be uint64 with shape {shape}, one bit for each of {rows} rows; pack "
+                "the bits with BitTable.of_codes"
             )
-        if rows % 64 and (words[:, -1] >> np.uint64(rows % 64)).any():
-            raise DomainError("there are bits beyond the last row")
+        used_bits = rows % 64
+        if used_bits and (words[:, -1] >> np.uint64(used_bits)).any():
+            raise DomainError(
+                f"words must have no one after the last row; set the bits from {used_bits} on to "
+                "zero in the last word of each line"
+            )
         return cls(domain=domain, words=words, start=lines.start, rows=rows)
 
     def lines(self, attributes: NDArray[Any], values: NDArray[Any]) -> Integers:
-        """The line of each literal "attribute has value": arrays of one shape. DomainError for
-        other attributes."""
-        first = self.start[attributes]
+        """The line of each literal "attribute has value": three arrays of one shape.
+
+        Raises
+        ------
+        DomainError
+            When the table leaves out one of the attributes.
+        """
+        first: Integers = self.start[attributes]
         if first.size and first.min() < 0:
-            raise DomainError("the table of bits lacks an attribute of the queries")
+            raise DomainError(
+                "the table of bits leaves out an attribute of the queries; make it with all "
+                "attributes that the queries use"
+            )
         sizes = np.asarray(self.domain.sizes)
-        lines: Integers = (
-            first if (sizes == 2).all() else np.where(sizes[attributes] == 2, first, first + values)
-        )
+        if (sizes == 2).all():
+            return first
+        lines: Integers = np.where(sizes[attributes] == 2, first, first + values)
         return lines
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Lines:
-    """Which lines of a `BitTable` are of which attribute: made once for many tables.
+    """The layout of a `BitTable`: the lines of each attribute. One layout serves many tables.
 
     Attributes
     ----------
     domain
         The attributes.
     sizes
-        The number of categories of each, shape (attributes,).
+        The number of categories of each attribute: shape (attributes,).
     start
-        See `BitTable`.
+        The first line of each attribute, or -1 if it is left out: shape (attributes,).
     count
-        How many lines there are.
+        The number of lines.
     """
 
     domain: Domain
@@ -152,48 +172,62 @@ class Lines:
 
     @classmethod
     def of(cls, domain: Domain, used: NDArray[np.bool_] | None = None) -> "Lines":
-        """Those of some attributes, a flag each; of all when not given."""
+        """The layout of the flagged attributes; of all attributes if no flags are given."""
         sizes = np.fromiter(domain.sizes, np.int64, len(domain))
         kept = np.ones(len(domain), np.bool_) if used is None else used
-        ends = np.cumsum(np.where(kept, np.where(sizes == 2, 1, sizes), 0))
+        lines = np.where(sizes == 2, 1, sizes)
+        ends = np.cumsum(np.where(kept, lines, 0))
         start = np.where(kept, np.concatenate([[0], ends[:-1]]), -1)
         return cls(domain=domain, sizes=sizes, start=start, count=int(ends[-1]))
 
     def packed(self, columns: Sequence[NDArray[Any]]) -> Words:
-        """The bits of some rows, given by a column of codes for each attribute that is kept: shape
-        (lines, words)."""
-        part = np.empty((self.count, (len(columns[0]) + 63) // 64), np.uint64)
-        for axis, column in zip(np.flatnonzero(self.start >= 0).tolist(), columns, strict=True):
-            first, size = self.start[axis], int(self.sizes[axis])
+        """The bits of some rows: shape (lines, words). `columns` holds the codes of the kept
+        attributes, each of shape (rows,)."""
+        rows = len(columns[0])
+        kept = np.flatnonzero(self.start >= 0).tolist()
+        part = np.empty((self.count, (rows + 63) // 64), np.uint64)
+        for axis, column in zip(kept, columns, strict=True):
+            first = self.start[axis]
+            size = int(self.sizes[axis])
+            # Two categories: the code is the bit.
             if size == 2:
                 part[first] = pack_bits(column[None] == 1)[0]
                 continue
+            # More: one line a category, some thousand categories at a time.
             for value in range(0, size, _LINES):
                 values = np.arange(value, min(value + _LINES, size), dtype=column.dtype)
-                part[first + values.astype(np.int64)] = pack_bits(column == values[:, None])
+                lines = first + values.astype(np.int64)
+                part[lines] = pack_bits(column == values[:, None])
         return part
 
     def joined(self, parts: Sequence[Words], rows: int) -> BitTable:
-        """The table of what `packed` made, each part but the last of a multiple of 64 rows."""
-        words = np.concatenate(parts, axis=1) if parts else np.zeros((self.count, 0), np.uint64)
+        """One table from parts made by `packed`. Each part but the last has a multiple of 64
+        rows."""
+        empty = np.zeros((self.count, 0), np.uint64)
+        words = np.concatenate(parts, axis=1) if parts else empty
         return BitTable(domain=self.domain, words=words, start=self.start, rows=rows)
 
     def table(self, codes: NDArray[Any]) -> BitTable:
-        """The table of an array of codes, shape (rows, attributes)."""
+        """The table of an array of codes: shape (rows, attributes)."""
         words = np.empty((self.count, (len(codes) + 63) // 64), np.uint64)
         kept = self.start >= 0
-        for some in _pieces(np.flatnonzero(kept & (self.sizes == 2)), _LINES):
+        # Attributes of two categories: the code is the bit.
+        binary = np.flatnonzero(kept & (self.sizes == 2))
+        for some in _pieces(binary, _LINES):
             words[self.start[some]] = pack_bits(codes[:, some].T == 1)
+        # Other attributes: one line a category.
         for axis in np.flatnonzero(kept & (self.sizes != 2)).tolist():
             for values in _pieces(np.arange(self.sizes[axis]), _LINES):
-                words[self.start[axis] + values] = pack_bits(codes[:, axis] == values[:, None])
+                lines = self.start[axis] + values
+                words[lines] = pack_bits(codes[:, axis] == values[:, None])
         return BitTable(domain=self.domain, words=words, start=self.start, rows=len(codes))
 
 
 def pack_bits(flags: NDArray[np.bool_]) -> Words:
-    """Truth values, shape (lines, rows), as words, shape (lines, ceil(rows / 64))."""
+    """Pack truth values of shape (lines, rows) into words of shape (lines, ceil(rows / 64))."""
     lines, rows = flags.shape
-    packed = np.zeros((lines, (rows + 63) // 64 * 8), np.uint8)
+    bytes_in_words = (rows + 63) // 64 * 8
+    packed = np.zeros((lines, bytes_in_words), np.uint8)
     packed[:, : (rows + 7) // 8] = np.packbits(flags, axis=1, bitorder="little")
     return packed.view("<u8").astype(np.uint64, copy=False)
 
@@ -201,16 +235,18 @@ def pack_bits(flags: NDArray[np.bool_]) -> Words:
 def _in_words(
     batches: Iterable[Mapping[str, Any]], names: Sequence[str], most: int
 ) -> Iterator[list[NDArray[Any]]]:
-    """The columns of batches, cut so that each piece but the last has a multiple of 64 rows, and
-    none above `most`."""
+    """The columns of batches in pieces of at most `most` rows, a multiple of 64. Each piece but the
+    last has a multiple of 64 rows."""
     left: list[NDArray[Any]] = []
     for batch in batches:
         columns = [np.asarray(batch[name]) for name in names]
+        # Rows left over from the batch before come first.
         if left and len(left[0]):
             columns = [np.concatenate(pair) for pair in zip(left, columns, strict=True)]
         whole = len(columns[0]) // 64 * 64
         for start in range(0, whole, most):
-            yield [column[start : min(start + most, whole)] for column in columns]
+            stop = min(start + most, whole)
+            yield [column[start:stop] for column in columns]
         left = [column[whole:] for column in columns]
     if left and len(left[0]):
         yield left

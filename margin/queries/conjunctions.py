@@ -1,5 +1,4 @@
-"""`Conjunctions`: "this attribute has that value, and ...", perhaps negated, over attributes with
-any categories."""
+"""`Conjunctions`: queries "attribute a has value v, and attribute b does not have value w, ..."."""
 
 import itertools
 from collections.abc import Iterable
@@ -23,25 +22,26 @@ __all__ = ["Conjunctions"]
 
 @dataclass(frozen=True, eq=False)
 class Conjunctions(Queries):
-    """Conjunctions of k literals over distinct attributes: each says that an attribute has a value,
-    or has it not.
+    """Conjunctions of k literals over distinct attributes. A literal says that an attribute has a
+    value, or that it does not have it. A row satisfies a query when all its literals hold.
 
     Parameters
     ----------
     domain
         The attributes of the table.
     attributes
-        The attribute of each literal, as a position in the domain: integers of shape (queries, k).
+        The attribute of each literal, as a position in the domain: integers, shape (queries, k).
     values
-        Its value, as a code: shape (queries, k).
+        The value of each literal, as a code: integers, shape (queries, k).
     negated
-        Which literals say "has not this value": shape (queries, k); none when not given.
+        Whether each literal says "does not have this value": truth values, shape (queries, k). No
+        literal does when it is not given.
 
     Raises
     ------
     DomainError
-        When there is no query, or an attribute or value does not exist, or a query names an
-        attribute twice.
+        When there is no query, when an attribute or a value does not exist, or when a query names
+        an attribute twice.
 
     Examples
     --------
@@ -60,40 +60,48 @@ class Conjunctions(Queries):
         shape = self.attributes.shape
         values = np.asarray(self.values)
         flags = np.zeros(shape, np.bool_) if self.negated is None else np.asarray(self.negated)
-        if (
-            values.shape != shape
-            or flags.shape != shape
-            or values.dtype.kind not in "iu"
-            or flags.dtype.kind != "b"
-        ):
+        if values.shape != shape or values.dtype.kind not in "iu":
             raise DomainError(
-                f"values must be integers, negated truth values, of the shape of attributes, {shape}"
+                f"values must be integers with the shape of attributes, {shape}; they are "
+                f"{values.dtype} with shape {values.shape}"
+            )
+        if flags.shape != shape or flags.dtype.kind != "b":
+            raise DomainError(
+                f"negated must be truth values with the shape of attributes, {shape}; they are "
+                f"{flags.dtype} with shape {flags.shape}"
             )
         sizes = self.sizes
-        if values.min() < 0 or (values >= sizes[self.attributes]).any():
-            raise DomainError("a query names a value that its attribute does not have")
-        object.__setattr__(self, "values", values.astype(np.min_scalar_type(int(sizes.max()) - 1)))
+        outside = (values < 0) | (values >= sizes[self.attributes])
+        if outside.any():
+            axis = int(self.attributes[outside][0])
+            raise DomainError(
+                f"a value of attribute {self.domain.attributes[axis]!r} must be a code from 0 to "
+                f"{sizes[axis] - 1}; a query names {values[outside][0]}"
+            )
+        smallest_type = np.min_scalar_type(int(sizes.max()) - 1)
+        object.__setattr__(self, "values", values.astype(smallest_type))
         object.__setattr__(self, "negated", flags)
 
     @classmethod
     def random(cls, domain: Domain, k: int, count: int, seed: int) -> "Conjunctions":
-        """Independent uniform conjunctions: k attributes, then a value of each.
+        """Independent uniform conjunctions without negation: `k` attributes, then a value of each.
 
         Parameters
         ----------
         domain
             The attributes of the table.
         k
-            How many literals, from 1 to the number of attributes.
+            The number of literals in each query, from 1 to the number of attributes.
         count
-            How many queries; a query may come twice.
+            The number of queries, at least 1. A query may occur twice.
         seed
-            Equal seeds give equal queries. They are public: no privacy rests on it.
+            Equal seeds give equal queries. The queries are public, so privacy does not depend on
+            the seed.
 
         Raises
         ------
         DomainError
-            When k or count is not such a number.
+            When `k` or `count` is outside its range.
         """
         rng = np.random.default_rng(seed)
         attributes = random_attributes(np.arange(len(domain)), k, count, rng)
@@ -102,33 +110,47 @@ class Conjunctions(Queries):
 
     @classmethod
     def cells(cls, domain: Domain, views: Iterable[Iterable[str]]) -> "Conjunctions":
-        """Every cell of some views of equally many attributes, one view after another, the last
-        attribute fastest."""
+        """One query for every cell of some views, in the order of the views. Within a view the last
+        attribute varies fastest.
+
+        Raises
+        ------
+        DomainError
+            When there is no view, when the views differ in their number of attributes, or when they
+            have more than `MAX_QUERIES` cells.
+        """
         checked = [domain.view(view) for view in views]
-        if not checked or len({len(view) for view in checked}) > 1:
-            raise DomainError("cells need one or more views, all of equally many attributes")
-        if sum(map(domain.cells, checked)) > MAX_QUERIES:
+        if not checked:
+            raise DomainError("views is empty; name at least one view")
+        lengths = sorted({len(view) for view in checked})
+        if len(lengths) > 1:
             raise DomainError(
-                f"the views have more than {MAX_QUERIES} cells: ask for fewer or smaller ones"
+                f"all views must have equally many attributes; some have {lengths[0]} and some "
+                f"{lengths[-1]}, so make one workload for each number"
             )
-        attributes = np.concatenate(
-            [np.tile(domain.axes(view), (domain.cells(view), 1)) for view in checked]
-        )
-        values = [
-            np.array(list(itertools.product(*map(range, domain.shape(view))))) for view in checked
-        ]
-        return cls(domain, attributes, np.concatenate(values))
+        cells = [domain.cells(view) for view in checked]
+        if sum(cells) > MAX_QUERIES:
+            raise DomainError(
+                f"the views may have at most {MAX_QUERIES} cells; they have {sum(cells)}, so name "
+                "fewer or smaller views"
+            )
+        attributes = []
+        values = []
+        for view, count in zip(checked, cells, strict=True):
+            attributes.append(np.tile(domain.axes(view), (count, 1)))
+            codes = itertools.product(*map(range, domain.shape(view)))
+            values.append(np.array(list(codes)))
+        return cls(domain, np.concatenate(attributes), np.concatenate(values))
 
     def counts(self, table: BitTable) -> Integers:
         """See `Queries.counts`."""
-        return count_conjunctions(
-            table, self._lines(table, self.values), self._flipped, self._negative
-        )
+        lines = self._lines(table, self.values)
+        return count_conjunctions(table, lines, self._flipped, self._negative)
 
     def best_response(
         self, places: Integers, weights: Integers, *, constant: int = 0
     ) -> BestResponse:
-        """See `Queries.best_response`; Section 5.2 of Gaboardi et al. 2014."""
+        """See `Queries.best_response` and Section 5.2 of Gaboardi et al. 2014."""
         assert self.negated is not None
         return BestResponse.conjunctions(
             self.sizes,
@@ -141,7 +163,8 @@ class Conjunctions(Queries):
 
     @cached_property
     def _flipped(self) -> NDArray[np.bool_]:
-        """Which literals say that their bit is zero: those negated, and value 0 of two."""
+        """Whether each literal says that its bit is zero: shape (queries, k). That is so for a
+        negated literal, and for value 0 of a binary attribute, but not for both together."""
         assert self.negated is not None
         zero = (self.sizes[self.attributes] == 2) & (self.values == 0)
         flipped: NDArray[np.bool_] = zero != self.negated
@@ -149,7 +172,7 @@ class Conjunctions(Queries):
 
     @cached_property
     def _negative(self) -> Integers:
-        """The places of the queries all of whose literals are flipped."""
+        """The positions of the queries whose literals are all flipped."""
         return np.flatnonzero(np.logical_and.reduce(self._flipped, axis=1))
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:

@@ -1,8 +1,7 @@
-"""How many rows of a `BitTable` meet each of many conjunctions or parities: blocks of words that
-stay in the cache."""
+"""The number of rows of a `BitTable` that satisfy each of many conjunctions or parities.
 
-import importlib.util
-from functools import cache
+The rows are counted in blocks of words that stay in the processor's cache.
+"""
 
 import numpy as np
 
@@ -13,63 +12,55 @@ __all__ = ["count_conjunctions", "count_even"]
 
 
 _CACHE_WORDS = 1 << 17
-"""About how many words are worked on at a time: one megabyte."""
+"""About how many words are read in one block, over all lines: one megabyte."""
 _BLOCK = 256
-"""The least length of a block, so that what is done once a block is little."""
-_AT_ONCE = 1 << 22  # words that plain numpy takes into memory together
-
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+"""The smallest block, in words of a line. It keeps the fixed work of a block small."""
 
 
 def count_conjunctions(
     table: BitTable, lines: Integers, flipped: Flags, negative: Integers
 ) -> Integers:
-    """For each query, in how many rows all its literals hold.
+    """The number of rows in which all literals of a query hold, for each query.
 
     Parameters
     ----------
     table
         The rows.
     lines, flipped
-        The line of each literal, and whether it says that the bit is zero. Shape (queries,
+        The line of each literal, and whether the literal says that the bit is zero: shape (queries,
         literals).
     negative
-        The places of the queries all of whose literals are flipped.
+        The positions of the queries whose literals are all flipped.
 
     Returns
     -------
     numpy.ndarray
-        Shape (queries,).
+        Integers of shape (queries,).
     """
     counts = _count(table.words, lines, flipped, parity=False)
-    if (
-        beyond := table.words.shape[1] * 64 - table.rows
-    ):  # zero bits, in which a query of flipped literals only holds
+    # The bits after the last row are zero. Queries of flipped literals alone have counted them.
+    beyond = table.words.shape[1] * 64 - table.rows
+    if beyond:
         counts[negative] -= beyond
     return counts
 
 
 def count_even(table: BitTable, lines: Integers) -> Integers:
-    """For each query, in how many rows an even number of its lines have a one: shape (queries,)."""
-    return table.rows - _count(table.words, lines, np.zeros(lines.shape, np.bool_), parity=True)
+    """The number of rows with an even number of ones in a query's lines: shape (queries,)."""
+    flipped = np.zeros(lines.shape, np.bool_)
+    odd = _count(table.words, lines, flipped, parity=True)
+    return table.rows - odd
 
 
 def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> Integers:
+    """The number of ones in the conjunction of each query's lines, or in their sum modulo two."""
     counts = np.zeros(len(lines), np.int64)
     if not counts.size or not words.shape[1]:
         return counts
-    if not _has_numba():
-        _count_plainly(words, lines, flipped, parity, counts)
-        return counts
     from . import loops as kernels  # numba takes a second to import
 
-    inside = min(words.shape[0], lines.size)
-    block = (
-        words.shape[1]
-        if inside * _BLOCK > 16 * _CACHE_WORDS
-        else max(_BLOCK, _CACHE_WORDS // inside)
-    )
-    arguments = (np.ascontiguousarray(words), lines, flipped, min(block, words.shape[1]), counts)
+    block = _block_length(words, lines)
+    arguments = (np.ascontiguousarray(words), lines, flipped, block, counts)
     if not parity and lines.shape[1] == 3:
         kernels.count_threes(*arguments)
     else:
@@ -77,21 +68,11 @@ def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> In
     return counts
 
 
-def _count_plainly(
-    words: Words, lines: Integers, flipped: Flags, parity: bool, counts: Integers
-) -> None:
-    """The same integers, with numpy only."""
-    masks = np.where(flipped, _ALL, np.uint64(0))
-    fold = np.bitwise_xor if parity else np.bitwise_and
-    step = max(1, _AT_ONCE // words.shape[1])
-    for start in range(0, len(lines), step):
-        some = slice(start, start + step)
-        folded = words[lines[some, 0]] ^ masks[some, 0, None]
-        for place in range(1, lines.shape[1]):
-            fold(folded, words[lines[some, place]] ^ masks[some, place, None], out=folded)
-        counts[some] = np.bitwise_count(folded).sum(axis=1, dtype=np.int64)
-
-
-@cache
-def _has_numba() -> bool:
-    return importlib.util.find_spec("numba") is not None
+def _block_length(words: Words, lines: Integers) -> int:
+    """The number of words of each line in one block."""
+    total: int = words.shape[1]
+    lines_read: int = min(words.shape[0], lines.size)
+    # If even the smallest block of this many lines does not fit in the cache, use one block.
+    if lines_read * _BLOCK > 16 * _CACHE_WORDS:
+        return total
+    return min(max(_BLOCK, _CACHE_WORDS // lines_read), total)

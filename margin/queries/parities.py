@@ -1,4 +1,4 @@
-"""`Parities`: "an even number of these attributes are one", over attributes of two categories."""
+"""`Parities`: queries "an even number of these attributes have code 1" over binary attributes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,45 +19,53 @@ __all__ = ["Parities"]
 
 @dataclass(frozen=True, eq=False)
 class Parities(Queries):
-    """Parities of k attributes of two categories each: true of a row when an even number of them
-    have code 1.
+    """Parities of k binary attributes. A row satisfies a query when an even number of its
+    attributes have code 1.
 
-    Definition A.1 of Gaboardi et al. 2014 answers +1 for even and -1 for odd; that answer is 2 a -
-    1 for ours, a share.
+    Definition A.1 of Gaboardi et al. 2014 takes the mean of +1 for even and -1 for odd. If our
+    answer, a share of the rows, is a, theirs is 2 a - 1.
 
     Parameters
     ----------
     domain
         The attributes of the table.
     attributes
-        Positions in the domain, distinct in each query: integers of shape (queries, k).
+        The attributes of each query, as positions in the domain, distinct in each query: integers,
+        shape (queries, k).
 
     Raises
     ------
     DomainError
-        When there is no query, or an attribute does not exist, stands twice in a query, or has not
-        two categories.
+        When there is no query, or an attribute does not exist, occurs twice in a query, or does not
+        have two categories.
     """
 
     def __post_init__(self) -> None:
         self._check()
-        if (self.sizes[self.attributes] != 2).any():
-            raise DomainError("parities are over attributes of two categories")
+        wrong = np.flatnonzero(self.used & (self.sizes != 2))
+        if wrong.size:
+            axis = int(wrong[0])
+            raise DomainError(
+                "parities need attributes of two categories; "
+                f"{self.domain.attributes[axis]!r} has {self.sizes[axis]}, so leave it out"
+            )
 
     @classmethod
     def random(cls, domain: Domain, k: int, count: int, seed: int) -> "Parities":
-        """Independent uniform sets of k attributes of two categories; see `Conjunctions.random`."""
+        """Independent uniform sets of `k` binary attributes; see `Conjunctions.random`."""
         binary = np.flatnonzero(np.asarray(domain.sizes) == 2)
-        return cls(domain, random_attributes(binary, k, count, np.random.default_rng(seed)))
+        rng = np.random.default_rng(seed)
+        return cls(domain, random_attributes(binary, k, count, rng))
 
     def counts(self, table: BitTable) -> Integers:
         """See `Queries.counts`."""
-        return count_even(table, self._lines(table, np.zeros(self.attributes.shape, np.int64)))
+        values = np.zeros(self.attributes.shape, np.int64)
+        return count_even(table, self._lines(table, values))
 
     def best_response(
         self, places: Integers, weights: Integers, *, constant: int = 0
     ) -> BestResponse:
-        """See `Queries.best_response`; appendix A of Gaboardi et al. 2014."""
+        """See `Queries.best_response` and appendix A of Gaboardi et al. 2014."""
         return BestResponse.parities(
             self.sizes, self.attributes[places], weights, constant=constant
         )

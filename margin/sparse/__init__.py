@@ -1,2 +1,2 @@
-"""Cells of tables too large to write out: their numbering, trees over ordered axes, and hash
+"""Cells of tables that are too large to store: their numbers, trees over ordered axes, and hash
 functions."""

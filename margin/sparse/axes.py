@@ -1,10 +1,13 @@
-"""Ordered categories as cells, as a tree of sums, or as differences of halves: what a count of a
-sparse summary is of.
+"""The quantities that a sparse summary counts along one axis: single codes, sums of intervals, or
+differences of halves.
 
-A *node* of an axis stands for an interval of codes. A row whose code is x adds its share to one
-node a level: to its own cell (`Leaves`); to every interval of 2**l codes that holds it (`Tree`);
-or, with the sign of the half that it is in, to each such interval, and to the sum of all (`Halves`,
-the Haar transform in integers).
+Each quantity is a *node* of the axis and stands for an interval of codes. A row with code x adds to
+one node of each level:
+
+- `Leaves`: +1 to its own code;
+- `Tree`: +1 to every interval of 2**l codes that contains x;
+- `Halves`: +1 or -1 to each such interval, by the half of it that contains x, and +1 to the sum of
+  all codes. This is the Haar transform in integers.
 """
 
 import math
@@ -22,8 +25,8 @@ __all__ = ["Axis", "Halves", "Leaves", "Level", "Pick", "Tree", "nested", "paren
 
 
 class Level(NamedTuple):
-    """The nodes offset ... offset + width - 1 of an axis: intervals of 2**shift codes; `signed` by
-    halves."""
+    """A level of an axis: the nodes offset ... offset + width - 1, each an interval of 2**shift
+    codes. If the level is signed, a row in the second half of the interval adds -1."""
 
     shift: int
     offset: int
@@ -32,10 +35,12 @@ class Level(NamedTuple):
 
 
 class Pick:
-    """A set of codes as disjoint intervals, ascending, no two of which touch."""
+    """A set of codes as disjoint intervals in ascending order. No two intervals touch."""
 
     def __init__(self, starts: Integers, ends: Integers) -> None:
-        self.starts, self.ends = starts, ends
+        self.starts = starts
+        self.ends = ends
+        # The number of codes before each interval, and of all codes.
         self._before = np.concatenate([[0], np.cumsum(ends - starts)])
 
     @classmethod
@@ -45,72 +50,77 @@ class Pick:
 
     @classmethod
     def of(cls, codes: Integers) -> "Pick":
-        """These codes, of which there is at least one."""
+        """The set of the given codes; at least one must be given."""
         distinct = np.unique(codes)
+        # A new interval begins after each gap.
         breaks = np.flatnonzero(np.diff(distinct) > 1)
-        first, last = (
-            np.concatenate([[0], breaks + 1]),
-            np.concatenate([breaks, [distinct.size - 1]]),
-        )
+        first = np.concatenate([[0], breaks + 1])
+        last = np.concatenate([breaks, [distinct.size - 1]])
         return cls(distinct[first], distinct[last] + 1)
 
     @property
     def size(self) -> int:
-        """How many codes there are."""
+        """The number of codes."""
         return int(self._before[-1])
 
     def within(self, low: Integers, high: Integers) -> Integers:
-        """How many of the codes low ... high - 1 are picked: array as `low`."""
+        """The number of picked codes among low ... high - 1: an array of the shape of `low`."""
         counted: Integers = self._up_to(high) - self._up_to(low)
         return counted
 
     def widened(self, size: int, to: int) -> "Pick":
-        """The same, where an interval that ends at `size` goes on up to `to`; there is nothing
-        beyond the last code."""
+        """The same set, with an interval that ends at `size` extended to `to`. No row has a code
+        beyond `size`, so the sums are equal."""
         return Pick(self.starts, np.where(self.ends == size, to, self.ends))
 
     def _up_to(self, code: Integers) -> Integers:
+        """The number of picked codes below each code."""
+        # The last interval that starts at or before the code; an empty one if there is none.
         place = np.searchsorted(self.starts, code, side="right")
-        start, end = (np.concatenate([[0], bound])[place] for bound in (self.starts, self.ends))
-        counted: Integers = self._before[np.maximum(place - 1, 0)] + np.minimum(code, end) - start
+        start = np.concatenate([[0], self.starts])[place]
+        end = np.concatenate([[0], self.ends])[place]
+        before = self._before[np.maximum(place - 1, 0)]
+        counted: Integers = before + np.minimum(code, end) - start
         return counted
 
 
 @dataclass(frozen=True)
 class Axis:
-    """`size` ordered codes; see the subclasses."""
+    """An axis of `size` ordered codes. The subclasses define its nodes."""
 
     size: int
 
     @property
     def height(self) -> int:
-        """The least h with 2**h >= size."""
+        """The smallest h with 2**h >= size."""
         return (self.size - 1).bit_length()
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """A row adds to one node of each."""
+        """The levels. A row adds to one node of each."""
         raise NotImplementedError
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are, on all levels."""
+        """The number of nodes on all levels."""
         return sum(level.width for level in self.levels)
 
     def shares(self, pick: Pick, nodes: Integers) -> Floats:
-        """By what each node is multiplied in the sum over the picked codes: array as `nodes`."""
+        """The factor of each node in the sum over the picked codes: an array of the shape of
+        `nodes`."""
         raise NotImplementedError
 
     def noise(self, pick: Pick) -> float:
-        """The sum of the squares of `shares` over all nodes: what independent noise of variance one
-        comes to."""
+        """The variance of the sum over the picked codes if each node has independent noise of
+        variance one. It is the sum of the squares of `shares` over all nodes."""
         raise NotImplementedError
 
     def _counts(self, level: int) -> int:
+        """The number of intervals of 2**level codes that cover all codes."""
         return -(-self.size >> level)
 
     def _located(self, nodes: Integers) -> tuple[Integers, Integers]:
-        """The place in `levels`, and the place in its level, of each node."""
+        """The level of each node, as a position in `levels`, and its position in that level."""
         offsets = np.array([level.offset for level in self.levels])
         level = np.searchsorted(offsets, nodes, side="right") - 1
         return level, nodes - offsets[level]
@@ -118,7 +128,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Leaves(Axis):
-    """Each code is a node."""
+    """An axis on which each code is a node."""
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -133,17 +143,21 @@ class Leaves(Axis):
 
 @dataclass(frozen=True)
 class Tree(Axis):
-    """Dyadic intervals: level l has ceil(size / 2**l) nodes of 2**l codes, the root last.
+    """An axis of dyadic intervals. Level l has ceil(size / 2**l) nodes of 2**l codes. The root is
+    the last node.
 
-    A sum takes the largest intervals that lie within it, at most two a level for a range.
+    A sum over picked codes adds up the largest intervals that lie within them. A range of codes
+    needs at most two on each level.
     """
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        found, offset = [], 0
+        found = []
+        offset = 0
         for shift in range(self.height + 1):
-            found.append(Level(shift, offset, self._counts(shift), False))
-            offset += self._counts(shift)
+            width = self._counts(shift)
+            found.append(Level(shift, offset, width, signed=False))
+            offset += width
         return tuple(found)
 
     def shares(self, pick: Pick, nodes: Integers) -> Floats:
@@ -153,86 +167,98 @@ class Tree(Axis):
         return float(self._largest(pick).size)
 
     def _largest(self, pick: Pick) -> Integers:
-        """The nodes of which the picked codes consist, as few as there can be."""
+        """The smallest set of nodes whose union is the picked codes."""
         wide = pick.widened(self.size, 1 << self.height)
-        low, high, found = wide.starts.copy(), wide.ends.copy(), []
+        low = wide.starts.copy()
+        high = wide.ends.copy()
+        found = []
         for level in self.levels[:-1]:
+            # An interval with an odd start or end does not consist of whole nodes of the next
+            # level: its first or last node of this level is taken by itself.
             some = low < high
-            left, right = some & (low & 1 == 1), some & (high & 1 == 1)
+            left = some & (low & 1 == 1)
+            right = some & (high & 1 == 1)
             ends = np.concatenate([low[left], high[right] - 1])
             found.append(level.offset + ends[ends < level.width])
-            low, high = (low + left) >> 1, (high - right) >> 1
-        return np.concatenate([*found, self.levels[-1].offset + low[low < high]])
+            low = (low + left) >> 1
+            high = (high - right) >> 1
+        root = self.levels[-1].offset + low[low < high]
+        return np.concatenate([*found, root])
 
     def children(self, nodes: Integers) -> Integers:
-        """How many nodes are right below each: two, one at the end, none below a code."""
+        """The number of nodes directly below each node: 0 below a code, otherwise 2, or 1 below the
+        last node of a level of odd width."""
         level, place = self._located(nodes)
         widths = np.array([each.width for each in self.levels])
-        below = np.minimum(widths[np.maximum(level - 1, 0)] - 2 * place, 2)
+        width_below = widths[np.maximum(level - 1, 0)]
+        below = np.minimum(width_below - 2 * place, 2)
         return np.asarray(np.where(level > 0, below, 0), np.int64)
 
     def level(self, nodes: Integers) -> Integers:
-        """The level of each, 0 for a code."""
+        """The level of each node; 0 for a code."""
         return self._located(nodes)[0]
 
     def parents(self, nodes: Integers) -> Integers:
-        """The node above each; the root's is itself."""
+        """The node directly above each node. The root is its own parent."""
         level, place = self._located(nodes)
-        above = np.minimum(level + 1, self.height)
         offsets = np.array([each.offset for each in self.levels])
-        return np.asarray(
-            np.where(level < self.height, offsets[above] + (place >> 1), nodes), np.int64
-        )
+        offset_above = offsets[np.minimum(level + 1, self.height)]
+        above = np.where(level < self.height, offset_above + (place >> 1), nodes)
+        return np.asarray(above, np.int64)
 
 
 @dataclass(frozen=True)
 class Halves(Axis):
-    """The sum of all, node 0; and for l >= 1 of each interval of 2**l codes its first half less its
-    second.
+    """An axis of differences. Node 0 is the sum of all codes. Every interval of 2**l codes, l >= 1,
+    is a node: the sum of its first half less the sum of its second half.
 
-    With T the sum of all and c_l the differences around it, the count of a code is T / 2**h + sum
-    of +-c_l / 2**l.
+    Let T be the sum of all codes, h the height, and c_l the difference of the interval of 2**l
+    codes that contains a code. The count of the code is T / 2**h + sum over l of +-c_l / 2**l.
     """
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        found, offset = [Level(self.height, 0, 1, False)], 1
+        found = [Level(self.height, 0, 1, signed=False)]
+        offset = 1
         for shift in range(1, self.height + 1):
-            found.append(Level(shift, offset, self._counts(shift), True))
-            offset += self._counts(shift)
+            width = self._counts(shift)
+            found.append(Level(shift, offset, width, signed=True))
+            offset += width
         return tuple(found)
 
     def shares(self, pick: Pick, nodes: Integers) -> Floats:
         wide = pick.widened(self.size, 1 << self.height)
         level, place = self._located(nodes)
+        # The number of picked codes in the first half of each node less those in its second half.
         low = place << np.maximum(level, 1)
         half = 1 << (np.maximum(level, 1) - 1)
-        difference = wide.within(low, low + half) - wide.within(low + half, low + 2 * half)
+        middle = low + half
+        difference = wide.within(low, middle) - wide.within(middle, middle + half)
         return np.where(nodes == 0, wide.size / 2**self.height, difference / 2.0**level)
 
     def noise(self, pick: Pick) -> float:
         wide = pick.widened(self.size, 1 << self.height)
         edges = np.unique(np.concatenate([wide.starts, wide.ends - 1]))
-        touched = [np.zeros(1, np.int64)]  # in all others both halves are picked, or neither
-        touched += [level.offset + np.unique(edges >> level.shift) for level in self.levels[1:]]
-        nodes = np.concatenate(touched)
-        inside = np.concatenate(
-            [[True]]
-            + [n - v.offset < v.width for n, v in zip(touched[1:], self.levels[1:], strict=True)]
-        )
-        return float((self.shares(pick, nodes[inside]) ** 2).sum())
+        # Only intervals that contain the edge of a picked range have a share that is not zero: of
+        # all others both halves are picked, or neither.
+        nodes = [np.zeros(1, np.int64)]
+        for level in self.levels[1:]:
+            places = np.unique(edges >> level.shift)
+            nodes.append(level.offset + places[places < level.width])
+        shares = self.shares(pick, np.concatenate(nodes))
+        return float((shares**2).sum())
 
 
 def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
-    """Which of some nodes, each once, have all their ancestors among them: array (nodes,) for codes
-    (nodes, axes).
+    """Whether all ancestors of each node are among the given nodes: shape (nodes,).
 
-    An ancestor is above the node along one tree or more, and is it along all other axes.
+    `codes` holds the nodes, each once: shape (nodes, axes). An ancestor of a node is above it along
+    one or more trees and equal to it along all other axes.
     """
+    trees = [place for place, axis in enumerate(axes) if isinstance(axis, Tree)]
+    above = [parents(axes, place, codes) for place in trees]
     keep = np.ones(len(codes), np.bool_)
-    above = [
-        parents(axes, place, codes) for place, axis in enumerate(axes) if isinstance(axis, Tree)
-    ]
+    # Drop the nodes with a missing parent until no more are dropped.
     while True:
         still = keep.copy()
         for places in above:
@@ -243,8 +269,11 @@ def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
 
 
 def parents(axes: Sequence[Axis], along: int, codes: Integers) -> Integers:
-    """Where the node above each of some nodes, along one tree, is among them, -1 where it is not:
-    array (nodes,). A root is above itself."""
+    """The position of the parent of each node along one tree, or -1 if the parent is not among the
+    nodes: shape (nodes,). A root is its own parent.
+
+    `codes` holds the nodes, shape (nodes, axes), and `along` is the position of the tree in `axes`.
+    """
     tree = axes[along]
     assert isinstance(tree, Tree)
     wanted = codes.copy()
@@ -253,17 +282,20 @@ def parents(axes: Sequence[Axis], along: int, codes: Integers) -> Integers:
 
 
 def _places(axes: Sequence[Axis], codes: Integers, wanted: Integers) -> Integers:
-    """Where each wanted row is among the codes, -1 where it is not."""
+    """The position of each wanted row among the codes, or -1 if it is not among them."""
+    if not len(codes):
+        return np.full(len(wanted), -1, np.int64)
+    # Give each row a number: its cell if that fits in 64 bits, else its rank.
     together = np.concatenate([codes, wanted])
-    sizes = [axis.nodes for axis in axes]
+    sizes = tuple(axis.nodes for axis in axes)
     if math.prod(sizes) < 1 << 63:
-        keys = np.ravel_multi_index(tuple(together.T), tuple(sizes))
+        keys = np.ravel_multi_index(tuple(together.T), sizes)
     else:
         keys = np.unique(together, axis=0, return_inverse=True)[1].reshape(-1)
-    mine, theirs = keys[: len(codes)], keys[len(codes) :]
-    order = np.argsort(mine)
-    found = np.minimum(np.searchsorted(mine, theirs, sorter=order), max(len(mine) - 1, 0))
-    places = order[found] if len(mine) else found
-    return (
-        np.asarray(np.where(mine[places] == theirs, places, -1), np.int64) if len(mine) else places
-    )
+    known = keys[: len(codes)]
+    sought = keys[len(codes) :]
+    # Look each number up in the ordered numbers of the codes.
+    order = np.argsort(known)
+    found = np.searchsorted(known, sought, sorter=order)
+    places = order[np.minimum(found, len(known) - 1)]
+    return np.asarray(np.where(known[places] == sought, places, -1), np.int64)

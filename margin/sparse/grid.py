@@ -1,7 +1,7 @@
-"""The cells of a table of any size, as one or more 64-bit words each: packed, counted, spread over
-trees, ordered.
+"""The cells of a table of any size, each packed in one or more 64-bit words: packing, sorting,
+counting, and spreading counts over trees.
 
-Nothing here is random: a cluster's tasks use it.
+Nothing here is random, so the tasks of a cluster may use it.
 """
 
 import math
@@ -19,28 +19,32 @@ __all__ = ["Grid", "among", "counted", "distinct", "in_order", "merged", "ordere
 
 
 _WORD = 1 << 62
+"""Largest number of cells that one word numbers."""
+
 _BLOCK = 1 << 14
+"""Number of nodes that are unpacked together; they fit in the processor's cache."""
 
 
 class Grid:
-    """The nodes of some axes together: as many as the product of theirs. Each is a row of words
-    below 2**62.
+    """All combinations of the nodes of some axes, each packed in a row of words below 2**62.
 
-    A word is the place in the table of some successive axes, the last of which varies fastest; so
-    words in order are nodes in order.
+    A word is the cell number in the table of some consecutive axes, the last axis varying fastest.
+    So the order of the words is the order of the nodes.
     """
 
     def __init__(self, axes: Sequence[Axis]) -> None:
         given = tuple(axes)
         if any(type(axis) not in (Leaves, Tree, Halves) for axis in given):
             raise DomainError(
-                "axes must be Leaves, Tree or Halves: a row is in one node of each of their levels"
+                "each axis must be a Leaves, Tree or Halves, not of a subclass; another class may "
+                "count a row in more nodes than the sensitivity allows for"
             )
-        # Made anew: what a row touches is what these classes say, whatever was done to the objects
-        # that were given.
+        # The axes are made anew. So the nodes that a row adds to are those that these classes
+        # define, whatever was done to the objects that were given.
         self.axes = axes = tuple(type(axis)(operator.index(axis.size)) for axis in given)
         self.cells = math.prod(axis.nodes for axis in axes)
         self.touched = math.prod(len(axis.levels) for axis in axes)
+        # Put as many consecutive axes in a word as it can number.
         self.groups: list[list[int]] = [[]]
         self.radices = [1]
         for place, axis in enumerate(axes):
@@ -51,7 +55,8 @@ class Grid:
             self.radices[-1] *= axis.nodes
 
     def pack(self, columns: Sequence[npt.NDArray[np.integer]]) -> Integers:
-        """The words of nodes given by a column an axis: array (nodes, words)."""
+        """The words of some nodes: shape (nodes, words). `columns` holds one array of shape
+        (nodes,) for each axis."""
         words = []
         for group in self.groups:
             word = np.zeros(len(columns[0]), np.int64)
@@ -62,32 +67,46 @@ class Grid:
         return np.stack(words, axis=1)
 
     def unpack(self, words: Integers) -> Integers:
-        """What was packed: array (nodes, axes), each column in one piece."""
+        """The nodes of some words, the inverse of `pack`: shape (nodes, axes), with each column
+        contiguous in memory."""
         codes = np.empty((len(self.axes), len(words)), np.int64)
         for start in range(0, len(words), _BLOCK):
+            block = slice(start, start + _BLOCK)
             for word, group in enumerate(self.groups):
-                rest = words[start : start + _BLOCK, word]
+                rest = words[block, word]
+                # The last axis varies fastest, so its node is the remainder.
                 for place in reversed(group):
-                    above = rest // self.axes[place].nodes
-                    codes[place, start : start + _BLOCK] = rest - above * self.axes[place].nodes
+                    nodes = self.axes[place].nodes
+                    above = rest // nodes
+                    codes[place, block] = rest - above * nodes
                     rest = above
         return codes.T
 
     def spread(self, codes: Integers, counts: Integers) -> tuple[Integers, Integers]:
-        """The non-zero nodes, in order, and what is in them, of cells (cells, axes) with counts
-        (cells,)."""
-        parts = []
+        """The words of the non-zero nodes in order, shape (nodes, words), and their values, shape
+        (nodes,).
+
+        `codes` holds the non-empty cells, shape (cells, axes), and `counts` their counts, shape
+        (cells,).
+        """
+        all_words = []
+        all_values = []
+        # Each cell adds to one node for each combination of a level of each axis.
         for levels in _combinations([axis.levels for axis in self.axes]):
-            values, columns = counts, []
+            values = counts
+            columns = []
             for place, level in enumerate(levels):
                 column = codes[:, place]
                 columns.append(level.offset + (column >> level.shift))
                 if level.signed:
-                    values = np.where(column >> (level.shift - 1) & 1, -values, values)
-            parts.append(merged(self.pack(columns), values))
-        words, values = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
+                    in_second_half = column >> (level.shift - 1) & 1
+                    values = np.where(in_second_half, -values, values)
+            words, values = merged(self.pack(columns), values)
+            all_words.append(words)
+            all_values.append(values)
+        words = np.concatenate(all_words)
         order = ordered(words)
-        return words.take(order, axis=0), values[order]
+        return words.take(order, axis=0), np.concatenate(all_values)[order]
 
 
 def _combinations(levels: Sequence[Sequence[Level]]) -> Iterator[tuple[Level, ...]]:
@@ -100,24 +119,28 @@ def _combinations(levels: Sequence[Sequence[Level]]) -> Iterator[tuple[Level, ..
 
 
 def ordered(words: Integers) -> Integers:
-    """The places of rows of words in ascending order, equal ones as they stood: array (rows,).
+    """The positions of rows of words in ascending order; equal rows keep their order. Shape
+    (rows,).
 
-    The first digits of the first word and the place are sorted as one number; only where digits are
-    equal the whole rows are looked at. Rows in a few runs that are in order already take little
-    time.
+    The highest bits of the first word and the position are sorted as one 63-bit number. The whole
+    rows are compared only where these bits are equal. The sort takes little time if the rows are a
+    few runs that are already in order.
     """
     if not len(words):
         return np.empty(0, np.int64)
-    places = (len(words) - 1).bit_length()
-    left_out = max(0, int(words[:, 0].max()).bit_length() + places - 63)
+    # The key of a row: as many high bits of its first word as fit, then its position.
+    position_bits = (len(words) - 1).bit_length()
+    word_bits = int(words[:, 0].max()).bit_length()
+    left_out = max(0, word_bits + position_bits - 63)
     keys = words[:, 0] >> left_out
-    keys <<= places
+    keys <<= position_bits
     keys |= np.arange(len(words))
     keys.sort(kind="stable")
-    order: Integers = keys & ((1 << places) - 1)
+    order: Integers = keys & ((1 << position_bits) - 1)
     if left_out == 0 and words.shape[1] == 1:
         return order
-    keys >>= places
+    # Sort the rows whose high bits are equal by all their words.
+    keys >>= position_bits
     same = np.concatenate([[False], keys[1:] == keys[:-1], [False]])
     tied = np.flatnonzero(same[1:] | same[:-1])
     some = order[tied]
@@ -126,7 +149,7 @@ def ordered(words: Integers) -> Integers:
 
 
 def rows_equal(words: Integers) -> npt.NDArray[np.bool_]:
-    """Whether each row of words, in order, equals the one before: array (rows,)."""
+    """Whether each row of ordered words equals the row before: shape (rows,)."""
     equal = np.zeros(len(words), np.bool_)
     if len(words):
         equal[1:] = words[1:, 0] == words[:-1, 0]
@@ -143,7 +166,7 @@ def in_order(words: Integers) -> Integers:
 
 
 def distinct(words: Integers) -> Integers:
-    """The rows of words in ascending order, each once."""
+    """The distinct rows of words in ascending order."""
     words = in_order(words)
     return without(words, rows_equal(words))
 
@@ -154,38 +177,46 @@ def without(words: Integers, flags: npt.NDArray[np.bool_]) -> Integers:
 
 
 def among(words: Integers, others: Integers) -> npt.NDArray[np.bool_]:
-    """Whether each row of words is one of some others, which are in order: array (rows,)."""
+    """Whether each row of words is among some other rows, which are in order: shape (rows,)."""
     if not len(others):
         return np.zeros(len(words), np.bool_)
-    first, wanted = np.ascontiguousarray(others[:, 0]), np.ascontiguousarray(words[:, 0])
-    found: npt.NDArray[np.bool_] = first.take(np.searchsorted(first, wanted), mode="clip") == wanted
-    if (
-        words.shape[1] > 1 and found.any()
-    ):  # a few, unless the first words of many cells are the same
-        alike = others[np.isin(others[:, 0], words[found, 0])]
-        together = np.concatenate([alike, words[found]])
-        order = ordered(together)
-        start = np.flatnonzero(~rows_equal(together[order]))
-        # Of equal rows the others come first: each group is found when it begins with one.
-        known = np.repeat(order[start] < len(alike), np.diff(np.append(start, len(order))))
-        found[found] = known[np.argsort(order)][len(alike) :]
+    # Look the first word of each row up among the first words of the others.
+    first = np.ascontiguousarray(others[:, 0])
+    wanted = np.ascontiguousarray(words[:, 0])
+    nearest = first.take(np.searchsorted(first, wanted), mode="clip")
+    found: npt.NDArray[np.bool_] = nearest == wanted
+    if words.shape[1] == 1 or not found.any():
+        return found
+    # Compare all words of the rows whose first word was found. They are few, unless many cells have
+    # the same first word.
+    alike = others[np.isin(others[:, 0], words[found, 0])]
+    together = np.concatenate([alike, words[found]])
+    order = ordered(together)
+    start = np.flatnonzero(~rows_equal(together[order]))
+    # In a group of equal rows the others come first. So a group is found if an other is its first.
+    begins_with_other = order[start] < len(alike)
+    sizes = np.diff(np.append(start, len(order)))
+    known = np.repeat(begins_with_other, sizes)
+    found[found] = known[np.argsort(order)][len(alike) :]
     return found
 
 
 def counted(words: Integers) -> tuple[Integers, Integers]:
-    """The distinct rows of words, in order, and how often each comes."""
+    """The distinct rows of words in order, and how often each occurs."""
     words = in_order(words)
     first = np.flatnonzero(~rows_equal(words))
     return words.take(first, axis=0), np.diff(first, append=len(words))
 
 
 def merged(words: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """The rows of words, in order and each once, and the sums of their values where these are not
-    zero."""
+    """The distinct rows of words in order, and the sum of the values of each. Rows whose sum is
+    zero are left out."""
     order = ordered(words)
-    words, values = words.take(order, axis=0), values[order]
+    words = words.take(order, axis=0)
+    values = values[order]
     first = np.flatnonzero(~rows_equal(words))
     if not first.size:
         return words, values
     sums = np.add.reduceat(values, first)
-    return words[first[sums != 0]], sums[sums != 0]
+    is_nonzero = sums != 0
+    return words[first[is_nonzero]], sums[is_nonzero]

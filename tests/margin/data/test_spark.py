@@ -223,7 +223,7 @@ SMALL = Domain({"a": 2, "b": ["x", "y"]})
 BAD_FRAMES = [
     (
         {"a": [0, 2], "b": ["x", "y"]},
-        "column 'a' holds a value that its attribute does not provide for",
+        "column 'a' holds a value for which its attribute has no category",
     ),
     ({"a": [0, -1], "b": ["x", "y"]}, "column 'a' holds a value"),
     ({"a": [0, None], "b": ["x", "y"]}, "column 'a' holds nulls"),

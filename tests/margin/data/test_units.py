@@ -243,7 +243,7 @@ def test_a_unit_of_no_value():
 
 def test_a_problem_of_the_data_is_told_as_without_units():
     with pytest.raises(
-        DataError, match="column 'a' holds a value that its attribute does not provide for"
+        DataError, match="column 'a' holds a value for which its attribute has no category"
     ) as caught:
         kept_of({**PEOPLE, "a": [0, 1, 2, 77]}, "person")
     assert caught.value.__context__ is None

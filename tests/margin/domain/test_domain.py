@@ -108,7 +108,7 @@ def test_what_a_value_means(attribute, value, code):
 
 BAD = [
     ({}, "at least one attribute"),
-    ([("a", 2)], "at least one attribute"),
+    ([("a", 2)], "must be a mapping from attribute names to declarations.*of type list"),
     ({"": 2}, "name"),
     ({" ": 2}, "name"),
     ({3: 2}, "name"),

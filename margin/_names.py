@@ -1,0 +1,15 @@
+"""Suggestions for misspelt names."""
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["did_you_mean"]
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The end of an error message about an unknown name: "; did you mean 'x'?", or "" if no known
+    name is similar."""
+    if not isinstance(name, str):
+        return ""
+    similar = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
