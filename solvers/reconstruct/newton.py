@@ -77,7 +77,7 @@ class Newton(Penalised):
             return self._one(problem)
         unknowns = int((problem.offsets[1:] - problem.offsets[:-1]).max(initial=0))
         by_blas = unknowns > _MANY_UNKNOWNS or is_large(problem.shape, unknowns, _LARGEST_COMPILED)
-        kernels = None if by_blas else compiled_loops("kernels", _numpy_seconds(problem))
+        kernels = None if by_blas else compiled_loops("reconstruct.newton_loops", _numpy_seconds(problem))
         if kernels is None:
             return Solutions.stack([self._one(one) for one in problem])
         return self._many(problem, kernels)

@@ -176,7 +176,7 @@ class JointProjection:
     def _solve(
         self, components: Components, observed: Floats, weight: Floats, cells: Floats
     ) -> Floats:
-        loops = compiled_loops("projection_loops", _NUMPY_SECONDS * cells.size)
+        loops = compiled_loops("tables.projection_loops", _NUMPY_SECONDS * cells.size)
         state = (_Splitting if loops is None else _CompiledSplitting)(
             components, observed, weight, cells, loops
         )
