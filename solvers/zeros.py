@@ -39,16 +39,20 @@ _WIDEST = 1 << 22
 _LONGEST = 1 << 24
 """How many categories an axis in a box may have."""
 
-_ROUNDS, _STEPS, _CLOSE = 20, 10_000, 0.005
+_ROUNDS = 20
+_STEPS = 10_000
+_CLOSE = 0.005
 """For how many rounds an axis weights are fitted to shares, how many eliminations that may take,
 and what is near."""
 
-_LIFTS, _ENOUGH = 3, 0.1
+_LIFTS = 3
+_ENOUGH = 0.1
 """For how many rounds an axis categories are lifted that are lost, and from which part of an equal
 share they are not.
 """
 
-_LEAST, _LEAST_WEIGHT = 1e-6, 1e-200
+_LEAST = 1e-6
+_LEAST_WEIGHT = 1e-200
 """The share of a category that no row has, and the least weight beside the largest of an axis."""
 
 
@@ -257,10 +261,8 @@ class _Part:
             for row, (_, codes) in enumerate(own):
                 flags[row, list(codes)] = True
             by_class, classes = np.unique(flags, axis=1, return_inverse=True)
-            self.classes[axis], self.kinds[axis] = (
-                np.ravel(classes).astype(np.int64),
-                by_class.shape[1],
-            )
+            self.classes[axis] = np.ravel(classes).astype(np.int64)
+            self.kinds[axis] = by_class.shape[1]
             inside.update(
                 ((number, axis), row) for (number, _), row in zip(own, by_class, strict=True)
             )
@@ -285,7 +287,8 @@ class _Part:
     def _within(self, axes: Collection[int]) -> "_Part":
         """The part without the boxes that have other axes."""
         part = object.__new__(_Part)
-        part.classes, part.kinds = self.classes, self.kinds
+        part.classes = self.classes
+        part.kinds = self.kinds
         part._factors = [factor for factor in self._factors if set(factor[0]) <= set(axes)]
         return part
 

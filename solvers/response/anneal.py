@@ -53,7 +53,8 @@ class Anneal:
         small = compress(instance)
         if small.instance.terms < len(small.instance.sizes):
             small = presolve(instance)
-        layout, weight = Layout.of(small.instance), small.instance.weight
+        layout = Layout.of(small.instance)
+        weight = small.instance.weight
         unit = float(np.abs(weight).mean()) if len(weight) else 1.0
         heat = (max(unit, 1e-9) * self.hot, max(unit, 1e-9) * self.cold)
         best: NDArray[np.int32] | None = None

@@ -80,7 +80,8 @@ def _solve(
     programme = Programme.of(instance)
     if programme.columns == 0:
         return settled(instance, seed=seed)
-    matrix, none = programme.matrix, 2.0**62
+    matrix = programme.matrix
+    none = 2.0**62
     file = io.BytesIO()
     np.savez(
         file,
@@ -107,10 +108,12 @@ def _solve(
         )
     try:
         answer = json.loads(done.stdout)
-        status, point = Status[answer["status"]], answer["point"]
+        status = Status[answer["status"]]
+        point = answer["point"]
         values = None if point is None else np.array(point, np.float64)
         bound = None if answer["bound"] is None else programme.offset + float(answer["bound"])
-        work, detail = int(answer["work"]), str(answer["detail"])
+        work = int(answer["work"])
+        detail = str(answer["detail"])
     except (ValueError, KeyError, TypeError):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         detail = f"{which} ended with code {done.returncode}" + "".join(

@@ -53,7 +53,9 @@ class Highs:
                 solver.setOptionValue(name, value)
         solver.passModel(_model(highspy, programme))
         solver.run()
-        ended, kinds, info = solver.getModelStatus(), highspy.HighsModelStatus, solver.getInfo()
+        ended = solver.getModelStatus()
+        kinds = highspy.HighsModelStatus
+        info = solver.getInfo()
         status = {
             kinds.kOptimal: Status.OPTIMAL,
             kinds.kInfeasible: Status.INFEASIBLE,
@@ -79,19 +81,16 @@ def _model(highspy: Any, programme: Programme) -> Any:
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = programme.matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize
-    model.col_cost_, model.col_lower_, model.col_upper_ = (
-        programme.cost,
-        np.zeros(programme.columns),
-        programme.top,
-    )
-    model.row_lower_, model.row_upper_ = programme.lower, programme.upper
+    model.col_cost_ = programme.cost
+    model.col_lower_ = np.zeros(programme.columns)
+    model.col_upper_ = programme.top
+    model.row_lower_ = programme.lower
+    model.row_upper_ = programme.upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     matrix = programme.matrix
-    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
-        matrix.indptr,
-        matrix.indices,
-        matrix.data,
-    )
+    model.a_matrix_.start_ = matrix.indptr
+    model.a_matrix_.index_ = matrix.indices
+    model.a_matrix_.value_ = matrix.data
     kinds = highspy.HighsVarType
     model.integrality_ = [
         kinds.kInteger if whole else kinds.kContinuous for whole in programme.whole

@@ -293,12 +293,10 @@ class BestResponse:
         """
         fault = "" if record is None else self._fault(record)
         if fault:
-            record, status, bound, detail = (
-                None,
-                Status.FAILED,
-                None,
-                f"the back-end returned {fault}",
-            )
+            record = None
+            status = Status.FAILED
+            bound = None
+            detail = f"the back-end returned {fault}"
         value = None if record is None else self.objective(record)
         if bound is None or not math.isfinite(bound):
             bound = value if status is Status.OPTIMAL and value is not None else self.ceiling
@@ -314,7 +312,10 @@ class BestResponse:
                     else f"no value passes {proved}"
                 )
                 detail = f"the back-end claimed that {claim}, but {reached} is reached"
-                record, value, status, proved = other, reached, Status.FAILED, self.ceiling
+                record = other
+                value = reached
+                status = Status.FAILED
+                proved = self.ceiling
         if value == proved and status is not Status.FAILED:
             status = Status.OPTIMAL
         elif status.ok:

@@ -50,7 +50,8 @@ class Layout(NamedTuple):
     def of(cls, instance: BestResponse) -> "Layout":
         count = len(instance.sizes)
         order = np.argsort(instance.attribute, kind="stable")
-        rows, none = instance.constraints, np.empty(0, np.int64)
+        rows = instance.constraints
+        none = np.empty(0, np.int64)
         row_attribute = np.concatenate([none, *(row.attribute for row in rows)])
         row_order = np.argsort(row_attribute, kind="stable")
         owner = np.repeat(np.arange(len(rows)), [len(row.attribute) for row in rows])
@@ -135,10 +136,12 @@ def _relief(layout: Layout, activity: Integers, attribute: int, old: int, new: i
     entries are added up before they count."""
     relief = 0
     for entry in range(layout.row_ptr[attribute], layout.row_ptr[attribute + 1]):
-        row, value = layout.row[entry], layout.row_value[entry]
+        row = layout.row[entry]
+        value = layout.row_value[entry]
         step = layout.coefficient[entry] * (int(value == new) - int(value == old))
         if step != 0:
-            lower, upper = layout.lower[row], layout.upper[row]
+            lower = layout.lower[row]
+            upper = layout.upper[row]
             relief += _missed(activity[row], lower, upper) - _missed(
                 activity[row] + step, lower, upper
             )
@@ -202,17 +205,14 @@ def _move_gains(
         term = layout.term[entry]
         before = count[term]
         if layout.parity[term]:
-            step, among = 2 * weight[term] * (1 - 2 * before), -1
+            step = 2 * weight[term] * (1 - 2 * before)
+            among = -1
         elif (value == new) != layout.negated[entry]:
-            step, among = (
-                -weight[term] if before == 1 else weight[term] if before == 2 else 0,
-                before - 1,
-            )
+            step = -weight[term] if before == 1 else weight[term] if before == 2 else 0
+            among = before - 1
         else:
-            step, among = (
-                weight[term] if before == 0 else -weight[term] if before == 1 else 0,
-                before,
-            )
+            step = weight[term] if before == 0 else -weight[term] if before == 1 else 0
+            among = before
         if step == 0:
             continue
         for place in range(layout.offsets[term], layout.offsets[term + 1]):
@@ -238,12 +238,15 @@ def enumerate_parts(
     begins at `x`, so that ties are broken by where it begins. Parts with more than `limit` records
     are left as they are.
     """
-    count, activity = np.empty(layout.length.size, np.int32), np.empty(layout.lower.size, np.int64)
+    count = np.empty(layout.length.size, np.int32)
+    activity = np.empty(layout.lower.size, np.int64)
     _place(layout, x, count, activity)
-    tried, found_all = 0, True
+    tried = 0
+    found_all = True
     for part in range(starts.size - 1):
         places = members[starts[part] : starts[part + 1]]
-        size, records = 0, 1
+        size = 0
+        records = 1
         digits = np.empty(places.size, np.int64)
         for attribute in places:
             if layout.sizes[attribute] > 1:
@@ -252,13 +255,19 @@ def enumerate_parts(
                 records = min(records * layout.sizes[attribute], limit + 1)
         if records > limit:
             continue
-        best_x, value, best, found = x[places].copy(), 0, 0, False
+        best_x = x[places].copy()
+        value = 0
+        best = 0
+        found = False
         missed = _missed_rows(layout, places, activity)
-        step, focus, turn = np.zeros(size, np.int64), np.arange(size + 1), np.ones(size, np.int64)
+        step = np.zeros(size, np.int64)
+        focus = np.arange(size + 1)
+        turn = np.ones(size, np.int64)
         while True:
             tried += 1
             if missed == 0 and (not found or value > best):
-                best, found = value, True
+                best = value
+                found = True
                 best_x[:] = x[places]
             digit = focus[0]
             focus[0] = 0
@@ -324,17 +333,24 @@ def anneal(
     costs price[0] at first and price[1] in the end. Sweeps without heat follow until none gains.
     Returns the moves proposed, and whether a record was met.
     """
-    count, activity = np.empty(layout.length.size, np.int32), np.empty(layout.lower.size, np.int64)
+    count = np.empty(layout.length.size, np.int32)
+    activity = np.empty(layout.lower.size, np.int64)
     _place(layout, x, count, activity)
-    everywhere, gains = np.arange(x.size), np.zeros(x.size, np.int64)
+    everywhere = np.arange(x.size)
+    gains = np.zeros(x.size, np.int64)
     old: Any
     new: Any
     for attribute in range(x.size):
         old = x[attribute]
         if layout.sizes[attribute] == 2:
             gains[attribute] = _gain(layout, weight, count, attribute, old, 1 - old)
-    missed, value = _missed_rows(layout, everywhere, activity), 0
-    best_x, best, found, moves, sweep = x.copy(), 0, missed == 0, 0, 0
+    missed = _missed_rows(layout, everywhere, activity)
+    value = 0
+    best_x = x.copy()
+    best = 0
+    found = missed == 0
+    moves = 0
+    sweep = 0
     constrained = layout.lower.size > 0
     while True:
         share = min(1.0, sweep / max(1, sweeps - 1))
@@ -368,7 +384,8 @@ def anneal(
             _move_gains(layout, weight, x, count, gains, attribute, new)
             _move(layout, x, count, activity, attribute, new)
         if missed == 0 and (not found or value > best):
-            best, found = value, True
+            best = value
+            found = True
             best_x[:] = x
         sweep += 1
         # Without heat every sweep gains or is the last: the value is bounded, so this ends.
@@ -383,7 +400,9 @@ def greedy(layout: Layout, weight: Integers, order: Integers, x: Small) -> None:
     """Give the attributes, in an order, the class of largest expected value, the later ones being
     uniform (the method of conditional expectations). `x` holds what breaks ties at first."""
     terms = layout.length.size
-    chance, dead, left = np.ones(terms), np.zeros(terms, np.bool_), layout.length.copy()
+    chance = np.ones(terms)
+    dead = np.zeros(terms, np.bool_)
+    left = layout.length.copy()
     odd = np.zeros(terms, np.int32)
     for attribute in range(x.size):
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
@@ -394,7 +413,9 @@ def greedy(layout: Layout, weight: Integers, order: Integers, x: Small) -> None:
         size = layout.sizes[attribute]
         score = np.zeros(size)
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-            term, value, negated = layout.term[entry], layout.value[entry], layout.negated[entry]
+            term = layout.term[entry]
+            value = layout.value[entry]
+            negated = layout.negated[entry]
             if layout.parity[term]:
                 # Worth something only when this literal is the last; true changes even to odd.
                 if left[term] == 1:
@@ -412,7 +433,8 @@ def greedy(layout: Layout, weight: Integers, order: Integers, x: Small) -> None:
                 best = value
         x[attribute] = best
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-            term, share = layout.term[entry], 1.0 / size
+            term = layout.term[entry]
+            share = 1.0 / size
             left[term] -= 1
             true = (layout.value[entry] == best) != layout.negated[entry]
             if layout.parity[term]:

@@ -103,11 +103,9 @@ def conclude(
         and record is None
         and status not in (Status.INFEASIBLE, Status.TIME_LIMIT)
     ):
-        status, bound, detail = (
-            Status.FAILED,
-            None,
-            "the back-end returned a point that is no record",
-        )
+        status = Status.FAILED
+        bound = None
+        detail = "the back-end returned a point that is no record"
     known = None
     if status in (Status.OPTIMAL, Status.INFEASIBLE):
         known = Anneal(sweeps=10).solve(instance, seed=seed).record

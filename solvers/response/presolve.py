@@ -75,12 +75,16 @@ def compress(instance: BestResponse) -> Reduced:
     place[kept] = np.arange(len(kept))
     classes = _Classes.of(instance, place, kept)
     attribute = place[instance.attribute]
-    value, negated = classes.code(attribute, instance.value), instance.negated
-    two, parity = classes.sizes[attribute] == 2, instance.parity[instance.term]
-    value, negated = np.where(two & negated, 1 - value, value), negated & ~two
+    value = classes.code(attribute, instance.value)
+    negated = instance.negated
+    two = classes.sizes[attribute] == 2
+    parity = instance.parity[instance.term]
+    value = np.where(two & negated, 1 - value, value)
+    negated = negated & ~two
     # In a parity, "is not 1" and "is 0" are "is 1" and one more.
     odd = parity & (negated | (two & (value == 0)))
-    value, negated = np.where(odd & two, 1, value), negated & ~parity
+    value = np.where(odd & two, 1, value)
+    negated = negated & ~parity
     turned = np.bincount(instance.term[odd], minlength=instance.terms) % 2 == 1
     smaller = replace(
         instance,
@@ -291,13 +295,16 @@ def _set_right(
     """Choose an attribute's class so that a parity holds if its weight is positive, and does not if
     negative."""
     span = slice(instance.offsets[term], instance.offsets[term + 1])
-    places, values, negated = instance.attribute[span], instance.value[span], instance.negated[span]
+    places = instance.attribute[span]
+    values = instance.value[span]
+    negated = instance.negated[span]
     loose = places[(record[places] < 0)]
     record[loose] = rng.integers(0, instance.sizes[loose])
     others = places != attribute
     odd = int(((record[places] == values) != negated)[others].sum()) % 2
     wanted = bool(odd) == (instance.weight[term] > 0)
     own = int(np.flatnonzero(~others)[0])
-    true, value = wanted != bool(negated[own]), int(values[own])
+    true = wanted != bool(negated[own])
+    value = int(values[own])
     size = int(instance.sizes[attribute])
     record[attribute] = value if true else (value + 1 + rng.integers(0, size - 1)) % size

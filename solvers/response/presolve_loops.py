@@ -56,8 +56,11 @@ def _dominant(
     against: Integers,
 ) -> int:
     """The class that is best whatever the other attributes are, or -1."""
-    first, size = slots[attribute], layout.sizes[attribute]
-    top, second, at = -(2**62), -(2**62), -1
+    first = slots[attribute]
+    size = layout.sizes[attribute]
+    top = -(2**62)
+    second = -(2**62)
+    at = -1
     for value in range(size):
         score = unit[first + value] + favour[first + value]
         if score > top:
@@ -81,24 +84,24 @@ def fix_attributes(
     `weight` and `alive` (terms) and `fixed` (-2, a class, or -1 for one that stopped to matter) are
     changed; `peeled` gets (parity, attribute) in the order in which they went.
     """
-    number, terms = layout.sizes.size, layout.length.size
+    number = layout.sizes.size
+    terms = layout.length.size
     slots = np.zeros(number + 1, np.int64)
     for attribute in range(number):
         slots[attribute + 1] = slots[attribute] + layout.sizes[attribute]
     classes = slots[number]
-    unit, favour, against = (
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-    )
-    degree, left = np.zeros(number, np.int32), layout.length.copy()
-    marked, waiting, ends = (
-        np.zeros(number, np.bool_),
-        np.empty(max(number, 1), np.int64),
-        np.zeros(2, np.int64),
-    )
-    literals, queue = (offsets, attributes, values, negations), (marked, waiting, ends)
-    gained, peels = 0, 0
+    unit = np.zeros(classes, np.int64)
+    favour = np.zeros(classes, np.int64)
+    against = np.zeros(classes, np.int64)
+    degree = np.zeros(number, np.int32)
+    left = layout.length.copy()
+    marked = np.zeros(number, np.bool_)
+    waiting = np.empty(max(number, 1), np.int64)
+    ends = np.zeros(2, np.int64)
+    literals = (offsets, attributes, values, negations)
+    queue = (marked, waiting, ends)
+    gained = 0
+    peels = 0
     for term in range(terms):
         _score(
             1,
@@ -155,7 +158,8 @@ def fix_attributes(
             )
             if chosen < 0:
                 gained += max(weight[term], 0)
-                peeled[peels, 0], peeled[peels, 1] = term, attribute
+                peeled[peels, 0] = term
+                peeled[peels, 1] = attribute
                 peels += 1
                 alive[term] = False
                 continue

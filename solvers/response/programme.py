@@ -97,7 +97,8 @@ class _Builder:
     """The rows and columns, added family by family."""
 
     def __init__(self, reduced: Reduced) -> None:
-        self.reduced, self.instance = reduced, reduced.instance
+        self.reduced = reduced
+        self.instance = reduced.instance
         instance = self.instance
         self.first, width = _columns(instance.sizes)
         self.width = int(width.sum())
@@ -109,7 +110,8 @@ class _Builder:
         self.rows = 0
         self.cost = [np.zeros(self.width)]
         self.offset = int(instance.constant)
-        self.top, self.whole = [np.ones(self.width)], [np.ones(self.width, np.bool_)]
+        self.top = [np.ones(self.width)]
+        self.whole = [np.ones(self.width, np.bool_)]
         self.column, self.sign, self.base = self._affine(
             instance.attribute, instance.value, instance.negated
         )
@@ -117,7 +119,8 @@ class _Builder:
     def build(self) -> Programme:
         self._groups()
         lengths = np.diff(self.instance.offsets)
-        weight, parity = self.instance.weight, self.instance.parity
+        weight = self.instance.weight
+        parity = self.instance.parity
         self.offset += int(weight[lengths == 0].sum())
         self._single(lengths == 1)
         several = lengths > 1
@@ -196,7 +199,8 @@ class _Builder:
         """Terms of one literal are worth something by themselves; such a parity holds where the
         literal does not."""
         literals, _ = self._literals(terms)
-        weight, parity = self.instance.weight[terms], self.instance.parity[terms]
+        weight = self.instance.weight[terms]
+        parity = self.instance.parity[terms]
         sign = np.where(parity, -self.sign[literals], self.sign[literals])
         base = np.where(parity, 1 - self.base[literals], self.base[literals])
         np.add.at(self.cost[0], self.column[literals], (sign * weight).astype(np.float64))

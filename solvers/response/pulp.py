@@ -53,15 +53,15 @@ class Pulp:
             try:
                 status, point, detail = self._run(programme)
             except ImportError as error:
-                status, point, detail = Status.MISSING, None, f"PuLP: {error}"
+                status = Status.MISSING
+                point = None
+                detail = f"PuLP: {error}"
             except (
                 Exception
             ) as error:  # whatever a solver of PuLP raises, there is no answer from it
-                status, point, detail = (
-                    Status.FAILED,
-                    None,
-                    f"{self._name}: {type(error).__name__}: {error}",
-                )
+                status = Status.FAILED
+                point = None
+                detail = f"{self._name}: {type(error).__name__}: {error}"
         return conclude(
             instance,
             programme,
@@ -140,7 +140,9 @@ def _model(pulp: Any, programme: Programme) -> tuple[Any, list[Any]]:
     # Columns of no worth are in it, too: some solvers know only the columns that they see.
     model += pulp.LpAffineExpression(zip(columns, programme.cost.tolist(), strict=True))
     matrix = programme.matrix
-    starts, places, values = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
+    starts = matrix.indptr.tolist()
+    places = matrix.indices.tolist()
+    values = matrix.data.tolist()
     bounds = zip(programme.lower.tolist(), programme.upper.tolist(), strict=True)
     for row, (lower, upper) in enumerate(bounds):
         entries = range(starts[row], starts[row + 1])

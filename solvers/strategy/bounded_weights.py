@@ -67,9 +67,11 @@ def bounded_weights(
     for _ in range(iterations):
         weights = (costs / (duals @ matrix)) ** (1 / (1 + power))
         sums = matrix @ weights
-        mean, largest = float(duals @ sums), float(sums.max())
+        mean = float(duals @ sums)
+        largest = float(sums.max())
         value = float((costs * weights**-power).sum())
-        objective, bound = value * largest**power, value * mean**power
+        objective = value * largest**power
+        bound = value * mean**power
         if objective < best.objective:
             best = BoundedWeights(weights / largest, objective, max(best.bound, bound))
         elif bound < best.bound:

@@ -39,7 +39,8 @@ def low_rank(
     scale = float(np.linalg.norm(left))
     target: Floats = matrix / scale
     size = float(np.linalg.norm(target))
-    multiplier, penalty = np.zeros_like(target), 1 / size**2
+    multiplier = np.zeros_like(target)
+    penalty = 1 / size**2
     for _ in range(iterations):
         for _ in range(10):
             left = (penalty * target + multiplier) @ right.T
@@ -70,14 +71,17 @@ def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
 
 def _columns(left: Floats, target: Floats, right: Floats, order: int, steps: int = 20) -> Floats:
     """Nesterov steps on |target - left right|**2 over columns of norm at most one."""
-    gram, pull = left.T @ left, left.T @ target
+    gram = left.T @ left
+    pull = left.T @ target
     rate = 1 / max(float(np.linalg.norm(gram, 2)), 1e-300)
-    ahead, momentum = right, 1.0
+    ahead = right
+    momentum = 1.0
     for _ in range(steps):
         moved = _project(ahead - rate * (gram @ ahead - pull), order)
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = moved + (momentum - 1) / following * (moved - right)
-        right, momentum = moved, following
+        right = moved
+        momentum = following
     return right
 
 

@@ -137,7 +137,8 @@ class Components:
         """
         if self.empty is None:
             return shared
-        empty, scale = np.flatnonzero(self.empty), 1 / np.sqrt(weight)
+        empty = np.flatnonzero(self.empty)
+        scale = 1 / np.sqrt(weight)
         cells = np.zeros(len(self._shared))
 
         def changed(step: Floats) -> Floats:
@@ -174,11 +175,10 @@ class Components:
         cells = [self._source.values[row].size for row in self._rows]
         # The last coefficient of a view varies on all its axes: it is held by what contains the
         # view, and nothing else.
-        last, every = self._shared[np.cumsum(cells) - 1], np.bincount(self._shared)
-        equal, first = (
-            np.bincount(last, minlength=len(every)),
-            np.unique(last, return_index=True)[1],
-        )
+        last = self._shared[np.cumsum(cells) - 1]
+        every = np.bincount(self._shared)
+        equal = np.bincount(last, minlength=len(every))
+        first = np.unique(last, return_index=True)[1]
         counts = np.zeros(len(cells), np.bool_)
         counts[first] = every[last[first]] == equal[last[first]]
         return np.bincount(self._shared[np.repeat(counts, cells)], minlength=len(every))

@@ -47,13 +47,16 @@ def agreeing(
     >>> agreeing(root_and_two, above, height, none, variance=1.0, missing_variance=1.0)
     array([9., 5., 4.])
     """
-    fitted, spread = values.astype(np.float64), np.full(values.size, variance)
-    sums, spreads = np.zeros(values.size), missing * missing_variance
+    fitted = values.astype(np.float64)
+    spread = np.full(values.size, variance)
+    sums = np.zeros(values.size)
+    spreads = missing * missing_variance
     below = np.zeros(values.size, np.bool_)
     rows = [np.flatnonzero(level == height) for height in range(int(level.max(initial=-1)) + 1)]
     for nodes in rows:
         inner = nodes[below[nodes]]
-        own, theirs = 1 / variance, 1 / spreads[inner]
+        own = 1 / variance
+        theirs = 1 / spreads[inner]
         fitted[inner] = (values[inner] * own + sums[inner] * theirs) / (own + theirs)
         spread[inner] = 1 / (own + theirs)
         lower = nodes[parent[nodes] != nodes]

@@ -180,7 +180,8 @@ class JointProjection:
         state = (_Splitting if loops is None else _CompiledSplitting)(
             components, observed, weight, cells, loops
         )
-        rho, patience = 1.0, _PATIENCE
+        rho = 1.0
+        patience = _PATIENCE
         for iteration in range(self.iterations):
             primal, change = state.step(rho)
             if primal < self.tolerance and change < self.tolerance:
@@ -188,7 +189,8 @@ class JointProjection:
             if (
                 iteration == patience
             ):  # many cells change their sign again and again: let the multipliers move faster
-                rho, patience = 2 * rho, 2 * patience
+                rho = 2 * rho
+                patience = 2 * patience
                 state.dual /= 2
         if components.empty is None:
             return state.cells
@@ -210,12 +212,10 @@ class _Splitting:
     def __init__(
         self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any
     ) -> None:
-        self.components, self.observed, self.weight, self.loops = (
-            components,
-            observed,
-            weight,
-            loops,
-        )
+        self.components = components
+        self.observed = observed
+        self.weight = weight
+        self.loops = loops
         self.cells = cells
         self.empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self.positive = np.maximum(cells, 0.0)
@@ -224,7 +224,9 @@ class _Splitting:
     def step(self, rho: float) -> tuple[float, float]:
         """Move both copies; their distance, and how far the non-negative one moved, in standard
         deviations."""
-        components, weight, positive = self.components, self.weight, self.positive
+        components = self.components
+        weight = self.weight
+        positive = self.positive
         pulled = components.average(components.analyse(positive - self.dual))
         with np.errstate(invalid="ignore"):
             shared = np.where(
@@ -260,13 +262,11 @@ class _CompiledSplitting(_Splitting):
         self._threads = processors() if cells.size > _WORTH_THREADS else 1
 
     def step(self, rho: float) -> tuple[float, float]:
-        loops, views, cells, positive, dual = (
-            self.loops,
-            self._views,
-            self.cells,
-            self.positive,
-            self.dual,
-        )
+        loops = self.loops
+        views = self._views
+        cells = self.cells
+        positive = self.positive
+        dual = self.dual
 
         def analyse(start: int, stop: int) -> None:
             loops.analyse(start, stop, views, self._alone, rho, positive, dual, cells)
@@ -375,13 +375,15 @@ def _ripple(
     limits = limits.reshape(-1, *[1] * (batch.ndim - 1))
     active = np.arange(len(batch))
     for _ in range(sweeps if weight.any() else 0):
-        part, own = batch[active], active if empty is not None else slice(None)
+        part = batch[active]
+        own = active if empty is not None else slice(None)
         deficit = np.where((part < -limits[active]) & (weight[own] > 0), -part, 0.0)
         unfinished = deficit.any(axis=inner)
         if not unfinished.any():
             active = active[:0]
             break
-        active, deficit = active[unfinished], deficit[unfinished]
+        active = active[unfinished]
+        deficit = deficit[unfinished]
         own = active if empty is not None else slice(None)
         batch[active] += deficit - full[own] * _passed(deficit * weight[own])
     if empty is not None:

@@ -192,7 +192,8 @@ def _next(tables: Tables, drawn: NDArray[np.bool_], left: list[int]) -> tuple[in
     for axis in left:
         for row in np.flatnonzero(tables.member[:, axis]).tolist():
             if shared[row] > most:
-                most, best = int(shared[row]), (axis, row)
+                most = int(shared[row])
+                best = (axis, row)
     return best
 
 

@@ -48,7 +48,8 @@ def descend(
     some_barred = barred.size > 0
     for row in order:
         now = codes[row]
-        best, gain = now, -1e-9
+        best = now
+        gain = -1e-9
         for other in range(size):
             if other == now or (some_barred and barred[case[row], other]):
                 continue
@@ -58,7 +59,8 @@ def descend(
                 moved = cell + (other - now) * strides[place]
                 change += weights[place] * (excess[moved] - excess[cell] + 1.0)
             if change < gain:
-                best, gain = other, change
+                best = other
+                gain = change
         if best != now:
             for place in range(holders.size):
                 cell = cells[row, holders[place]]

@@ -33,7 +33,8 @@ def analyse(
     pull, pulled = goal
     spare = np.empty(widest)
     for view in range(start, stop):
-        low, high = bounds[view], bounds[view + 1]
+        low = bounds[view]
+        high = bounds[view + 1]
         own = coefficients[low:high]
         for cell in range(own.size):
             own[cell] = positive[low + cell] - dual[low + cell]
@@ -74,10 +75,12 @@ def clip(
     spare = np.empty(widest)
     some_empty = empty.size > 0
     for view in range(start, stop):
-        low, high = bounds[view], bounds[view + 1]
+        low = bounds[view]
+        high = bounds[view + 1]
         own = cells[low:high]
         sums(own, spare[: own.size], sizes[axes[view] : axes[view + 1]], binary[view])
-        primal, change = 0.0, 0.0
+        primal = 0.0
+        change = 0.0
         for cell in range(own.size):
             before = positive[low + cell]
             relaxed = relaxation * own[cell] + (1 - relaxation) * before + dual[low + cell]
@@ -88,4 +91,5 @@ def clip(
             dual[low + cell] = relaxed - after
             primal = max(primal, abs(own[cell] - after) / deviation[view])
             change = max(change, abs(after - before) / deviation[view])
-        worst[view, 0], worst[view, 1] = primal, change
+        worst[view, 0] = primal
+        worst[view, 1] = change

@@ -48,7 +48,8 @@ class ProjectionQP:
         free = components.order > 0
         # Unknowns are changes of coefficients, and cells are measured, in standard deviations: a
         # well-scaled programme.
-        change, scale = cvxpy.Variable(int(free.sum())), np.sqrt(components.precision[free])
+        change = cvxpy.Variable(int(free.sum()))
+        scale = np.sqrt(components.precision[free])
         weight = importance(components, self.decay)[free]
         deviation = sparse.diags_array(1 / components.deviation)
         synthesis = deviation @ components.matrix()[:, free] @ sparse.diags_array(1 / scale)

@@ -225,10 +225,12 @@ class Tables:
         view = first.reshape(count, -1)
         for place in range(places):
             # What holds a component with this axis holds it without.
-            sums, firsts = precision.reshape(-1, 2, 1 << place), view.reshape(-1, 2, 1 << place)
+            sums = precision.reshape(-1, 2, 1 << place)
+            firsts = view.reshape(-1, 2, 1 << place)
             sums[:, 0] += sums[:, 1]
             np.minimum(firsts[:, 0], firsts[:, 1], out=firsts[:, 0])
-        held, view = view < len(self.views), np.minimum(view, len(self.views) - 1)
+        held = view < len(self.views)
+        view = np.minimum(view, len(self.views) - 1)
         if self.precisions is not None:
             precision = np.where(held, self._known_precision(asked, view), 0.0)
         if self.known_total is not None:
@@ -265,7 +267,8 @@ class Tables:
         number of cells of B.
         """
         sizes = np.array(self.sizes)[asked[0]]
-        functions, cells = widths(sizes), math.prod(sizes.tolist())
+        functions = widths(sizes)
+        cells = math.prod(sizes.tolist())
         held = functions > 0
         step = max(
             1, (1 << 22) // max(len(self.views), len(functions))
