@@ -169,8 +169,11 @@ class Newton(Penalised):
             residuals=np.zeros(count),
         )
 
+        # numba recognises the types of plain tuples much faster than those of named ones.
+        arguments = (tuple(packed), tuple(settings), tuple(result))
+
         def solve(first: int, stop: int) -> None:
-            loops.solve_range(first, stop, packed, settings, result)
+            loops.solve_range(first, stop, *arguments)
 
         in_parts(count, min(self.threads or processors(), count), solve)
         variance = result.variances.reshape(count, *batch.shape) if self.bars else None

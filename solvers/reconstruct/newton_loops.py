@@ -1,6 +1,10 @@
 """The compiled loops of `Newton`.
 
 `newton` has the mathematics and `rules` the rules; `dual` has the same in numpy.
+
+Records of arrays are taken apart once for each problem. Functions that are called in each step get
+the arrays themselves: to take an array out of a record costs some nanoseconds, and a small problem
+takes only a few thousand.
 """
 
 import math
@@ -74,21 +78,27 @@ class _Shape(NamedTuple):
     binary: bool
 
 
-class _Known(NamedTuple):
-    """What is known in one problem of m coefficients.
+class _Pairs(NamedTuple):
+    """Where means of products of functions stand in the extended table.
 
-    `zeros` are the cells that must be zero. `single` is the entry of each function in the extended
-    table. `places` and `factors` tell, for each pair of functions, the entry and the number that
-    make up the mean of their product; on binary axes they are not used.
+    `single` is the entry of each function. `places` and `factors` tell, for each pair of functions,
+    the entry and the number that make up the mean of their product; on binary axes they are not
+    used.
     """
+
+    single: Integers
+    places: NDArray[np.int32]
+    factors: Floats
+
+
+class _Known(NamedTuple):
+    """What is known in one problem of m coefficients; `zeros` are the cells that must be zero."""
 
     index: Integers
     target: Floats
     ridge: Floats
     zeros: Integers
-    single: Integers
-    places: NDArray[np.int32]
-    factors: Floats
+    pairs: _Pairs
 
 
 class _Work(NamedTuple):
@@ -119,19 +129,27 @@ class _Work(NamedTuple):
 
 
 @compiled
-def _evaluate(theta: Floats, known: _Known, shape: _Shape, cells: Floats, work: _Work) -> float:
-    """The dual's value at some dual variables; leaves the distribution in `cells`."""
-    index = known.index
-    ridge = known.ridge
-    target = known.target
-    zeros = known.zeros
+def _evaluate(
+    theta: Floats,
+    index: Integers,
+    target: Floats,
+    ridge: Floats,
+    zeros: Integers,
+    shape: _Shape,
+    cells: Floats,
+    spare: tuple[Floats, Integers],
+) -> float:
+    """The dual's value at some dual variables; leaves the distribution in `cells`.
+
+    `spare` are `_Work.spare` and `_Work.scale`.
+    """
     # The logits: the weighted sum of the functions.
     cells[:] = 0.0
     value = 0.0
     for row in range(index.size):
         cells[index[row]] = theta[row]
         value += theta[row] * (0.5 * ridge[row] * theta[row] - target[row])
-    sums(cells, work.spare, shape.sizes, shape.binary)
+    sums(cells, spare[0], shape.sizes, shape.binary)
     for cell in zeros:
         cells[cell] = _NOTHING
     # Exponentials of the logits less the largest one, so that none overflows.
@@ -140,7 +158,7 @@ def _evaluate(theta: Floats, known: _Known, shape: _Shape, cells: Floats, work: 
         top = max(top, cells[cell])
     for cell in range(cells.size):
         cells[cell] -= top
-    exponentials(cells, work.scale)
+    exponentials(cells, spare[1])
     for cell in zeros:
         cells[cell] = 0.0
     # Scaled to sum one.
@@ -201,19 +219,25 @@ def _look_up(
 
 
 @compiled
-def _hessian(means_: Floats, known: _Known, shape: _Shape, matrix: Floats) -> None:
+def _hessian(
+    means_: Floats,
+    index: Integers,
+    ridge: Floats,
+    shape: _Shape,
+    pairs: _Pairs,
+    matrix: Floats,
+) -> None:
     """The upper triangle of the dual's Hessian: covariances of the functions, plus the ridge.
 
     `means_` are the means of all functions on binary axes, and of all extended ones otherwise.
     """
-    index = known.index
-    ridge = known.ridge
-    single = known.single
-    places = known.places
-    factors = known.factors
+    single = pairs.single
+    places = pairs.places
+    factors = pairs.factors
+    binary = shape.binary
     for row in range(index.size):
         mean = means_[single[row]]
-        if shape.binary:
+        if binary:
             for column in range(row, index.size):
                 matrix[row, column] = (
                     means_[index[row] ^ index[column]] - mean * means_[single[column]]
@@ -225,16 +249,6 @@ def _hessian(means_: Floats, known: _Known, shape: _Shape, matrix: Floats) -> No
                     - mean * means_[single[column]]
                 )
         matrix[row, row] += ridge[row]
-
-
-@compiled
-def _new_hessian(known: _Known, shape: _Shape, work: _Work) -> None:
-    """Write the Hessian at `work.cells` to `work.matrix`; `work.average` has the means there."""
-    if shape.binary:
-        _hessian(work.average, known, shape, work.matrix)
-    else:
-        table = extended(work.cells, shape.sizes, work.first, work.second)
-        _hessian(table, known, shape, work.matrix)
 
 
 @compiled
@@ -304,43 +318,32 @@ def _improve(known: _Known, shape: _Shape, work: _Work) -> None:
 
 
 @compiled
-def _gradient(theta: Floats, known: _Known, shape: _Shape, work: _Work) -> tuple[float, float]:
-    """The largest entry of the dual's gradient, and the largest error of a moment.
+def _gradient(
+    theta: Floats,
+    index: Integers,
+    target: Floats,
+    ridge: Floats,
+    average: Floats,
+    gradient: Floats,
+) -> tuple[float, float, float]:
+    """The dual's gradient, in `gradient`; `average` are the means of all functions.
 
-    Leaves the gradient in `work.gradient` and the means of all functions in `work.average`.
+    Returns
+    -------
+    worst, largest, residual
+        The largest absolute entry of the gradient and of the dual variables, and the largest error
+        of a moment.
     """
-    index = known.index
-    average = work.average
-    average[:] = work.cells
-    means(average, work.spare, shape.sizes, shape.binary)
     worst = 0.0
+    largest = 0.0
     residual = 0.0
     for row in range(index.size):
-        miss = average[index[row]] - known.target[row]
-        work.gradient[row] = miss + known.ridge[row] * theta[row]
+        largest = max(largest, abs(theta[row]))
+        miss = average[index[row]] - target[row]
+        gradient[row] = miss + ridge[row] * theta[row]
         residual = max(residual, abs(miss))
-        worst = max(worst, abs(work.gradient[row]))
-    return worst, residual
-
-
-@compiled
-def _direction(fall: float, known: _Known, shape: _Shape, work: _Work) -> bool:
-    """The solution of Hessian x direction = gradient, or nearly, in `work.direction`.
-
-    False if the Hessian is not positive definite.
-    """
-    size = known.index.size
-    direction = work.direction
-    direction[:size] = work.gradient[:size]
-    use = _use_of_factor(fall, size, COMPILED_NEAR, COMPILED_MANY)
-    if use == rules.PRECONDITIONER:
-        _improve(known, shape, work)
-    elif use == rules.SAME:
-        again(work.matrix, size, direction)
-    else:
-        _new_hessian(known, shape, work)
-        return factor(work.matrix, size, direction)
-    return True
+        worst = max(worst, abs(gradient[row]))
+    return worst, largest, residual
 
 
 @compiled
@@ -358,25 +361,42 @@ def _solve(
         The status is 0 if converged, 1 at the limit of steps, 2 if a Hessian was not positive
         definite.
     """
-    size = known.index.size
-    gradient = work.gradient
-    direction = work.direction
+    index, target, ridge, zeros, pairs = known
+    tolerance, limit, _ = settings
+    sizes, binary = shape
+    cells = work.cells
+    trial_cells = work.trial_cells
+    average = work.average
     trial = work.trial
-    value = _evaluate(theta, known, shape, work.cells, work)
+    direction = work.direction
+    gradient = work.gradient
+    matrix = work.matrix
+    spare = (work.spare, work.scale)
+    size = index.size
+    value = _evaluate(theta, index, target, ridge, zeros, shape, cells, spare)
     before = 0.0
     residual = 0.0
-    for step in range(settings.iterations + 1):
-        worst, residual = _gradient(theta, known, shape, work)
-        largest = 0.0
-        for row in range(size):
-            largest = max(largest, abs(theta[row]))
-        if _converged(worst, largest, settings.tolerance):
+    for step in range(limit + 1):
+        average[:] = cells
+        means(average, spare[0], sizes, binary)
+        worst, largest, residual = _gradient(theta, index, target, ridge, average, gradient)
+        if _converged(worst, largest, tolerance):
             return 0, step, value, residual
-        if step == settings.iterations:
+        if step == limit:
             break
+        # The direction: the solution of Hessian x direction = gradient, or nearly.
+        direction[:size] = gradient[:size]
         fall = worst / before if step > 0 else math.inf
-        if not _direction(fall, known, shape, work):
-            return 2, step, value, residual
+        use = _use_of_factor(fall, size, COMPILED_NEAR, COMPILED_MANY)
+        if use == rules.PRECONDITIONER:
+            _improve(known, shape, work)
+        elif use == rules.SAME:
+            again(matrix, size, direction)
+        else:
+            table = average if binary else extended(cells, sizes, work.first, work.second)
+            _hessian(table, index, ridge, shape, pairs, matrix)
+            if not factor(matrix, size, direction):
+                return 2, step, value, residual
         before = worst
         decrease = 0.0
         for row in range(size):
@@ -386,7 +406,7 @@ def _solve(
         while True:
             for row in range(size):
                 trial[row] = theta[row] - length * direction[row]
-            new = _evaluate(trial[:size], known, shape, work.trial_cells, work)
+            new = _evaluate(trial[:size], index, target, ridge, zeros, shape, trial_cells, spare)
             if _falls_enough(value, new, length, decrease):
                 break
             length /= 2
@@ -394,19 +414,24 @@ def _solve(
                 return 1, step, value, residual
         value = new
         theta[:] = trial[:size]
-        work.cells[:] = work.trial_cells
-    return 1, settings.iterations, value, residual
+        cells[:] = trial_cells
+    return 1, limit, value, residual
 
 
 @compiled
 def solve_range(start: int, stop: int, packed: Packed, settings: Settings, result: Result) -> None:
-    """Solve the problems from `start` up to `stop` of a batch, and write rows of the result."""
-    sizes = packed.sizes
-    cell_count = result.tables.shape[1]
+    """Solve the problems from `start` up to `stop` of a batch, and write rows of the result.
+
+    The last three are plain tuples in the order of their fields.
+    """
+    sizes, offsets, index, target, variance, ridge, total, total_variance, first, zeros = packed
+    tables, variances, status, steps, values, residuals = result
+    bars = settings[2]
+    cell_count = tables.shape[1]
     largest = 1
     for problem in range(start, stop):
-        largest = max(largest, packed.offsets[problem + 1] - packed.offsets[problem])
-    binary = sizes.size > 0 and cell_count == 1 << sizes.size
+        largest = max(largest, offsets[problem + 1] - offsets[problem])
+    binary = sizes.size > 0
     wide = 1
     for size in sizes:
         binary = binary and size == 2
@@ -414,36 +439,35 @@ def solve_range(start: int, stop: int, packed: Packed, settings: Settings, resul
     shape = _Shape(sizes, binary)
     # Rows of matrices start at whole cache lines.
     padded = (largest + 7) // 8 * 8
-    work = _work(cell_count, wide, largest, padded, settings.bars)
+    work = _work(cell_count, wide, largest, padded, bars)
     # What is looked up for pairs of functions; binary axes need none of it.
     digits = np.zeros((1 if binary else largest, sizes.size), np.int64)
     places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
     factors = np.zeros(places.shape)
     no_cells = np.empty(0, np.int64)
     for problem in range(start, stop):
-        low = packed.offsets[problem]
-        high = packed.offsets[problem + 1]
-        index = packed.index[low:high]
-        single = index
+        low = offsets[problem]
+        high = offsets[problem + 1]
+        own = index[low:high]
+        single = own
         if not binary:
-            _look_up(index, sizes, digits, places, factors)
+            _look_up(own, sizes, digits, places, factors)
             single = _entries(digits, high - low, sizes)
-        zeros = np.flatnonzero(packed.zeros[problem]) if packed.zeros.size else no_cells
-        known = _Known(
-            index, packed.target[low:high], packed.ridge[low:high], zeros, single, places, factors
-        )
-        theta = packed.start[low:high]
-        status, steps, value, residual = _solve(theta, known, shape, settings, work)
-        result.status[problem] = status
-        result.steps[problem] = steps
-        result.values[problem] = value
-        result.residuals[problem] = residual
-        total = packed.total[problem]
+        empty = np.flatnonzero(zeros[problem]) if zeros.size else no_cells
+        pairs = _Pairs(single, places, factors)
+        known = _Known(own, target[low:high], ridge[low:high], empty, pairs)
+        theta = first[low:high]
+        ended, made, value, residual = _solve(theta, known, shape, settings, work)
+        status[problem] = ended
+        steps[problem] = made
+        values[problem] = value
+        residuals[problem] = residual
+        amount = total[problem]
         for cell in range(cell_count):
-            result.tables[problem, cell] = work.cells[cell] * total
-        if settings.bars:
-            errors = (packed.variance[low:high], total, packed.total_variance[problem])
-            _bars(known, errors, shape, work, result.variances[problem])
+            tables[problem, cell] = work.cells[cell] * amount
+        if bars:
+            errors = (variance[low:high], amount, total_variance[problem])
+            _bars(known, errors, shape, work, variances[problem])
 
 
 @compiled
@@ -496,22 +520,31 @@ def _bars(
     total per unit of total. `Dual.variance` tells why there are two ways to the quadratic form.
     """
     variance, total, total_variance = errors
-    size = known.index.size
+    index, target, ridge, _, pairs = known
+    sizes, binary = shape
     cells = work.cells
+    average = work.average
+    spare = work.spare
+    first = work.first
     tilt = work.direction
+    matrix = work.matrix
+    inverse = work.inverse
+    size = index.size
     # The inverse of the Hessian times the targets, and times the root of their variances.
-    _new_hessian(known, shape, work)
-    tilt[:size] = known.target
-    if not factor(work.matrix, size, tilt):
+    table = average if binary else extended(cells, sizes, first, work.second)
+    _hessian(table, index, ridge, shape, pairs, matrix)
+    tilt[:size] = target
+    if not factor(matrix, size, tilt):
         result[:] = np.nan
         return
-    inverse_times(work.matrix, size, np.sqrt(variance), work.inverse)
+    inverse_times(matrix, size, np.sqrt(variance), inverse)
     # The quadratic form of each cell, by one transform of the products of the functions.
-    quadratic = _spread_form(known, shape, work)
+    buffers = (first, work.second, work.spread)
+    quadratic = _spread_form(inverse, index, average, shape, pairs, buffers)
     squares = 0.0
     for row in range(size):
         for column in range(size):
-            squares += work.inverse[row, column] ** 2
+            squares += inverse[row, column] ** 2
     peak = 0.0
     largest = 0.0
     for cell in range(cells.size):
@@ -520,29 +553,37 @@ def _bars(
         largest = max(largest, cells[cell] ** 2 * result[cell])
     if _cancels(squares, cells.size, peak, largest):
         _sum_of_squares(known, shape, work, result)
-    # What the total's error adds.
-    table = work.first[: cells.size]
-    centre = _weighted(tilt, 1.0, known, shape, work)
+    # What the total's error adds: the weighted sum of the functions, and its mean.
+    first[: cells.size] = 0.0
+    centre = 1.0
+    for row in range(size):
+        first[index[row]] = tilt[row]
+        centre += tilt[row] * average[index[row]]
+    sums(first[: cells.size], spare, sizes, binary)
     for cell in range(cells.size):
-        by_total = centre - table[cell]
+        by_total = centre - first[cell]
         result[cell] = cells[cell] ** 2 * (
             total * total * result[cell] + total_variance * by_total**2
         )
 
 
 @compiled
-def _spread_form(known: _Known, shape: _Shape, work: _Work) -> Floats:
+def _spread_form(
+    inverse: Floats,
+    index: Integers,
+    average: Floats,
+    shape: _Shape,
+    pairs: _Pairs,
+    buffers: tuple[Floats, Floats, Floats],
+) -> Floats:
     """The table of (f - E f)' M (f - E f) where M = inverse inverse'.
 
     Products of functions are functions again: their weights are added up and transformed once.
+    `buffers` are `_Work.first`, `second` and `spread`.
     """
-    index = known.index
-    places = known.places
-    factors = known.factors
-    single = known.single
-    inverse = work.inverse
-    average = work.average
-    spread = work.spread
+    sizes, binary = shape
+    single, places, factors = pairs
+    first, second, spread = buffers
     size = index.size
     spread[:] = 0.0
     projected = np.zeros(size)
@@ -559,7 +600,7 @@ def _spread_form(known: _Known, shape: _Shape, work: _Work) -> Floats:
                 product += one[inner] * other[inner]
             if column > row:
                 product *= 2
-            if shape.binary:
+            if binary:
                 spread[index[row] ^ index[column]] += product
             else:
                 spread[places[row, column]] += factors[row, column] * product
@@ -569,34 +610,28 @@ def _spread_form(known: _Known, shape: _Shape, work: _Work) -> Floats:
             pulled += one[column] * projected[column]
         spread[single[row]] -= 2 * pulled
     spread[0] += (projected**2).sum()
-    if shape.binary:
-        sums(spread, work.first, shape.sizes, shape.binary)
+    if binary:
+        sums(spread, first, sizes, binary)
         result: Floats = spread
     else:
-        result = narrowed(spread, shape.sizes, work.first, work.second)
+        result = narrowed(spread, sizes, first, second)
     return result
-
-
-@compiled
-def _weighted(weights: Floats, constant: float, known: _Known, shape: _Shape, work: _Work) -> float:
-    """Write the weighted sum of the functions to `work.first`; the constant plus its mean."""
-    index = known.index
-    table = work.first[: work.cells.size]
-    table[:] = 0.0
-    mean = constant
-    for row in range(index.size):
-        table[index[row]] = weights[row]
-        mean += weights[row] * work.average[index[row]]
-    sums(table, work.spare, shape.sizes, shape.binary)
-    return mean
 
 
 @compiled
 def _sum_of_squares(known: _Known, shape: _Shape, work: _Work, result: Floats) -> None:
     """The quadratic form of `_spread_form` as a sum of squares, which rounding does not spoil."""
+    index = known.index
+    inverse = work.inverse
+    average = work.average
     table = work.first[: result.size]
     result[:] = 0.0
-    for column in range(known.index.size):
-        centre = _weighted(work.inverse[:, column], 0.0, known, shape, work)
+    for column in range(index.size):
+        table[:] = 0.0
+        centre = 0.0
+        for row in range(index.size):
+            table[index[row]] = inverse[row, column]
+            centre += inverse[row, column] * average[index[row]]
+        sums(table, work.spare, shape.sizes, shape.binary)
         for cell in range(result.size):
             result[cell] += (table[cell] - centre) ** 2

@@ -264,10 +264,7 @@ def fix(instance: BestResponse) -> Reduced:
     weight = instance.weight.copy()
     alive = np.ones(instance.terms, np.bool_)
     peeled = np.empty((len(instance.sizes), 2), np.int64)
-    gained, peels = fix_attributes(
-        Layout.of(instance), instance.offsets, instance.attribute, instance.value, instance.negated,
-        weight, alive, fixed, peeled,
-    )  # fmt: skip
+    gained, peels = fix_attributes(Layout.of(instance), weight, alive, fixed, peeled)
     smaller = take(
         instance,
         alive,

@@ -53,9 +53,7 @@ def intersection_lattice(views: Iterable[Axes]) -> Any:
     return lattice
 
 
-def _maximal_subsets(
-    members: frozenset[int], masks: list[frozenset[int]]
-) -> set[frozenset[int]]:
+def _maximal_subsets(members: frozenset[int], masks: list[frozenset[int]]) -> set[frozenset[int]]:
     """The maximal proper subsets of a set in the lattice.
 
     A proper subset in the lattice lies in a view that does not contain the set. So it lies in the

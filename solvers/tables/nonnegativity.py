@@ -280,24 +280,25 @@ class _CompiledSplitting(_Splitting):
     ) -> None:
         super().__init__(components, observed, weight, cells.copy())
         self.loops = loops
-        self._views = components.packed
-        self._goals = components.goals(weight, observed)
-        self._state = loops.State(
+        views = components.packed
+        goals = components.goals(weight, observed)
+        state = loops.State(
             cells=self.cells,
             positive=self.positive,
             dual=self.dual,
             empty=self.empty,
-            deviation=components.deviation[self._views.bounds[:-1]],
-            worst=np.zeros((len(self._views.bounds) - 1, 2)),
+            deviation=components.deviation[views.bounds[:-1]],
+            worst=np.zeros((len(views.bounds) - 1, 2)),
         )
+        self._worst = state.worst
+        self._shared = len(goals.weight)
+        self._records = (tuple(views), tuple(goals), tuple(state))
         self._threads = processors() if cells.size > WORTH_THREADS else 1
 
     def step(self, rho: float) -> tuple[float, float]:
         """See `_Splitting.step`."""
         loops = self.loops
-        views = self._views
-        goals = self._goals
-        state = self._state
+        views, goals, state = self._records
 
         def analyse(start: int, stop: int) -> None:
             loops.analyse(start, stop, views, goals, state, rho)
@@ -308,10 +309,10 @@ class _CompiledSplitting(_Splitting):
         def clip(start: int, stop: int) -> None:
             loops.clip(start, stop, views, state, RELAXATION)
 
-        in_parts(len(state.worst), self._threads, analyse)
-        in_parts(len(goals.weight), self._threads, agree)
-        in_parts(len(state.worst), self._threads, clip)
-        distance, change = state.worst.max(axis=0).tolist()
+        in_parts(len(self._worst), self._threads, analyse)
+        in_parts(self._shared, self._threads, agree)
+        in_parts(len(self._worst), self._threads, clip)
+        distance, change = self._worst.max(axis=0).tolist()
         return distance, change
 
 

@@ -3,6 +3,9 @@
 The cells of all views stand in one vector. In two of the three parts of a step the views are
 independent of each other, and in the other part the coefficients are. So any division among threads
 gives the same numbers.
+
+numba recognises the types of plain tuples much faster than those of named ones. So the records
+come as plain tuples in the order of their fields.
 """
 
 from typing import NamedTuple
@@ -34,26 +37,23 @@ class State(NamedTuple):
 
 
 @compiled
-def analyse(
-    start: int, stop: int, views: Packed, goals: Goals, state: State, rho: float
-) -> None:
+def analyse(start: int, stop: int, views: Packed, goals: Goals, state: State, rho: float) -> None:
     """The coefficients of positive - dual, for the views from `start` up to `stop`.
 
     Coefficients that no other view holds are moved towards their goals. The others have no pull,
     and are only divided by the number of cells.
     """
-    positive = state.positive
-    dual = state.dual
-    pull = goals.pull
-    pulled = goals.pulled
-    spare = np.empty(views.widest)
+    bounds, axes, all_sizes, binary, widest = views
+    pull, pulled = goals[:2]
+    cells, positive, dual = state[:3]
+    spare = np.empty(widest)
     for view in range(start, stop):
-        low = views.bounds[view]
-        own = state.cells[low : views.bounds[view + 1]]
-        sizes = views.sizes[views.axes[view] : views.axes[view + 1]]
+        low = bounds[view]
+        own = cells[low : bounds[view + 1]]
+        sizes = all_sizes[axes[view] : axes[view + 1]]
         for cell in range(own.size):
             own[cell] = positive[low + cell] - dual[low + cell]
-        means(own, spare[: own.size], sizes, views.binary[view])
+        means(own, spare[: own.size], sizes, binary[view])
         scale = rho / own.size
         for cell in range(own.size):
             own[cell] = (pulled[low + cell] + scale * own[cell]) / (pull[low + cell] + rho)
@@ -65,20 +65,20 @@ def agree(start: int, stop: int, goals: Goals, state: State, rho: float) -> None
 
     These are the shared coefficients from `start` up to `stop`.
     """
-    coefficients = state.cells
-    places = goals.places
+    _, _, bounds, places, into, out, weights, observed = goals
+    coefficients = state[0]
     for number in range(start, stop):
-        low = goals.bounds[number]
-        high = goals.bounds[number + 1]
-        weight = goals.weight[number]
-        value = goals.observed[number]
+        low = bounds[number]
+        high = bounds[number + 1]
+        weight = weights[number]
+        value = observed[number]
         if not np.isinf(weight):  # the total has an infinite weight, and stays
             total = 0.0
             for entry in range(low, high):
-                total += goals.into[entry] * coefficients[places[entry]]
+                total += into[entry] * coefficients[places[entry]]
             value = (value * weight + rho * total) / (weight + rho)
         for entry in range(low, high):
-            coefficients[places[entry]] = value * goals.out[entry]
+            coefficients[places[entry]] = value * out[entry]
 
 
 @compiled
@@ -87,16 +87,16 @@ def clip(start: int, stop: int, views: Packed, state: State, relaxation: float) 
 
     This is done for the views from `start` up to `stop`.
     """
-    positive = state.positive
-    dual = state.dual
-    spare = np.empty(views.widest)
-    some_empty = state.empty.size > 0
+    bounds, axes, all_sizes, binary, widest = views
+    cells, positive, dual, empty, deviations, worst = state
+    spare = np.empty(widest)
+    some_empty = empty.size > 0
     for view in range(start, stop):
-        low = views.bounds[view]
-        own = state.cells[low : views.bounds[view + 1]]
-        sizes = views.sizes[views.axes[view] : views.axes[view + 1]]
-        sums(own, spare[: own.size], sizes, views.binary[view])
-        deviation = state.deviation[view]
+        low = bounds[view]
+        own = cells[low : bounds[view + 1]]
+        sizes = all_sizes[axes[view] : axes[view + 1]]
+        sums(own, spare[: own.size], sizes, binary[view])
+        deviation = deviations[view]
         distance = 0.0
         change = 0.0
         for cell in range(own.size):
@@ -104,11 +104,11 @@ def clip(start: int, stop: int, views: Packed, state: State, relaxation: float) 
             # Over-relaxation, then a clip.
             relaxed = relaxation * own[cell] + (1 - relaxation) * before + dual[low + cell]
             after = max(relaxed, 0.0)
-            if some_empty and state.empty[low + cell]:
+            if some_empty and empty[low + cell]:
                 after = 0.0
             positive[low + cell] = after
             dual[low + cell] = relaxed - after
             distance = max(distance, abs(own[cell] - after) / deviation)
             change = max(change, abs(after - before) / deviation)
-        state.worst[view, 0] = distance
-        state.worst[view, 1] = change
+        worst[view, 0] = distance
+        worst[view, 1] = change
