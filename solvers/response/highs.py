@@ -14,15 +14,16 @@ from .programme import Programme
 
 @dataclass(frozen=True, kw_only=True)
 class Highs:
-    """highspy on the arrays of `Programme`, on one thread. It cannot be in one process with
-    ortools: see `CpSat`.
+    """highspy on the arrays of `Programme`, on one thread.
 
-    `Response.work` is the number of nodes. `seed` is HiGHS's random seed, too.
+    highspy and ortools cannot be loaded into one process; see `CpSat`.
+
+    `Response.work` is the number of nodes. `seed` is also HiGHS's random seed.
 
     Parameters
     ----------
     nodes
-        Of branch and bound at most, or None; the same everywhere.
+        The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
     """
@@ -54,30 +55,39 @@ class Highs:
         solver.passModel(_model(highspy, programme))
         solver.run()
         ended = solver.getModelStatus()
-        kinds = highspy.HighsModelStatus
         info = solver.getInfo()
-        status = {
-            kinds.kOptimal: Status.OPTIMAL,
-            kinds.kInfeasible: Status.INFEASIBLE,
-            kinds.kUnboundedOrInfeasible: Status.INFEASIBLE,
-            kinds.kTimeLimit: Status.TIME_LIMIT,
-            kinds.kIterationLimit: Status.ITERATION_LIMIT,
-            kinds.kSolutionLimit: Status.ITERATION_LIMIT,  # its word for the limit of nodes
-        }.get(ended, Status.FAILED)
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        status = _status(highspy, ended)
+        feasible = highspy.SolutionStatus.kSolutionStatusFeasible
+        found = info.primal_solution_status == feasible
+        bound = programme.offset + info.mip_dual_bound if programme.whole.any() else None
         return conclude(
             instance,
             programme,
             np.array(solver.getSolution().col_value) if found else None,
             status=status,
-            bound=programme.offset + info.mip_dual_bound if programme.whole.any() else None,
+            bound=bound,
             work=max(int(info.mip_node_count), 0),
             seed=seed,
             detail="" if status.ok else f"HiGHS: {solver.modelStatusToString(ended)}",
         )
 
 
+def _status(highspy: Any, ended: Any) -> Status:
+    """HiGHS's status as one of ours."""
+    kinds = highspy.HighsModelStatus
+    statuses = {
+        kinds.kOptimal: Status.OPTIMAL,
+        kinds.kInfeasible: Status.INFEASIBLE,
+        kinds.kUnboundedOrInfeasible: Status.INFEASIBLE,
+        kinds.kTimeLimit: Status.TIME_LIMIT,
+        kinds.kIterationLimit: Status.ITERATION_LIMIT,
+        kinds.kSolutionLimit: Status.ITERATION_LIMIT,  # the limit of nodes
+    }
+    return statuses.get(ended, Status.FAILED)
+
+
 def _model(highspy: Any, programme: Programme) -> Any:
+    """The programme in HiGHS's own form."""
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = programme.matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize
