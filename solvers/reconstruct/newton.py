@@ -150,7 +150,7 @@ class Newton(Penalised):
         packed = loops.Packed(
             sizes=np.array(batch.shape, dtype=np.int64),
             offsets=batch.offsets,
-            index=batch.index,
+            positions=batch.index,
             target=batch.target,
             variance=batch.variance,
             ridge=self.ridges(batch.shape, batch.order, batch.variance),

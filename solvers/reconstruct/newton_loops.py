@@ -34,7 +34,7 @@ _cancels = compiled(rules.cancels)
 
 
 class Packed(NamedTuple):
-    """The problems of a batch; see `Batch` for the arrays.
+    """The problems of a batch; see `Batch` for the arrays, where `positions` is `index`.
 
     `ridge` and `start` (dual variables) have an entry for each known coefficient. `zeros` tells
     which cells must be zero, one row per problem, or has no rows. The loops change `start`.
@@ -42,7 +42,7 @@ class Packed(NamedTuple):
 
     sizes: Integers
     offsets: Integers
-    index: Integers
+    positions: Integers
     target: Floats
     variance: Floats
     ridge: Floats
@@ -92,9 +92,9 @@ class _Pairs(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known in one problem of m coefficients; `zeros` are the cells that must be zero."""
+    """The known coefficients of one problem, by position, and the cells that must be zero."""
 
-    index: Integers
+    positions: Integers
     target: Floats
     ridge: Floats
     zeros: Integers
@@ -254,7 +254,7 @@ def _hessian(
 @compiled
 def _times_hessian(vector: Floats, known: _Known, shape: _Shape, work: _Work) -> None:
     """The product of the dual's Hessian and a vector, by two transforms, in `work.product`."""
-    index = known.index
+    index = known.positions
     ridge = known.ridge
     cells = work.cells
     average = work.average
@@ -281,7 +281,7 @@ def _improve(known: _Known, shape: _Shape, work: _Work) -> None:
     The factor that an earlier point left in `work.matrix` is the preconditioner. One step is taken
     if that is good enough.
     """
-    size = known.index.size
+    size = known.positions.size
     direction = work.direction
     residual = work.residual
     scaled = work.scaled
@@ -621,7 +621,7 @@ def _spread_form(
 @compiled
 def _sum_of_squares(known: _Known, shape: _Shape, work: _Work, result: Floats) -> None:
     """The quadratic form of `_spread_form` as a sum of squares, which rounding does not spoil."""
-    index = known.index
+    index = known.positions
     inverse = work.inverse
     average = work.average
     table = work.first[: result.size]

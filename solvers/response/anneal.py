@@ -1,4 +1,4 @@
-"""`Anneal`: simulated annealing for a `BestResponse`; fast if an instance is too dense for proofs."""
+"""`Anneal`: simulated annealing for a `BestResponse`, for instances too dense for proofs."""
 
 from dataclasses import dataclass
 

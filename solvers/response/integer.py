@@ -30,8 +30,8 @@ Building, for n queries of k literals each on d attributes:
 (3, 3, 'OPTIMAL')
 
 - Any back-end is an object with ``solve(instance, *, seed=0) -> Response``: the `Responder`
-  protocol. `ByComponents` is the default: presolve, components, exact where that is cheap, annealing
-  elsewhere.
+  protocol. `ByComponents` is the default: presolve, components, proofs where they are cheap, and
+  annealing elsewhere.
 - Queries that are drawn twice may be given twice: `presolve` merges terms with equal literals. The
   arrays may be of any integer type. Cost grows with the literals. It grows mildly with d, because
   sizes are copied and the record is filled.
@@ -42,8 +42,8 @@ Building, for n queries of k literals each on d attributes:
   always.
 - `Response.value` is recomputed from the record. `bound` is an upper bound on every record's value,
   and `Status.OPTIMAL` means that they are equal. `UNPROVEN` is the usual end of annealing. After
-  `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one found so far. `detail` tells what went
-  wrong in a back-end.
+  `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one found so far. `detail` tells what
+  went wrong in a back-end.
 - Equal instance, solver and seed give an equal response: limits are sweeps, nodes and steps. Only a
   `time_limit`, None unless set, uses a clock. `seed` may be a tuple, such as (run, round, record).
 - Wrong arrays raise `ValueError` when the instance is made. `solve` raises nothing.
@@ -159,9 +159,10 @@ class BestResponse:
             raise ValueError(
                 f"values and negated must have the shape (n, k) of attributes, {places.shape}"
             )
-        if np.shape(weights) != places.shape[:1]:
+        if np.shape(weights) != (len(places),):
             raise ValueError(
-                f"weights must have shape (n,), {places.shape[:1]}; it has {np.shape(weights)}"
+                f"weights must have shape ({len(places)},), one for each conjunction; "
+                f"its shape is {np.shape(weights)}"
             )
         return cls(
             sizes=integers(sizes, "sizes"),

@@ -68,8 +68,8 @@ def presolve(instance: BestResponse) -> Reduced:
 def compress(instance: BestResponse) -> Reduced:
     """Keep only mentioned attributes, with their mentioned values and one class for the others.
 
-    Attributes keep their order, and values ascend. Binary attributes keep both values. No literal is
-    negated on an attribute of two classes, or in a parity.
+    Attributes keep their order, and values ascend. Binary attributes keep both values. No literal
+    is negated on an attribute of two classes, or in a parity.
     """
     kept = instance.mentioned
     place = np.full(len(instance.sizes), -1, np.int64)

@@ -27,8 +27,8 @@ class Programme:
     - one of negative weight: n <= sum of (1 - l), cost -w, offset w; n = 1 if it does not hold;
     - a parity: sum of l = 2 e + 1 - c with a whole e, cost w.
 
-    c and n need not be declared whole: they are whole at the optimum. One row for each literal makes
-    the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of the
+    c and n need not be declared whole: they are whole at the optimum. One row for each literal
+    makes the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of the
     instance's constraints follow.
 
     Attributes

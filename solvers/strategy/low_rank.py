@@ -1,5 +1,7 @@
-"""A matrix as a product of two, with short columns on the right and little on the left: a bi-convex
-problem."""
+"""A matrix as a product B L with columns of L of norm at most one, and small B.
+
+The problem is convex in B and in L, but not in both.
+"""
 
 import numpy as np
 
@@ -14,8 +16,8 @@ def low_rank(
 
     Yuan et al., VLDB 2012, Algorithm 1: an augmented Lagrangian in which B has a closed form and L
     is found by Nesterov's projected gradients. The problem is convex in each, not in both: the
-    result is a good product, not the best. Multipliers and penalty start small and grow slowly,
-    else L freezes where it happens to be.
+    result is a good product, not the best. Multipliers and penalty start small and grow slowly;
+    otherwise L stays near its start.
 
     Parameters
     ----------
@@ -24,11 +26,11 @@ def low_rank(
     rank
         The number of columns of B, at least the rank of the matrix.
     order
-        Of the norm: 1 or 2.
+        The order of the norm: 1 or 2.
     iterations
-        Of the outer loop, at most.
+        The largest number of rounds of the outer loop.
     tolerance
-        The relative size of matrix - B L at which to stop.
+        The relative size of matrix - B L at which the rounds end.
 
     Returns
     -------
@@ -57,14 +59,14 @@ def low_rank(
 
 
 def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
-    """The singular vectors, scaled so that the longest column has norm one; the rows beyond them
-    are small copies."""
+    """A start from the singular vectors, scaled so that the longest column has norm one.
+
+    Further rows are small copies of them.
+    """
     _, values, right = np.linalg.svd(target, full_matrices=False)
     rows = np.sqrt(values)[:, None] * right
-    rows = (
-        np.resize(rows, (rank, target.shape[1]))
-        * np.where(np.arange(rank) < len(rows), 1.0, 0.1)[:, None]
-    )
+    factors = np.where(np.arange(rank) < len(rows), 1.0, 0.1)
+    rows = np.resize(rows, (rank, target.shape[1])) * factors[:, None]
     rows /= np.linalg.norm(rows, ord=order, axis=0).max()
     return target @ np.linalg.pinv(rows), rows
 

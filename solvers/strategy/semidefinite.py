@@ -1,4 +1,4 @@
-"""The best linear queries for given costs: a semidefinite programme."""
+"""The best linear queries for given costs, by a semidefinite programme."""
 
 import importlib
 from typing import Any
@@ -20,11 +20,11 @@ def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floa
     Parameters
     ----------
     basis
-        One coordinate a row, shape (r, n).
+        One coordinate per row, shape (r, n).
     costs
         Positive, shape (r,).
     solver
-        One of cvxpy's for semidefinite programmes.
+        A solver of cvxpy for semidefinite programmes.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floa
     Raises
     ------
     ValueError
-        When the solver does not find an optimum.
+        If the solver does not find an optimum.
     """
     cvxpy: Any = importlib.import_module("cvxpy")
     gram = cvxpy.Variable((len(basis), len(basis)), PSD=True)

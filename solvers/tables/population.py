@@ -4,7 +4,8 @@ An integer least-squares programme. The unknowns are the categories x of n rows.
 counts of the rows in the cells of view v, t_v the given table scaled to n rows, and w_v its
 precision,
 
-    minimise  sum_v w_v |T_v(x) - t_v|^2   over  x in ({0, ..., m_1 - 1} x ... x {0, ..., m_d - 1})^n
+    minimise  sum_v w_v |T_v(x) - t_v|^2
+    over      x in ({0, ..., m_1 - 1} x ... x {0, ..., m_d - 1})^n
 
 without rows in cells that must be zero (`Tables.zeros`), even if no view contains such a cell.
 
