@@ -32,7 +32,11 @@ def available(module: str) -> bool:
 
 
 def run(
-    programme: Any, solver: str, time_limit: float | None, *, accurate: bool = True
+    programme: Any,
+    solver: str,
+    time_limit: float | None,
+    *,
+    accurate: bool = True,
 ) -> tuple[Status, int]:
     """Solve a cvxpy programme; its variables then hold the answer, if one was found.
 

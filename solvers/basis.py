@@ -215,7 +215,9 @@ def _blocks(shape: tuple[int, ...]) -> list[list[int]]:
 
 
 def _operator(
-    block: list[int], axis_matrix: Callable[[int], Floats], running: Callable[[int], _Operator]
+    block: list[int],
+    axis_matrix: Callable[[int], Floats],
+    running: Callable[[int], _Operator],
 ) -> _Operator:
     """The product of the operators of a block of axes.
 
@@ -230,7 +232,9 @@ def _operator(
 
 
 def _looked_up(
-    shape: tuple[int, ...], digits: tuple[Integers, ...], count: int
+    shape: tuple[int, ...],
+    digits: tuple[Integers, ...],
+    count: int,
 ) -> tuple[Integers, Floats]:
     """`Transform.products` of functions that are given by their digits on some axes.
 
@@ -239,7 +243,11 @@ def _looked_up(
     number = np.zeros(count, dtype=np.int64)
     for size, digit in zip(shape, digits, strict=True):
         number = number * size + digit
-    _, first, same = np.unique(number, return_index=True, return_inverse=True)
+    _, first, same = np.unique(
+        number,
+        return_index=True,
+        return_inverse=True,
+    )
     place = np.zeros((len(first), len(first)), dtype=np.int64)
     factor = np.ones((len(first), len(first)))
     for size, every in zip(shape, digits, strict=True):

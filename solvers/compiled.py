@@ -42,12 +42,22 @@ def compiled_in_order(function: _Function) -> _Function:
 
 def _njit(function: _Function, liberties: set[str]) -> _Function:
     """A function compiled with these liberties; the result is kept on disk."""
-    jit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=liberties)
+    jit: Any = numba.njit(
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        fastmath=liberties,
+    )
     return cast(_Function, jit(function))
 
 
 @compiled
-def means(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
+def means(
+    values: Floats,
+    spare: Floats,
+    sizes: Integers,
+    binary: bool,
+) -> None:
     """Replace a table by the sums of its cells times each function, in place.
 
     `spare` is work space of the table's length. `binary` says that all sizes are two.
@@ -85,7 +95,12 @@ def means(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
 
 
 @compiled
-def sums(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
+def sums(
+    values: Floats,
+    spare: Floats,
+    sizes: Integers,
+    binary: bool,
+) -> None:
     """Replace weights of the functions by the table of their weighted sum, in place.
 
     This is the transpose of `means`, with the same arguments.
@@ -111,7 +126,12 @@ def sums(values: Floats, spare: Floats, sizes: Integers, binary: bool) -> None:
 
 
 @compiled
-def extended(table: Floats, sizes: Integers, first: Floats, second: Floats) -> Floats:
+def extended(
+    table: Floats,
+    sizes: Integers,
+    first: Floats,
+    second: Floats,
+) -> Floats:
     """The extended table of a table, in one of the two buffers.
 
     Each buffer has at least as many entries as the extended table.
@@ -146,7 +166,12 @@ def extended(table: Floats, sizes: Integers, first: Floats, second: Floats) -> F
 
 
 @compiled
-def narrowed(weights: Floats, sizes: Integers, first: Floats, second: Floats) -> Floats:
+def narrowed(
+    weights: Floats,
+    sizes: Integers,
+    first: Floats,
+    second: Floats,
+) -> Floats:
     """The table of the weighted sum of extended functions, in one of the two buffers.
 
     This is the transpose of `extended`.

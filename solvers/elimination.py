@@ -5,7 +5,11 @@ from .types import Floats
 
 
 @compiled
-def factor(matrix: Floats, size: int, right: Floats) -> bool:
+def factor(
+    matrix: Floats,
+    size: int,
+    right: Floats,
+) -> bool:
     """Eliminate a positive definite matrix and solve for one right-hand side, in place.
 
     The factorisation is L D L'. Four rows are eliminated at a time, from two rows at a time: what
@@ -46,7 +50,12 @@ def factor(matrix: Floats, size: int, right: Floats) -> bool:
 
 
 @compiled
-def _eliminate_four(matrix: Floats, size: int, right: Floats, first: int) -> None:
+def _eliminate_four(
+    matrix: Floats,
+    size: int,
+    right: Floats,
+    first: int,
+) -> None:
     """Take four rows, from `first` on, out of all rows below them, two of these at a time."""
     one = matrix[first]
     two = matrix[first + 1]
@@ -92,7 +101,11 @@ def _eliminate_four(matrix: Floats, size: int, right: Floats, first: int) -> Non
 
 
 @compiled
-def again(matrix: Floats, size: int, right: Floats) -> None:
+def again(
+    matrix: Floats,
+    size: int,
+    right: Floats,
+) -> None:
     """Solve for another right-hand side with the matrix that `factor` left, in place."""
     for row in range(size):
         share = right[row] / matrix[row, row]
@@ -104,7 +117,11 @@ def again(matrix: Floats, size: int, right: Floats) -> None:
 
 
 @compiled
-def _back(matrix: Floats, size: int, right: Floats) -> None:
+def _back(
+    matrix: Floats,
+    size: int,
+    right: Floats,
+) -> None:
     """Substitute backwards."""
     for row in range(size - 1, -1, -1):
         total = right[row]
@@ -116,7 +133,12 @@ def _back(matrix: Floats, size: int, right: Floats) -> None:
 
 
 @compiled
-def inverse_times(matrix: Floats, size: int, diagonal: Floats, result: Floats) -> None:
+def inverse_times(
+    matrix: Floats,
+    size: int,
+    diagonal: Floats,
+    result: Floats,
+) -> None:
     """The inverse of the factored matrix times a diagonal matrix, shape (size, size)."""
     result[:size, :size] = 0.0
     # Forwards: the inverse of L times the diagonal matrix, which is lower triangular.

@@ -73,7 +73,12 @@ def check_solver(solver: Solver) -> None:
     _check_known(solver)
 
 
-def _check_answer(solver: Any, name: str, problem: Problem, solution: Solution) -> None:
+def _check_answer(
+    solver: Any,
+    name: str,
+    problem: Problem,
+    solution: Solution,
+) -> None:
     """Check the cells, the total, the residual and the variances of an answer."""
     table = solution.table.ravel()
     _require(bool(np.isfinite(table).all()), name, "a cell is not finite")
@@ -104,7 +109,12 @@ def _check_answer(solver: Any, name: str, problem: Problem, solution: Solution) 
         _check_optimal(solver, name, problem, distribution)
 
 
-def _check_optimal(solver: Any, name: str, problem: Problem, distribution: Floats) -> None:
+def _check_optimal(
+    solver: Any,
+    name: str,
+    problem: Problem,
+    distribution: Floats,
+) -> None:
     """Check that steps towards other distributions do not lower the objective.
 
     The others are corners, random distributions, and tables with the same known moments.
@@ -172,7 +182,9 @@ def _shifted(problem: Problem, rng: np.random.Generator) -> Problem:
     """A problem with errors in its targets."""
     shift = rng.normal(0.0, 0.05, len(problem.index))
     return dataclasses.replace(
-        problem, target=problem.target + shift, variance=problem.variance * 1e3
+        problem,
+        target=problem.target + shift,
+        variance=problem.variance * 1e3,
     )
 
 
@@ -195,7 +207,11 @@ def _contradictory() -> Problem:
     )
 
 
-def _require(condition: bool, name: str, text: str) -> None:
+def _require(
+    condition: bool,
+    name: str,
+    text: str,
+) -> None:
     """Raise AssertionError with the problem's name unless a condition holds."""
     if not condition:
         raise AssertionError(f"{name}: {text}")

@@ -36,7 +36,11 @@ def compiled_loops(name: str, seconds: float) -> Any:
     return importlib.import_module(f".{name}", __package__)
 
 
-def in_parts(count: int, threads: int, work: Callable[[int, int], None]) -> None:
+def in_parts(
+    count: int,
+    threads: int,
+    work: Callable[[int, int], None],
+) -> None:
     """Do the items 0 to `count` - 1 in ranges, on several threads.
 
     Parameters

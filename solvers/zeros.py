@@ -79,7 +79,12 @@ class Zeros:
 
     sizes: tuple[int, ...]
     boxes: tuple[Box, ...]
-    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[Any, Any] = field(
+        default_factory=dict,
+        init=False,
+        repr=False,
+        compare=False,
+    )
 
     def __post_init__(self) -> None:
         if not self.boxes:
@@ -138,7 +143,12 @@ class Zeros:
         if not len(asked) or (named < 0).all():
             return None
         shape = [self.sizes[axis] for axis in asked[0].tolist()]
-        distinct, first, same = np.unique(named, axis=0, return_index=True, return_inverse=True)
+        distinct, first, same = np.unique(
+            named,
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
         masks = np.empty((len(distinct), math.prod(shape)), np.bool_)
         for row, place in enumerate(first.tolist()):
             masks[row] = self.cells(tuple(asked[place].tolist())).ravel()
@@ -231,7 +241,12 @@ class Zeros:
             weights |= part.lifted()
         return weights
 
-    def _marginal(self, axes: Axes, name: str, weights: _Weights) -> Floats:
+    def _marginal(
+        self,
+        axes: Axes,
+        name: str,
+        weights: _Weights,
+    ) -> Floats:
         """A marginal of the distribution with these weights; `name` identifies the weights."""
         table = np.ones([self.sizes[axis] for axis in axes])
         for part, own in self._in(axes):
@@ -274,7 +289,11 @@ class _Part:
             flags = np.zeros((len(own), sizes[axis]), np.bool_)
             for row, (_, codes) in enumerate(own):
                 flags[row, list(codes)] = True
-            by_class, classes = np.unique(flags, axis=1, return_inverse=True)
+            by_class, classes = np.unique(
+                flags,
+                axis=1,
+                return_inverse=True,
+            )
             self.classes[axis] = np.ravel(classes).astype(np.int64)
             self.kinds[axis] = by_class.shape[1]
             for (number, _), in_box in zip(own, by_class, strict=True):
@@ -349,7 +368,12 @@ class _Part:
             if gap < _CLOSE:
                 break
             share = now[axis]
-            ratio = np.divide(there[axis], share, out=np.ones_like(share), where=share > 0)
+            ratio = np.divide(
+                there[axis],
+                share,
+                out=np.ones_like(share),
+                where=share > 0,
+            )
             weights[axis] = _scaled(weights[axis] * ratio[self.classes[axis]])
         return weights
 
@@ -390,8 +414,16 @@ class _Part:
         turn = {axis: number for number, (axis, _, _) in enumerate(steps)}
         for axis, axes, table in reversed(steps):
             place = axes.index(axis)
-            total = table.sum(axis=place, keepdims=True)
-            belief = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+            total = table.sum(
+                axis=place,
+                keepdims=True,
+            )
+            belief = np.divide(
+                table,
+                total,
+                out=np.zeros_like(table),
+                where=total > 0,
+            )
             others = tuple(other for other in axes if other != axis)
             if others:
                 known, outer = joint[min(others, key=turn.__getitem__)]
@@ -404,7 +436,11 @@ class _Part:
         return shares
 
     def draw(
-        self, rows: NDArray[Any], which: Integers, weights: _Weights, rng: np.random.Generator
+        self,
+        rows: NDArray[Any],
+        which: Integers,
+        weights: _Weights,
+        rng: np.random.Generator,
     ) -> None:
         """Draw all axes of some rows, in place.
 
@@ -419,7 +455,11 @@ class _Part:
                 rows[which, axis] = _drawn(by_category, which.size, rng)
                 continue
             given = np.stack([self.classes[other][rows[which, other]] for other in others], axis=1)
-            cases, case = np.unique(given, axis=0, return_inverse=True)
+            cases, case = np.unique(
+                given,
+                axis=0,
+                return_inverse=True,
+            )
             for number, place in enumerate(cases.tolist()):
                 some = which[np.ravel(case) == number]
                 rows[some, axis] = _drawn(by_category[tuple(place)], some.size, rng)
@@ -539,12 +579,20 @@ def _scaled(weights: Floats) -> Floats:
     return np.asarray(np.maximum(weights / weights.max(), _LEAST_WEIGHT))
 
 
-def _spread(table: NDArray[Any], own: Axes, axes: Axes) -> NDArray[Any]:
+def _spread(
+    table: NDArray[Any],
+    own: Axes,
+    axes: Axes,
+) -> NDArray[Any]:
     """A table of some axes with the other axes added, of length one."""
     sizes = dict(zip(own, table.shape, strict=True))
     return table.reshape([sizes.get(axis, 1) for axis in axes])
 
 
-def _drawn(weights: Floats, count: int, rng: np.random.Generator) -> Integers:
+def _drawn(
+    weights: Floats,
+    count: int,
+    rng: np.random.Generator,
+) -> Integers:
     """Categories drawn with probabilities in proportion to weights."""
     return rng.choice(weights.size, count, p=weights / weights.sum())

@@ -18,7 +18,10 @@ from ..types import Floats, Integers
 from .problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Batch:
     """Problems of one shape; each array is a concatenation of the arrays of `Problem`.
 
@@ -213,7 +216,10 @@ _ORDER = list(Status)
 _GOOD = np.array([status.ok for status in _ORDER])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Solutions:
     """The solutions of a batch; each attribute is as in `Solution`, with a first axis of length n.
 

@@ -95,7 +95,12 @@ class Reconstruction:
                 answers |= zip(some, solved, strict=True)
         return Solutions.stack([answers[place] for place in range(len(asked))])
 
-    def _of_shape(self, solver: Newton, asked: Integers, wide: list[Axes]) -> Iterable[Solution]:
+    def _of_shape(
+        self,
+        solver: Newton,
+        asked: Integers,
+        wide: list[Axes],
+    ) -> Iterable[Solution]:
         """The marginals on asked axes, from sets of axes of one shape that contain them."""
         batch = Batch.of(self.tables, wide)
         if len(wide[0]) == asked.shape[1]:
@@ -218,7 +223,11 @@ class _Surroundings:
         )
 
     def _variances(
-        self, places: Integers, coefficients: Integers, table: Floats, shape: tuple[int, ...]
+        self,
+        places: Integers,
+        coefficients: Integers,
+        table: Floats,
+        shape: tuple[int, ...],
     ) -> Floats:
         """The noise variances of the cells of marginals of one shape, shape (n, cells)."""
         if table.shape[1] > EXACT_BAR_CELLS:
@@ -227,7 +236,11 @@ class _Surroundings:
         return np.stack([self._variance(*one, shape) for one in rows])
 
     def _variance(
-        self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]
+        self,
+        places: Integers,
+        coefficients: Integers,
+        share: Floats,
+        shape: tuple[int, ...],
     ) -> Floats:
         """The noise variances of the cells of one marginal, by the delta method.
 
@@ -240,7 +253,11 @@ class _Surroundings:
         return np.asarray(by_targets + problem.total_variance * by_total**2)
 
     def _changes(
-        self, places: Integers, coefficients: Integers, share: Floats, shape: tuple[int, ...]
+        self,
+        places: Integers,
+        coefficients: Integers,
+        share: Floats,
+        shape: tuple[int, ...],
     ) -> Floats:
         """How the shares y of a marginal change with the targets, shape (m, cells).
 
@@ -340,7 +357,12 @@ def _judged(problem: Problem, solution: Solution) -> Solution:
     if not solution.status.ok or _fits(problem, np.asarray(solution.table, np.float64)):
         return solution
     nothing = np.full(problem.shape, math.nan)
-    return dataclasses.replace(solution, table=nothing, status=Status.FAILED, variance=None)
+    return dataclasses.replace(
+        solution,
+        table=nothing,
+        status=Status.FAILED,
+        variance=None,
+    )
 
 
 def _fits(problem: Problem, table: Floats) -> bool:

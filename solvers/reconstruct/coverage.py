@@ -13,7 +13,13 @@ _SAMPLES = 30
 """Largest number of covered marginals that are reconstructed."""
 
 
-def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0) -> float:
+def coverage_error(
+    tables: Tables,
+    solver: Solver,
+    axes: Axes,
+    *,
+    seed: int = 0,
+) -> float:
     """The estimated root mean square error of a cell of an uncovered marginal, apart from noise.
 
     The views hold other marginals of the same shape in full. For some of these, only the components
@@ -66,7 +72,11 @@ def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0)
     return math.sqrt(max(float(np.mean(squares)), 0.0))
 
 
-def _covered(tables: Tables, shape: tuple[int, ...], seed: int) -> list[Axes]:
+def _covered(
+    tables: Tables,
+    shape: tuple[int, ...],
+    seed: int,
+) -> list[Axes]:
     """Random sets of ascending axes, each within a view, whose sizes are the shape."""
     rng = np.random.default_rng(seed)
     found: set[Axes] = set()

@@ -34,7 +34,10 @@ _FLOOR = 1e-10
 """Smallest ridge. It keeps the dual strictly convex if constraints are exact or on the boundary."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Penalised:
     """The parameters and the objective of maximum entropy under noisy moments.
 
@@ -78,7 +81,12 @@ class Penalised:
         binary = max(shape, default=2) <= 2
         return BINARY_STRENGTH if binary else MIXED_STRENGTH
 
-    def ridges(self, shape: tuple[int, ...], order: Integers, variance: Floats) -> Floats:
+    def ridges(
+        self,
+        shape: tuple[int, ...],
+        order: Integers,
+        variance: Floats,
+    ) -> Floats:
         """The ridges of coefficients of these orders and variances, each at least 1e-10."""
         growth = np.where(order == 1, SINGLE_AXIS_GROWTH, order.astype(np.float64) ** 2)
         return np.asarray(np.maximum(self.strength_on(shape) * growth * variance, _FLOOR))
@@ -137,7 +145,11 @@ class Penalised:
         )
 
 
-def reached(gradient: Floats, theta: Floats, tolerance: float) -> bool:
+def reached(
+    gradient: Floats,
+    theta: Floats,
+    tolerance: float,
+) -> bool:
     """`rules.converged` for arrays of shape (m,)."""
     worst = float(np.abs(gradient).max(initial=0.0))
     largest = float(np.abs(theta).max(initial=0.0))
@@ -208,12 +220,23 @@ class Dual:
         mean = self.moments(distribution)
         matrix = self._work[0]
         extended = transform(self.problem.shape).extend(distribution)
-        np.take(extended, place, out=matrix, mode="clip")
+        np.take(
+            extended,
+            place,
+            out=matrix,
+            mode="clip",
+        )
         if factor is not None:
             matrix *= factor
         if len(mean):
             # matrix -= outer(mean, mean), in place
-            scipy.linalg.blas.dger(-1.0, mean, mean, a=matrix.T, overwrite_a=True)
+            scipy.linalg.blas.dger(
+                -1.0,
+                mean,
+                mean,
+                a=matrix.T,
+                overwrite_a=True,
+            )
         matrix.flat[:: len(mean) + 1] += self.ridge
         return np.asarray(matrix)
 
@@ -237,7 +260,11 @@ class Dual:
         matrix = self._work[1]
         if len(self.ridge):
             factor = self._factor(distribution, clean=True)
-            half = scipy.linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)[0]
+            half = scipy.linalg.lapack.dpotri(
+                factor,
+                lower=True,
+                overwrite_c=True,
+            )[0]
             np.add(half, half.T, out=matrix)
             matrix.flat[:: len(matrix) + 1] /= 2
         return np.asarray(matrix)
@@ -251,13 +278,21 @@ class Dual:
         # longer than the work.
         hessian = self.hessian(distribution).T
         factor, failed = scipy.linalg.lapack.dpotrf(
-            hessian, lower=True, clean=clean, overwrite_a=True
+            hessian,
+            lower=True,
+            clean=clean,
+            overwrite_a=True,
         )
         if failed:
             raise np.linalg.LinAlgError("the Hessian is not positive definite")
         return np.asarray(factor)
 
-    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
+    def direction(
+        self,
+        distribution: Floats,
+        gradient: Floats,
+        fall: float,
+    ) -> Floats:
         """The solution of Hessian x direction = gradient, or nearly.
 
         `fall` is the largest entry of the gradient over that of the step before. It decides how the
@@ -346,7 +381,12 @@ class Dual:
 class LargeDual(Dual):
     """The dual without matrices, for problems whose Hessian is too large to write down."""
 
-    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
+    def direction(
+        self,
+        distribution: Floats,
+        gradient: Floats,
+        fall: float,
+    ) -> Floats:
         """The solution of Hessian x direction = gradient, by conjugate gradients.
 
         The error is a tenth, or less as the gradient falls. This keeps Newton's convergence fast
@@ -375,7 +415,12 @@ class LargeDual(Dual):
 
         return solve
 
-    def _solve(self, distribution: Floats, right: Floats, accuracy: float) -> Floats:
+    def _solve(
+        self,
+        distribution: Floats,
+        right: Floats,
+        accuracy: float,
+    ) -> Floats:
         """Conjugate gradients, preconditioned by the Hessian's diagonal."""
         mean = self.moments(distribution)
         squares = transform(self.problem.shape).squares(distribution)[self.problem.index]
@@ -384,7 +429,11 @@ class LargeDual(Dual):
         return _conjugate_gradients(product, right, lambda residual: residual / diagonal, accuracy)
 
 
-def is_large(shape: tuple[int, ...], unknowns: int, numbers: int = EXTENDED_NUMBERS) -> bool:
+def is_large(
+    shape: tuple[int, ...],
+    unknowns: int,
+    numbers: int = EXTENDED_NUMBERS,
+) -> bool:
     """Whether a problem needs `LargeDual`.
 
     Means of products of functions are looked up in an extended table of up to `numbers` numbers.

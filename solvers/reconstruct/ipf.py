@@ -13,7 +13,10 @@ from .dual import divergence
 from .problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class IPF(OneByOne):
     """Maximum entropy under exact marginals: scale the table to one known marginal after another.
 
@@ -73,11 +76,19 @@ class IPF(OneByOne):
             worst = 0.0
             lost = 0.0
             for dropped, marginal in margins:
-                now = table.sum(axis=dropped, keepdims=True)
+                now = table.sum(
+                    axis=dropped,
+                    keepdims=True,
+                )
                 wanted = np.maximum(marginal, 0.0).reshape(now.shape)
                 worst = max(worst, float(np.abs(now - wanted).max()))
                 lost = max(lost, float(wanted[now == 0].max(initial=0.0)))
-                table *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)
+                table *= np.divide(
+                    wanted,
+                    now,
+                    out=np.zeros_like(now),
+                    where=now > 0,
+                )
             if lost > self.tolerance:
                 # One marginal needs cells that must be zero, or that another marginal emptied.
                 status = Status.INFEASIBLE

@@ -13,7 +13,10 @@ from .problem import Problem, Solution
 from .starts import independent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LBFGS(Penalised, OneByOne):
     """The programme of `Newton` by limited-memory quasi-Newton steps, for comparison.
 

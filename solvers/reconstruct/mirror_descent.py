@@ -15,7 +15,10 @@ _LEAST_VARIANCE = 1e-10
 """Smallest variance of a moment; exact moments get it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MirrorDescent(OneByOne):
     """Weighted least squares over distributions: the method of Private-PGM.
 

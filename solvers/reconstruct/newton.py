@@ -24,7 +24,10 @@ from .split import SplitDual, dual_of
 from .starts import pairwise, start
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Newton(Penalised):
     """Maximum entropy under noisy moments, always feasible.
 
@@ -208,7 +211,11 @@ def _starts(batch: Batch) -> Floats:
     return pairwise(batch.shape, batch.index, batch.target, owner)
 
 
-def _relaxed(batch: Batch, tables: Floats, statuses: "np.ndarray[Any, Any]") -> Any:
+def _relaxed(
+    batch: Batch,
+    tables: Floats,
+    statuses: "np.ndarray[Any, Any]",
+) -> Any:
     """The statuses, with `RELAXED` for solved problems that miss a target of variance zero."""
     exact = np.flatnonzero(batch.variance == 0)
     rows = np.unique(np.searchsorted(batch.offsets, exact, side="right") - 1)

@@ -172,7 +172,11 @@ def _evaluate(
 
 
 @compiled
-def _pair(one: Integers, other: Integers, sizes: Integers) -> tuple[int, float]:
+def _pair(
+    one: Integers,
+    other: Integers,
+    sizes: Integers,
+) -> tuple[int, float]:
     """The mean of the product of two functions: an entry of the extended table, and its factor.
 
     The functions are given by their digits on each axis.
@@ -252,7 +256,12 @@ def _hessian(
 
 
 @compiled
-def _times_hessian(vector: Floats, known: _Known, shape: _Shape, work: _Work) -> None:
+def _times_hessian(
+    vector: Floats,
+    known: _Known,
+    shape: _Shape,
+    work: _Work,
+) -> None:
     """The product of the dual's Hessian and a vector, by two transforms, in `work.product`."""
     index = known.positions
     ridge = known.ridge
@@ -275,7 +284,11 @@ def _times_hessian(vector: Floats, known: _Known, shape: _Shape, work: _Work) ->
 
 
 @compiled
-def _improve(known: _Known, shape: _Shape, work: _Work) -> None:
+def _improve(
+    known: _Known,
+    shape: _Shape,
+    work: _Work,
+) -> None:
     """Solve Hessian x direction = gradient by one or two conjugate gradients.
 
     The factor that an earlier point left in `work.matrix` is the preconditioner. One step is taken
@@ -348,7 +361,11 @@ def _gradient(
 
 @compiled
 def _solve(
-    theta: Floats, known: _Known, shape: _Shape, settings: Settings, work: _Work
+    theta: Floats,
+    known: _Known,
+    shape: _Shape,
+    settings: Settings,
+    work: _Work,
 ) -> tuple[int, int, float, float]:
     """Newton's method for one problem, from given dual variables.
 
@@ -419,7 +436,13 @@ def _solve(
 
 
 @compiled
-def solve_range(start: int, stop: int, packed: Packed, settings: Settings, result: Result) -> None:
+def solve_range(
+    start: int,
+    stop: int,
+    packed: Packed,
+    settings: Settings,
+    result: Result,
+) -> None:
     """Solve the problems from `start` up to `stop` of a batch, and write rows of the result.
 
     The last three are plain tuples in the order of their fields.
@@ -471,7 +494,13 @@ def solve_range(start: int, stop: int, packed: Packed, settings: Settings, resul
 
 
 @compiled
-def _work(cells: int, wide: int, unknowns: int, padded: int, bars: bool) -> _Work:
+def _work(
+    cells: int,
+    wide: int,
+    unknowns: int,
+    padded: int,
+    bars: bool,
+) -> _Work:
     """The arrays for problems of up to so many cells, extended cells and unknowns."""
     return _Work(
         np.empty(cells),
@@ -495,7 +524,11 @@ def _work(cells: int, wide: int, unknowns: int, padded: int, bars: bool) -> _Wor
 
 
 @compiled
-def _entries(digits: Integers, count: int, sizes: Integers) -> Integers:
+def _entries(
+    digits: Integers,
+    count: int,
+    sizes: Integers,
+) -> Integers:
     """The entry of each known function in the extended table, shape (count,)."""
     constant = digits[0] * 0
     entries = np.empty(count, np.int64)
@@ -619,7 +652,12 @@ def _spread_form(
 
 
 @compiled
-def _sum_of_squares(known: _Known, shape: _Shape, work: _Work, result: Floats) -> None:
+def _sum_of_squares(
+    known: _Known,
+    shape: _Shape,
+    work: _Work,
+    result: Floats,
+) -> None:
     """The quadratic form of `_spread_form` as a sum of squares, which rounding does not spoil."""
     index = known.positions
     inverse = work.inverse

@@ -19,7 +19,10 @@ from ..types import Floats, Integers
 __all__ = ["Problem", "Solution", "Solver"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Problem:
     """Which table has these moments? The axes of the table, the known moments, and their errors.
 
@@ -263,7 +266,10 @@ class Problem:
         return margins
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Solution:
     """The result of a solver.
 

@@ -36,7 +36,11 @@ SHORTEST: Final = 1e-12
 """Step length at which the line search gives up; a full step has length one."""
 
 
-def converged(largest: float, dual_variable: float, tolerance: float) -> bool:
+def converged(
+    largest: float,
+    dual_variable: float,
+    tolerance: float,
+) -> bool:
     """Whether the gradient is within the tolerance.
 
     Rounding of very large dual variables allows a little more.
@@ -51,7 +55,12 @@ def converged(largest: float, dual_variable: float, tolerance: float) -> bool:
     return largest <= tolerance + 1e-15 * dual_variable
 
 
-def use_of_factor(fall: float, unknowns: int, near: float, many: int) -> int:
+def use_of_factor(
+    fall: float,
+    unknowns: int,
+    near: float,
+    many: int,
+) -> int:
     """How the factor of an earlier Hessian serves for the next step.
 
     Where the last step made the gradient small, the Hessian has changed little, and its factor is
@@ -80,7 +89,12 @@ def use_of_factor(fall: float, unknowns: int, near: float, many: int) -> int:
     return NEW
 
 
-def falls_enough(value: float, new: float, length: float, decrease: float) -> bool:
+def falls_enough(
+    value: float,
+    new: float,
+    length: float,
+    decrease: float,
+) -> bool:
     """Whether a step lowers the dual's value by a quarter of what its slope promises.
 
     Very close to the optimum, rounding hides the fall of the value. Full steps converge there.
@@ -98,7 +112,12 @@ def falls_enough(value: float, new: float, length: float, decrease: float) -> bo
     return hidden or new <= value - 0.25 * length * decrease
 
 
-def cancels(squares: float, cells: int, peak: float, largest: float) -> bool:
+def cancels(
+    squares: float,
+    cells: int,
+    peak: float,
+    largest: float,
+) -> bool:
     """Whether rounding errors matter in the quadratic forms g' X X' g of the cells.
 
     A form is at most `squares` times `cells`, and is rounded by 1e-16 of that.

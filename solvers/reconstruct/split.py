@@ -57,7 +57,12 @@ class SplitDual(Dual):
     n w (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
     """
 
-    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
+    def direction(
+        self,
+        distribution: Floats,
+        gradient: Floats,
+        fall: float,
+    ) -> Floats:
         """See `Dual.direction`; there is no preconditioned step here."""
         if fall > REUSE:
             self._last = _Elimination(self.problem, self.ridge, distribution)
@@ -93,7 +98,12 @@ class _Elimination:
     and `answer` holds D_c^-1 K_c, shape (n, w, q).
     """
 
-    def __init__(self, problem: Problem, ridge: Floats, distribution: Floats) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        ridge: Floats,
+        distribution: Floats,
+    ) -> None:
         layout = _layout(problem.shape, problem.index.tobytes())
         assert layout is not None  # `splits` has checked this
         self.problem = problem

@@ -24,7 +24,11 @@ def start(problem: Problem) -> Floats:
     return pairwise(problem.shape, problem.index, problem.target)
 
 
-def independent(shape: tuple[int, ...], index: Integers, target: Floats) -> Floats:
+def independent(
+    shape: tuple[int, ...],
+    index: Integers,
+    target: Floats,
+) -> Floats:
     """The dual variables of the product of the known one-way marginals, shape (m,).
 
     The arrays may be those of many problems of one shape, one after the other.
@@ -54,7 +58,10 @@ def independent(shape: tuple[int, ...], index: Integers, target: Floats) -> Floa
 
 
 def pairwise(
-    shape: tuple[int, ...], index: Integers, target: Floats, owner: Integers | int = 0
+    shape: tuple[int, ...],
+    index: Integers,
+    target: Floats,
+    owner: Integers | int = 0,
 ) -> Floats:
     """`independent` and, on binary axes, the known pairs to first order, shape (m,).
 

@@ -11,7 +11,10 @@ from .problem import Problem, Solution
 from .starts import independent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class TrustExact(Penalised, OneByOne):
     """The programme of `Newton` by exact trust-region steps, for comparison.
 
@@ -39,6 +42,11 @@ class TrustExact(Penalised, OneByOne):
         options = {"maxiter": self.iterations, "gtol": self.tolerance, "max_trust_radius": 1e6}
         optimize: Any = scipy.optimize  # its types know only arrays of one dimension
         found = optimize.minimize(
-            dual.value, start, jac=gradient, hess=hessian, method="trust-exact", options=options
+            dual.value,
+            start,
+            jac=gradient,
+            hess=hessian,
+            method="trust-exact",
+            options=options,
         )
         return self.solved(problem, dual, found.x, int(found.nit), started)

@@ -12,7 +12,10 @@ from .integer import BestResponse, Response, Seed
 from .presolve import compress, presolve
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Anneal:
     """Simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 1983), from the greedy record.
 
@@ -51,7 +54,13 @@ class Anneal:
         if not (self.hot > 0 and self.cold > 0):
             raise ValueError(f"hot ({self.hot}) and cold ({self.cold}) must be > 0")
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         from .loops import Layout, anneal
 
@@ -84,9 +93,17 @@ class Anneal:
             if met and (best is None or small.objective(x) > small.objective(best)):
                 best = x
         if best is None:
-            return instance.respond(None, status=Status.ITERATION_LIMIT, work=moves)
+            return instance.respond(
+                None,
+                status=Status.ITERATION_LIMIT,
+                work=moves,
+            )
         record = instance.fill(reduced.lift(best, rng), rng)
-        return instance.respond(record, status=Status.UNPROVEN, work=moves)
+        return instance.respond(
+            record,
+            status=Status.UNPROVEN,
+            work=moves,
+        )
 
 
 def _prices(instance: BestResponse, unit: float) -> tuple[float, float]:

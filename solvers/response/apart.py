@@ -21,7 +21,10 @@ from .milp import conclude, settled
 from .programme import Programme
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class CpSat:
     """The CP-SAT solver of ortools, with one worker.
 
@@ -39,7 +42,13 @@ class CpSat:
     steps: float | None = None
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         number = int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
         options = {"seed": number, "steps": self.steps, "seconds": self.time_limit}
@@ -48,7 +57,10 @@ class CpSat:
         return _solve("cpsat", "ortools", instance, seed, options, patience)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MaxSat:
     """RC2 of python-sat, which has an answer only if it has a proof.
 
@@ -63,7 +75,13 @@ class MaxSat:
 
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
 
@@ -90,7 +108,11 @@ def _solve(
         Seconds after which the process is ended, or None.
     """
     if not available(module):
-        return instance.respond(None, status=Status.MISSING, detail=f"{module} is not installed")
+        return instance.respond(
+            None,
+            status=Status.MISSING,
+            detail=f"{module} is not installed",
+        )
     programme = Programme.of(instance)
     if programme.columns == 0:
         return settled(instance, seed=seed)
@@ -100,14 +122,37 @@ def _solve(
     sent = _packed(programme, options)
     try:
         done = subprocess.run(
-            command, input=sent, capture_output=True, timeout=patience, check=False
+            command,
+            input=sent,
+            capture_output=True,
+            timeout=patience,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         detail = f"{which} was ended after its time limit"
-        return instance.respond(None, status=Status.TIME_LIMIT, detail=detail)
+        return instance.respond(
+            None,
+            status=Status.TIME_LIMIT,
+            detail=detail,
+        )
     except OSError as error:
         detail = f"{which} did not start: {error}"
-        return instance.respond(None, status=Status.FAILED, detail=detail)
+        return instance.respond(
+            None,
+            status=Status.FAILED,
+            detail=detail,
+        )
+    return _concluded(instance, programme, done, which, seed)
+
+
+def _concluded(
+    instance: BestResponse,
+    programme: Programme,
+    done: subprocess.CompletedProcess[bytes],
+    which: str,
+    seed: Seed,
+) -> Response:
+    """The response for what the process wrote."""
     try:
         answer = json.loads(done.stdout)
         status = Status[answer["status"]]
@@ -121,7 +166,14 @@ def _solve(
         detail = ": ".join([f"{which} ended with code {done.returncode}", *last])
         return instance.respond(None, status=Status.FAILED, detail=detail)
     return conclude(
-        instance, programme, values, status=status, bound=bound, work=work, seed=seed, detail=detail
+        instance,
+        programme,
+        values,
+        status=status,
+        bound=bound,
+        work=work,
+        seed=seed,
+        detail=detail,
     )
 
 

@@ -20,7 +20,11 @@ FAR = 2**61
 
 
 def answer(
-    status: str, point: Any = None, bound: Any = None, work: int = 0, detail: str = ""
+    status: str,
+    point: Any = None,
+    bound: Any = None,
+    work: int = 0,
+    detail: str = "",
 ) -> dict[str, Any]:
     """The answer as a dictionary for JSON."""
     return {"status": status, "point": point, "bound": bound, "work": work, "detail": detail}
@@ -102,7 +106,10 @@ def rows(arrays: Any) -> Any:
 
 
 def clauses(
-    members: list[int], values: list[int], lower: int, upper: int
+    members: list[int],
+    values: list[int],
+    lower: int,
+    upper: int,
 ) -> list[list[int]] | None:
     """A row over columns of 0 and 1 as clauses.
 

@@ -21,7 +21,10 @@ from .milp import Milp
 from .presolve import presolve, take
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ByComponents:
     """Presolve, then components: tiny ones are enumerated, others annealed, sparse ones proved.
 
@@ -50,7 +53,13 @@ class ByComponents:
     sparse: float = PROVED_DENSITY
     most: int = PROVED_TERMS
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         rng = np.random.default_rng(seed)
         reduced = presolve(instance)
@@ -65,17 +74,35 @@ class ByComponents:
         details = dict.fromkeys(part.detail for part in parts if part.detail)
         detail = "; ".join(details)
         if not met or any(part.status is Status.INFEASIBLE for part in parts):
-            return instance.respond(None, status=Status.INFEASIBLE, work=work, detail=detail)
+            return instance.respond(
+                None,
+                status=Status.INFEASIBLE,
+                work=work,
+                detail=detail,
+            )
         if any(part.record is None for part in parts):
-            return instance.respond(None, status=Status.FAILED, work=work, detail=detail)
+            return instance.respond(
+                None,
+                status=Status.FAILED,
+                work=work,
+                detail=detail,
+            )
         record = instance.fill(reduced.lift(x, rng), rng)
         bound = instance.objective(record) + sum(int(part.gap) for part in parts)
         return instance.respond(
-            record, status=Status.UNPROVEN, bound=bound, work=work, detail=detail
+            record,
+            status=Status.UNPROVEN,
+            bound=bound,
+            work=work,
+            detail=detail,
         )
 
     def _large(
-        self, small: BestResponse, own: Flags, x: NDArray[np.int32], rng: np.random.Generator
+        self,
+        small: BestResponse,
+        own: Flags,
+        x: NDArray[np.int32],
+        rng: np.random.Generator,
     ) -> Response:
         """Solve one component, and write its record to `x`."""
         part = component(small, own)
@@ -126,7 +153,12 @@ def component(instance: BestResponse, own: Flags) -> BestResponse:
     for rule in instance.constraints:
         if len(rule.attribute) and own[rule.attribute[0]]:
             constraints.append(replace(rule, attribute=place[rule.attribute]))
-    part = take(instance, terms, constant=0, constraints=())
+    part = take(
+        instance,
+        terms,
+        constant=0,
+        constraints=(),
+    )
     return replace(
         part,
         sizes=instance.sizes[own],
@@ -136,7 +168,11 @@ def component(instance: BestResponse, own: Flags) -> BestResponse:
 
 
 def _tiny(
-    small: BestResponse, label: Integers, tiny: Flags, x: NDArray[np.int32], limit: int
+    small: BestResponse,
+    label: Integers,
+    tiny: Flags,
+    x: NDArray[np.int32],
+    limit: int,
 ) -> tuple[int, bool]:
     """Enumerate the tiny components together, in `x`.
 
@@ -160,7 +196,11 @@ def _tiny(
     return tried, met and found
 
 
-def _checked(part: BestResponse, response: Response, seed: int) -> Response:
+def _checked(
+    part: BestResponse,
+    response: Response,
+    seed: int,
+) -> Response:
     """A back-end's response with its value recomputed, and its claims checked by annealing."""
     known = None
     if response.status is Status.INFEASIBLE or response.bound < part.ceiling:
@@ -175,13 +215,21 @@ def _checked(part: BestResponse, response: Response, seed: int) -> Response:
     )
 
 
-def _better(part: BestResponse, one: Response, other: Response) -> Response:
+def _better(
+    part: BestResponse,
+    one: Response,
+    other: Response,
+) -> Response:
     """The better record of two responses, with the best bound that nothing refutes.
 
     `one` has a record.
     """
     held = part.respond(
-        other.record, status=other.status, bound=other.bound, known=one.record, detail=other.detail
+        other.record,
+        status=other.status,
+        bound=other.bound,
+        known=one.record,
+        detail=other.detail,
     )
     best = one
     if held.value is not None and (one.value is None or held.value > one.value):
@@ -196,7 +244,11 @@ def _better(part: BestResponse, one: Response, other: Response) -> Response:
     )
 
 
-def _rescued(part: BestResponse, failed: Response, seed: int) -> Response:
+def _rescued(
+    part: BestResponse,
+    failed: Response,
+    seed: int,
+) -> Response:
     """An answer after a back-end failed: by annealing, or else any record that is feasible."""
     response = Anneal().solve(part, seed=seed)
     if response.record is None:
@@ -211,8 +263,16 @@ def _rescued(part: BestResponse, failed: Response, seed: int) -> Response:
             parity=part.parity[:0],
         )
         any_record = Milp().solve(none, seed=seed)
-        response = part.respond(any_record.record, status=any_record.status, work=any_record.work)
-    response = replace(response, work=response.work + failed.work, detail=failed.detail)
+        response = part.respond(
+            any_record.record,
+            status=any_record.status,
+            work=any_record.work,
+        )
+    response = replace(
+        response,
+        work=response.work + failed.work,
+        detail=failed.detail,
+    )
     if failed.record is None:
         return response
     return _better(part, response, replace(failed, bound=part.ceiling))

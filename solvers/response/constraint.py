@@ -14,7 +14,11 @@ from ..zeros import Box
 __all__ = ["LARGEST", "Constraint", "integers"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Constraint:
     """A linear constraint: lower <= sum of coefficient_i * [attribute_i has value_i] <= upper.
 

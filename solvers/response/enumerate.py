@@ -9,7 +9,10 @@ from .integer import BestResponse, Response, Seed
 from .presolve import compress
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Enumerate:
     """Every record of the mentioned attributes, each one change from the last one.
 
@@ -25,7 +28,13 @@ class Enumerate:
 
     limit: int = 2**22
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         from .loops import Layout, enumerate_parts
 
@@ -35,13 +44,25 @@ class Enumerate:
         bits = np.log2(sizes).sum()
         if bits > np.log2(self.limit) + 1e-9:
             detail = f"there are 2^{bits:.0f} records to try; the limit is {self.limit}"
-            return instance.respond(None, status=Status.ITERATION_LIMIT, detail=detail)
+            return instance.respond(
+                None,
+                status=Status.ITERATION_LIMIT,
+                detail=detail,
+            )
         x = rng.integers(0, sizes, dtype=np.int32)
         members = np.arange(len(x))
         starts = np.array([0, len(x)])
         layout = Layout.of(small.instance)
         tried, found = enumerate_parts(layout, small.instance.weight, starts, members, x, 2**62)
         if not found:
-            return instance.respond(None, status=Status.INFEASIBLE, work=tried)
+            return instance.respond(
+                None,
+                status=Status.INFEASIBLE,
+                work=tried,
+            )
         record = instance.fill(small.lift(x, rng), rng)
-        return instance.respond(record, status=Status.OPTIMAL, work=tried)
+        return instance.respond(
+            record,
+            status=Status.OPTIMAL,
+            work=tried,
+        )

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from .loops import Layout, Small
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Greedy:
     """Each attribute gets the class with the largest expected value; later attributes are uniform.
 
@@ -24,7 +27,13 @@ class Greedy:
     number of attributes.
     """
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         from .loops import Layout
 
@@ -35,12 +44,25 @@ class Greedy:
         greedy_record(layout, small.instance.weight, x)
         record = instance.fill(small.lift(x, rng), rng)
         if instance.feasible(record):
-            return instance.respond(record, status=Status.UNPROVEN, work=len(x))
+            return instance.respond(
+                record,
+                status=Status.UNPROVEN,
+                work=len(x),
+            )
         detail = "its record breaks a constraint"
-        return instance.respond(None, status=Status.ITERATION_LIMIT, work=len(x), detail=detail)
+        return instance.respond(
+            None,
+            status=Status.ITERATION_LIMIT,
+            work=len(x),
+            detail=detail,
+        )
 
 
-def greedy_record(layout: "Layout", weight: Integers, x: "Small") -> None:
+def greedy_record(
+    layout: "Layout",
+    weight: Integers,
+    x: "Small",
+) -> None:
     """The greedy record of a layout, in place; the classes in `x` win ties."""
     from .loops import greedy
 

@@ -12,7 +12,10 @@ from .milp import conclude, settled
 from .programme import Programme
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Highs:
     """highspy on the arrays of `Programme`, on one thread.
 
@@ -31,12 +34,22 @@ class Highs:
     nodes: int | None = None
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         try:
             highspy: Any = importlib.import_module("highspy")  # optional, and without types
         except ImportError as error:
-            return instance.respond(None, status=Status.MISSING, detail=f"highspy: {error}")
+            return instance.respond(
+                None,
+                status=Status.MISSING,
+                detail=f"highspy: {error}",
+            )
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)

@@ -66,7 +66,11 @@ Record = NDArray[np.unsignedinteger[Any]]
 Seed = int | Sequence[int]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class BestResponse:
     """An instance of the programme that the module states.
 
@@ -192,7 +196,12 @@ class BestResponse:
         """
         ones = np.ones(np.shape(attributes), np.int64)
         made = cls.conjunctions(
-            sizes, attributes, ones, weights, constant=constant, constraints=constraints
+            sizes,
+            attributes,
+            ones,
+            weights,
+            constant=constant,
+            constraints=constraints,
         )
         if (made.sizes[made.attribute] != 2).any():
             raise ValueError("parities must be over binary attributes, of size 2")
@@ -329,7 +338,7 @@ class BestResponse:
             claim = f"no value exceeds {proved}"
             if status is Status.INFEASIBLE:
                 claim = "there is no record"
-            detail = f"the back-end claimed that {claim}, but a record has the value {reached}"
+            detail = f"the back-end claimed that {claim}, but a record reaches {reached}"
             record = other
             value = reached
             status = Status.FAILED
@@ -384,7 +393,12 @@ class BestResponse:
                 "the weights are too large; the sum of their absolute values must be at most 2**50"
             )
 
-    def _check_cells(self, attribute: Integers, value: Integers, what: str) -> None:
+    def _check_cells(
+        self,
+        attribute: Integers,
+        value: Integers,
+        what: str,
+    ) -> None:
         """Refuse attributes and values that do not exist."""
         if len(attribute) == 0:
             return
@@ -394,7 +408,11 @@ class BestResponse:
             raise ValueError(f"{what} names a value that its attribute does not have")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Response:
     """The result of a back-end; the module states the contract.
 
@@ -433,7 +451,13 @@ class Response:
 class Responder(Protocol):
     """A way to answer a `BestResponse`."""
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """The best record that was found, and whether it is proved to be the best.
 
         The same seed gives the same response.

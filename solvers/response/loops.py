@@ -110,14 +110,23 @@ def _start(layout: Layout, x: Small) -> tuple[Small, Integers]:
 
 
 @compiled_in_order
-def _missed(activity: int, lower: int, upper: int) -> int:
+def _missed(
+    activity: int,
+    lower: int,
+    upper: int,
+) -> int:
     """The distance of an activity from its bounds; zero between them."""
     return max(0, lower - activity, activity - upper)
 
 
 @compiled_in_order
 def _gain(
-    layout: Layout, weight: Integers, x: Small, count: Small, attribute: int, new: int
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+    attribute: int,
+    new: int,
 ) -> int:
     """The change of the weight of all terms that hold if an attribute gets another class."""
     old = x[attribute]
@@ -139,7 +148,13 @@ def _gain(
 
 
 @compiled_in_order
-def _relief(layout: Layout, x: Small, activity: Integers, attribute: int, new: int) -> int:
+def _relief(
+    layout: Layout,
+    x: Small,
+    activity: Integers,
+    attribute: int,
+    new: int,
+) -> int:
     """The decrease of all rows' distances from their bounds if an attribute gets another class.
 
     A row may hold both classes of an attribute. So entries are added to the activities as they are
@@ -166,7 +181,12 @@ def _relief(layout: Layout, x: Small, activity: Integers, attribute: int, new: i
 
 @compiled_in_order
 def _move(
-    layout: Layout, x: Small, count: Small, activity: Integers, attribute: int, new: int
+    layout: Layout,
+    x: Small,
+    count: Small,
+    activity: Integers,
+    attribute: int,
+    new: int,
 ) -> None:
     """Give an attribute another class."""
     old = x[attribute]
@@ -243,7 +263,12 @@ def _move_gains(
 
 @compiled_in_order
 def enumerate_parts(
-    layout: Layout, weight: Integers, starts: Integers, members: Integers, x: Small, limit: int
+    layout: Layout,
+    weight: Integers,
+    starts: Integers,
+    members: Integers,
+    x: Small,
+    limit: int,
 ) -> tuple[int, bool]:
     """Leave in `x` a best record, part by part.
 
@@ -334,7 +359,11 @@ def _enumerate(
 
 
 @compiled_in_order
-def _missed_rows(layout: Layout, places: Integers, activity: Integers) -> int:
+def _missed_rows(
+    layout: Layout,
+    places: Integers,
+    activity: Integers,
+) -> int:
     """The sum of the distances of rows from their bounds.
 
     Rows count once if they hold any of these attributes.
@@ -412,7 +441,12 @@ def anneal(
 
 
 @compiled_in_order
-def _all_gains(layout: Layout, weight: Integers, x: Small, count: Small) -> Integers:
+def _all_gains(
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+) -> Integers:
     """The gain if each binary attribute changes; zero for other attributes."""
     gains = np.zeros(x.size, np.int64)
     for attribute in range(x.size):
@@ -478,7 +512,12 @@ def _sweep(
 
 
 @compiled_in_order
-def greedy(layout: Layout, weight: Integers, order: Integers, x: Small) -> None:
+def greedy(
+    layout: Layout,
+    weight: Integers,
+    order: Integers,
+    x: Small,
+) -> None:
     """Give the attributes, in an order, the class of the largest expected value, in place.
 
     Later attributes are uniform (the method of conditional expectations). `x` holds the classes

@@ -14,7 +14,10 @@ from .integer import BestResponse, Response, Seed
 from .programme import Programme
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Milp:
     """`scipy.optimize.milp` on the arrays of `Programme`; needs no further package.
 
@@ -31,7 +34,13 @@ class Milp:
     nodes: int | None = None
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
@@ -53,7 +62,11 @@ class Milp:
                 options=options,
             )
         except (ValueError, RuntimeError) as error:
-            return instance.respond(None, status=Status.FAILED, detail=f"scipy: {error}")
+            return instance.respond(
+                None,
+                status=Status.FAILED,
+                detail=f"scipy: {error}",
+            )
         status = _status(found)
         bound = None
         if found.mip_dual_bound is not None:
@@ -116,5 +129,10 @@ def conclude(
     if status in (Status.OPTIMAL, Status.INFEASIBLE):
         known = Anneal(sweeps=CHECK_SWEEPS).solve(instance, seed=seed).record
     return instance.respond(
-        record, status=status, bound=bound, work=work, known=known, detail=detail
+        record,
+        status=status,
+        bound=bound,
+        work=work,
+        known=known,
+        detail=detail,
     )

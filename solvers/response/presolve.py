@@ -28,7 +28,11 @@ from .integer import BestResponse
 Lift = Callable[[NDArray[Any], np.random.Generator], Integers]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Reduced:
     """A smaller instance of the same best value, and the map back.
 
@@ -62,7 +66,10 @@ def presolve(instance: BestResponse) -> Reduced:
             record = step.lift(record, rng)
         return record
 
-    return Reduced(instance=steps[-1].instance, lift=lift)
+    return Reduced(
+        instance=steps[-1].instance,
+        lift=lift,
+    )
 
 
 def compress(instance: BestResponse) -> Reduced:
@@ -91,7 +98,13 @@ def compress(instance: BestResponse) -> Reduced:
     constraints = []
     for rule in instance.constraints:
         own = place[rule.attribute]
-        constraints.append(replace(rule, attribute=own, value=classes.code(own, rule.value)))
+        constraints.append(
+            replace(
+                rule,
+                attribute=own,
+                value=classes.code(own, rule.value),
+            )
+        )
     smaller = replace(
         instance,
         sizes=classes.sizes,
@@ -108,10 +121,17 @@ def compress(instance: BestResponse) -> Reduced:
         whole[kept] = classes.decode(record, rng)
         return whole
 
-    return Reduced(instance=smaller, lift=lift)
+    return Reduced(
+        instance=smaller,
+        lift=lift,
+    )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class _Classes:
     """Which values of the mentioned attributes are distinguished.
 
@@ -127,7 +147,12 @@ class _Classes:
     values: Integers
 
     @classmethod
-    def of(cls, instance: BestResponse, place: Integers, kept: Integers) -> "_Classes":
+    def of(
+        cls,
+        instance: BestResponse,
+        place: Integers,
+        kept: Integers,
+    ) -> "_Classes":
         """The classes of an instance; `kept` are the mentioned attributes."""
         rules = instance.constraints
         attribute = np.concatenate([instance.attribute, *(rule.attribute for rule in rules)])
@@ -204,11 +229,20 @@ def merge(instance: BestResponse) -> BestResponse:
     stays[kept] = (weight != 0) & ~empty
     total = np.zeros(instance.terms, np.int64)
     total[kept] = weight
-    return take(instance, stays, weight=total, constant=constant)
+    return take(
+        instance,
+        stays,
+        weight=total,
+        constant=constant,
+    )
 
 
 def _equal(
-    instance: BestResponse, literals: Integers, lengths: Integers, one: Integers, other: Integers
+    instance: BestResponse,
+    literals: Integers,
+    lengths: Integers,
+    one: Integers,
+    other: Integers,
 ) -> NDArray[np.bool_]:
     """Whether two terms have the same literals and kind, for many pairs."""
     equal = (lengths[one] == lengths[other]) & (instance.parity[one] == instance.parity[other])
@@ -282,7 +316,10 @@ def fix(instance: BestResponse) -> Reduced:
             _set_right(instance, int(term), int(attribute), whole, rng)
         return whole
 
-    return Reduced(instance=smaller, lift=lift)
+    return Reduced(
+        instance=smaller,
+        lift=lift,
+    )
 
 
 KEPT = -2
@@ -290,7 +327,11 @@ KEPT = -2
 
 
 def _set_right(
-    instance: BestResponse, term: int, attribute: int, record: Integers, rng: np.random.Generator
+    instance: BestResponse,
+    term: int,
+    attribute: int,
+    record: Integers,
+    rng: np.random.Generator,
 ) -> None:
     """Choose an attribute's class so that a parity holds if and only if its weight is positive."""
     span = slice(instance.offsets[term], instance.offsets[term + 1])

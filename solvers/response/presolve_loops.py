@@ -46,7 +46,11 @@ class _State(NamedTuple):
 
 @compiled_in_order
 def fix_attributes(
-    layout: Layout, weight: Integers, alive: Flags, fixed: Integers, peeled: Integers
+    layout: Layout,
+    weight: Integers,
+    alive: Flags,
+    fixed: Integers,
+    peeled: Integers,
 ) -> tuple[int, int]:
     """Fix the attributes that can be fixed, as `presolve` says.
 
@@ -99,7 +103,12 @@ def fix_attributes(
 
 
 @compiled_in_order
-def _started(layout: Layout, weight: Integers, alive: Flags, fixed: Integers) -> _State:
+def _started(
+    layout: Layout,
+    weight: Integers,
+    alive: Flags,
+    fixed: Integers,
+) -> _State:
     """The state before any term is scored."""
     count = layout.sizes.size
     slots = np.zeros(count + 1, np.int64)
@@ -132,7 +141,12 @@ def _next(state: _State) -> int:
 
 
 @compiled_in_order
-def _score(sign: int, term: int, layout: Layout, state: _State) -> None:
+def _score(
+    sign: int,
+    term: int,
+    layout: Layout,
+    state: _State,
+) -> None:
     """Add (`sign` 1) or remove (-1) a term in the scores of its free attributes, and mark these."""
     _, _, _, fixed, degree, slots, unit, favour, against, marked, waiting, ends = state
     attributes = layout.literal_attribute
@@ -165,7 +179,11 @@ def _score(sign: int, term: int, layout: Layout, state: _State) -> None:
 
 
 @compiled_in_order
-def _dominant(attribute: int, layout: Layout, state: _State) -> int:
+def _dominant(
+    attribute: int,
+    layout: Layout,
+    state: _State,
+) -> int:
     """The class that is best for all values of the other attributes, or -1."""
     unit = state.unit
     favour = state.favour
@@ -193,7 +211,11 @@ def _dominant(attribute: int, layout: Layout, state: _State) -> int:
 
 
 @compiled_in_order
-def _only_parity(attribute: int, layout: Layout, state: _State) -> int:
+def _only_parity(
+    attribute: int,
+    layout: Layout,
+    state: _State,
+) -> int:
     """The parity that is the only term with an attribute, or -1."""
     if state.degree[attribute] > 1:
         return -1
@@ -205,7 +227,12 @@ def _only_parity(attribute: int, layout: Layout, state: _State) -> int:
 
 
 @compiled_in_order
-def _fix(attribute: int, chosen: int, layout: Layout, state: _State) -> int:
+def _fix(
+    attribute: int,
+    chosen: int,
+    layout: Layout,
+    state: _State,
+) -> int:
     """Give an attribute a class; returns the increase of the constant."""
     weight = state.weight
     alive = state.alive

@@ -12,7 +12,11 @@ from .integer import BestResponse, Record
 from .presolve import Reduced, compress
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Programme:
     """A mixed integer linear programme.
 
@@ -28,8 +32,8 @@ class Programme:
     - a parity: sum of l = 2 e + 1 - c with a whole e, cost w.
 
     c and n need not be declared whole: they are whole at the optimum. One row for each literal
-    makes the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of the
-    instance's constraints follow.
+    makes the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of
+    the instance's constraints follow.
 
     Attributes
     ----------
@@ -65,7 +69,10 @@ class Programme:
         return len(self.cost)
 
     def record(
-        self, instance: BestResponse, point: NDArray[np.floating] | None, rng: np.random.Generator
+        self,
+        instance: BestResponse,
+        point: NDArray[np.floating] | None,
+        rng: np.random.Generator,
     ) -> Record | None:
         """The record of a point, shape (columns,) or longer.
 
@@ -156,7 +163,10 @@ class _Builder:
         )
 
     def _affine(
-        self, attribute: Integers, value: Integers, negated: Flags
+        self,
+        attribute: Integers,
+        value: Integers,
+        negated: Flags,
     ) -> tuple[Integers, Integers, Integers]:
         """Literals as base + sign x column.
 
@@ -183,7 +193,13 @@ class _Builder:
         self.upper.append(np.asarray(upper, np.float64))
         self.rows += len(lower)
 
-    def _new(self, cost: Integers, *, top: Integers | None = None, whole: bool = False) -> Integers:
+    def _new(
+        self,
+        cost: Integers,
+        *,
+        top: Integers | None = None,
+        whole: bool = False,
+    ) -> Integers:
         """Add columns of these costs; returns their numbers."""
         begin = sum(map(len, self.cost))
         self.cost.append(cost.astype(np.float64))
@@ -256,7 +272,11 @@ class _Builder:
         columns = self._new(self.instance.weight[terms])
         literals, own = self._literals(terms)
         lengths = np.bincount(own, minlength=len(columns))
-        halves = self._new(np.zeros(len(columns), np.int64), top=lengths // 2, whole=True)
+        halves = self._new(
+            np.zeros(len(columns), np.int64),
+            top=lengths // 2,
+            whole=True,
+        )
         rows = np.arange(len(columns))
         right = 1.0 - np.bincount(own, self.base[literals], minlength=len(columns))
         self._add(

@@ -17,7 +17,10 @@ from .milp import conclude, settled
 from .programme import Programme
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Pulp:
     """A solver of PuLP on the arrays of `Programme`.
 
@@ -42,7 +45,13 @@ class Pulp:
     nodes: int | None = None
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
@@ -53,7 +62,11 @@ class Pulp:
             try:
                 status, point, detail = self._run(programme)
             except ImportError as error:
-                return instance.respond(None, status=Status.MISSING, detail=f"PuLP: {error}")
+                return instance.respond(
+                    None,
+                    status=Status.MISSING,
+                    detail=f"PuLP: {error}",
+                )
             except Exception as error:  # a solver of PuLP may raise anything
                 status = Status.FAILED
                 point = None

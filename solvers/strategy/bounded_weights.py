@@ -29,7 +29,12 @@ class BoundedWeights(NamedTuple):
 
 
 def bounded_weights(
-    matrix: Any, costs: Floats, *, power: float, tolerance: float = 1e-6, iterations: int = 20_000
+    matrix: Any,
+    costs: Floats,
+    *,
+    power: float,
+    tolerance: float = 1e-6,
+    iterations: int = 20_000,
 ) -> BoundedWeights:
     """Minimise sum_i costs_i * u_i ** -power over u > 0 with matrix @ u <= 1.
 

@@ -9,7 +9,12 @@ from ..types import Floats
 
 
 def low_rank(
-    matrix: Floats, rank: int, *, order: int, iterations: int = 100, tolerance: float = 1e-6
+    matrix: Floats,
+    rank: int,
+    *,
+    order: int,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
 ) -> tuple[Floats, Floats]:
     """Minimise the sum of the squares of B over B L = matrix, where each column of L has norm at
     most one.
@@ -58,7 +63,11 @@ def low_rank(
     return scale * left, right
 
 
-def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
+def _start(
+    target: Floats,
+    rank: int,
+    order: int,
+) -> tuple[Floats, Floats]:
     """A start from the singular vectors, scaled so that the longest column has norm one.
 
     Further rows are small copies of them.
@@ -67,11 +76,21 @@ def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
     rows = np.sqrt(values)[:, None] * right
     factors = np.where(np.arange(rank) < len(rows), 1.0, 0.1)
     rows = np.resize(rows, (rank, target.shape[1])) * factors[:, None]
-    rows /= np.linalg.norm(rows, ord=order, axis=0).max()
+    rows /= np.linalg.norm(
+        rows,
+        ord=order,
+        axis=0,
+    ).max()
     return target @ np.linalg.pinv(rows), rows
 
 
-def _columns(left: Floats, target: Floats, right: Floats, order: int, steps: int = 20) -> Floats:
+def _columns(
+    left: Floats,
+    target: Floats,
+    right: Floats,
+    order: int,
+    steps: int = 20,
+) -> Floats:
     """Nesterov steps on |target - left right|**2 over columns of norm at most one."""
     gram = left.T @ left
     pull = left.T @ target

@@ -8,7 +8,12 @@ import numpy as np
 from ..types import Floats
 
 
-def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floats:
+def best_gram(
+    basis: Floats,
+    costs: Floats,
+    *,
+    solver: str = "CLARABEL",
+) -> Floats:
     """Minimise sum_i costs_i (X^-1)_ii over positive semidefinite X with (basis' X basis)_jj <= 1
     for every j.
 

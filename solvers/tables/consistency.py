@@ -29,7 +29,10 @@ class Consistency(Protocol):
     def __call__(self, tables: Tables, /) -> Tables: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ResidualConsistency:
     """The best linear unbiased consistent tables.
 
@@ -201,11 +204,19 @@ class Components:
 
         linalg: Any = scipy.sparse.linalg
         operator = linalg.LinearOperator(
-            (len(empty), len(shared)), matvec=changed, rmatvec=pulled, dtype=np.float64
+            (len(empty), len(shared)),
+            matvec=changed,
+            rmatvec=pulled,
+            dtype=np.float64,
         )
         wrong = self.synthesise(shared)[empty]
         found = linalg.lsqr(
-            operator, -wrong, atol=1e-14, btol=1e-14, conlim=0, iter_lim=EMPTYING_STEPS
+            operator,
+            -wrong,
+            atol=1e-14,
+            btol=1e-14,
+            conlim=0,
+            iter_lim=EMPTYING_STEPS,
         )
         return np.asarray(shared + scale * found[0])
 
@@ -432,7 +443,10 @@ def _numbers(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> list[Integers]:
     return numbers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LatticeConsistency:
     """The published procedure: agreement on every intersection of views, smaller ones first.
 
@@ -466,7 +480,10 @@ def intersections(views: tuple[Axes, ...]) -> list[frozenset[int]]:
 
 
 def _agree(
-    tables: Tables, values: list[Floats], common: frozenset[int], holders: list[int]
+    tables: Tables,
+    values: list[Floats],
+    common: frozenset[int],
+    holders: list[int],
 ) -> None:
     """Correct the tables of some views, in place, so that they agree on common axes."""
     shape = tuple(tables.sizes[axis] for axis in sorted(common))
@@ -476,7 +493,10 @@ def _agree(
     for row in holders:
         view = tables.views[row]
         outside = tuple(place for place, axis in enumerate(view) if axis not in common)
-        projected[row] = values[row].sum(axis=outside, keepdims=True)
+        projected[row] = values[row].sum(
+            axis=outside,
+            keepdims=True,
+        )
         cells[row] = math.prod(values[row].shape[place] for place in outside)
         weight[row] = 1 / (tables.variances[row] * cells[row])
     total = sum(weight[row] * projected[row].reshape(shape) for row in holders)

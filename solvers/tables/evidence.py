@@ -14,7 +14,10 @@ from ..zeros import Zeros
 from .tables import Axes, Tables
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(
+    kw_only=True,
+    eq=False,
+)
 class Evidence:
     """Independent noisy measurements of the components of an array, with their precisions.
 
@@ -42,7 +45,12 @@ class Evidence:
     precision: dict[Axes, float] = field(default_factory=dict)
     weighted: dict[Axes, Floats] = field(default_factory=dict)
 
-    def add_component(self, axes: Axes, moments: Floats, variance: float) -> None:
+    def add_component(
+        self,
+        axes: Axes,
+        moments: Floats,
+        variance: float,
+    ) -> None:
         """Add a measurement of one component.
 
         Parameters
@@ -72,7 +80,12 @@ class Evidence:
         self.precision[axes] = self.precision.get(axes, 0.0) + 1 / variance
         self.weighted[axes] = self.weighted.get(axes, 0.0) + moments / variance
 
-    def add_table(self, axes: Axes, table: Floats, variance: float) -> None:
+    def add_table(
+        self,
+        axes: Axes,
+        table: Floats,
+        variance: float,
+    ) -> None:
         """Add a measurement of the table on some ascending axes: one of each of its components.
 
         `variance` is the variance of the independent error of each cell, > 0.

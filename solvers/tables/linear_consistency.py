@@ -15,7 +15,10 @@ from .tables import Tables
 __all__ = ["MOST_CELLS", "AbsoluteConsistency", "MaximumConsistency"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class AbsoluteConsistency:
     """The consistent tables with the smallest sum of absolute changes, in standard deviations.
 
@@ -38,10 +41,21 @@ class AbsoluteConsistency:
         excess = sparse.identity(count)
         cost = np.concatenate([np.zeros(cells), np.ones(2 * count)])
         equal = sparse.hstack([rows, excess, -excess])
-        return _tables(tables, _solve(tables, cost, equal=equal, right=targets))
+        return _tables(
+            tables,
+            _solve(
+                tables,
+                cost,
+                equal=equal,
+                right=targets,
+            ),
+        )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MaximumConsistency:
     """The consistent tables with the smallest largest change of a cell, in standard deviations.
 
@@ -63,7 +77,15 @@ class MaximumConsistency:
         cost = np.append(np.zeros(cells), 1.0)
         below = sparse.vstack([sparse.hstack([rows, column]), sparse.hstack([-rows, column])])
         bound = np.concatenate([targets, -targets])
-        return _tables(tables, _solve(tables, cost, below=below, bound=bound))
+        return _tables(
+            tables,
+            _solve(
+                tables,
+                cost,
+                below=below,
+                bound=bound,
+            ),
+        )
 
 
 def _scaled(tables: Tables) -> tuple[Any, Floats]:
@@ -115,7 +137,13 @@ def _solve(
         right = np.append([] if right is None else right, tables.known_total)
     optimize: Any = scipy.optimize  # its types do not know sparse matrices
     found = optimize.linprog(
-        cost, A_ub=below, b_ub=bound, A_eq=equal, b_eq=right, bounds=bounds, method="highs"
+        cost,
+        A_ub=below,
+        b_ub=bound,
+        A_eq=equal,
+        b_eq=right,
+        bounds=bounds,
+        method="highs",
     )
     if found.x is None:
         raise ValueError(f"the linear programme was not solved ({found.message})")

@@ -25,7 +25,10 @@ def require_small(shape: tuple[int, ...]) -> None:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class KnownMoments:
     """The known moments of n marginals of one shape, one marginal after another.
 
@@ -110,7 +113,9 @@ def _shape(tables: Tables, asked: Integers) -> tuple[int, ...]:
 
 
 def _gather(
-    tables: Tables, asked: Integers, shape: tuple[int, ...]
+    tables: Tables,
+    asked: Integers,
+    shape: tuple[int, ...],
 ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
     """The fields of `KnownMoments` from `counts` to `total_variance`, for some marginals."""
     precision, holder = tables.holders(asked)

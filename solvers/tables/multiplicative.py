@@ -11,7 +11,11 @@ _MOST = 50.0
 
 
 def replayed(
-    table: Floats, views: Sequence[Sequence[int]], targets: Sequence[Floats], *, times: int
+    table: Floats,
+    views: Sequence[Sequence[int]],
+    targets: Sequence[Floats],
+    *,
+    times: int,
 ) -> Floats:
     """A positive table of the same total after several rounds through some marginals.
 
@@ -35,7 +39,10 @@ def replayed(
     plans = [_plan(cells.shape, view, target) for view, target in zip(views, targets, strict=True)]
     for _ in range(times):
         for dropped, target in plans:
-            now = cells.sum(axis=dropped, keepdims=True)
+            now = cells.sum(
+                axis=dropped,
+                keepdims=True,
+            )
             exponent = np.clip((target - now) / (2 * total), -_MOST, _MOST)
             factor = np.exp(exponent)
             cells *= factor * (total / float((now * factor).sum()))
@@ -43,7 +50,9 @@ def replayed(
 
 
 def _plan(
-    shape: tuple[int, ...], view: Sequence[int], target: Floats
+    shape: tuple[int, ...],
+    view: Sequence[int],
+    target: Floats,
 ) -> tuple[tuple[int, ...], Floats]:
     """The axes to sum over, and the target with length one along these axes."""
     dropped = tuple(axis for axis in range(len(shape)) if axis not in view)

@@ -42,7 +42,12 @@ def nearest_table(matrix: Floats, answers: Floats) -> Floats:
     bound = np.concatenate([answers, -answers]) / scale
     cost = np.append(np.zeros(matrix.shape[1]), 1.0)
     optimize: Any = scipy.optimize
-    found = optimize.linprog(cost, A_ub=below, b_ub=bound, method="highs")
+    found = optimize.linprog(
+        cost,
+        A_ub=below,
+        b_ub=bound,
+        method="highs",
+    )
     if found.x is None:
         raise ValueError(f"the linear programme was not solved ({found.message})")
     return np.asarray(scale * found.x[:-1], np.float64)

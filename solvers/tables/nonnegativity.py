@@ -27,7 +27,10 @@ class NonNegativity(Protocol):
     def __call__(self, tables: Tables, /) -> Tables: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Clip:
     """Set negative cells to zero (*Simple* in the paper).
 
@@ -48,7 +51,10 @@ class Clip:
         return tables.with_values(values)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Simplex:
     """The nearest non-negative table of the same total, for each view (*Global* in the paper).
 
@@ -66,7 +72,10 @@ class Simplex:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Ripple:
     """Take each negative cell's deficit from its neighbours, in equal parts, until none is left.
 
@@ -113,7 +122,10 @@ class Ripple:
         return tables.with_values(values)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class JointProjection:
     """All views at once: the nearest consistent non-negative tables, with weights by order.
 
@@ -185,7 +197,11 @@ class JointProjection:
         return components.with_cells(np.maximum((1 - share) * cells + share * inner, 0.0))
 
     def _solve(
-        self, components: Components, observed: Floats, weight: Floats, cells: Floats
+        self,
+        components: Components,
+        observed: Floats,
+        weight: Floats,
+        cells: Floats,
     ) -> Floats:
         """The cells after the iteration, shape (n,)."""
         loops = compiled_loops("tables.projection_loops", NUMPY_SECONDS_A_CELL * cells.size)
@@ -228,7 +244,11 @@ class _Splitting:
     """
 
     def __init__(
-        self, components: Components, observed: Floats, weight: Floats, cells: Floats
+        self,
+        components: Components,
+        observed: Floats,
+        weight: Floats,
+        cells: Floats,
     ) -> None:
         self.components = components
         self.observed = observed
@@ -332,7 +352,11 @@ def _with_empty(tables: Tables) -> Iterator[tuple[Floats, Flags]]:
     return zip(tables.values, empty, strict=True)
 
 
-def _simplex(table: Floats, empty: Flags | None = None, total: float | None = None) -> Floats:
+def _simplex(
+    table: Floats,
+    empty: Flags | None = None,
+    total: float | None = None,
+) -> Floats:
     """The nearest non-negative table of its own total, or of a given one.
 
     `empty` are the cells that must be zero.
@@ -352,7 +376,11 @@ def _simplex(table: Floats, empty: Flags | None = None, total: float | None = No
     return np.asarray(np.maximum(table - excess[last], 0.0))
 
 
-def _evened(batch: Floats, empty: Flags | None, total: float | None) -> Floats:
+def _evened(
+    batch: Floats,
+    empty: Flags | None,
+    total: float | None,
+) -> Floats:
     """Tables of one shape, (rows, ...), with zeros in cells that must be zero.
 
     They keep their own totals or get a given one. The difference is spread evenly over the other
@@ -362,24 +390,60 @@ def _evened(batch: Floats, empty: Flags | None, total: float | None) -> Floats:
         return batch
     inner = tuple(range(1, batch.ndim))
     full = np.ones_like(batch) if empty is None else (~empty).astype(np.float64)
-    wanted = batch.sum(axis=inner, keepdims=True) if total is None else total
-    lacks = wanted - (batch * full).sum(axis=inner, keepdims=True)
-    return np.asarray(full * (batch + lacks / full.sum(axis=inner, keepdims=True)))
+    wanted = (
+        batch.sum(
+            axis=inner,
+            keepdims=True,
+        )
+        if total is None
+        else total
+    )
+    lacks = wanted - (batch * full).sum(
+        axis=inner,
+        keepdims=True,
+    )
+    return np.asarray(
+        full
+        * (
+            batch
+            + lacks
+            / full.sum(
+                axis=inner,
+                keepdims=True,
+            )
+        )
+    )
 
 
 def _ripple(
-    batch: Floats, limits: NDArray[np.float64], sweeps: int, empty: Flags | None = None
+    batch: Floats,
+    limits: NDArray[np.float64],
+    sweeps: int,
+    empty: Flags | None = None,
 ) -> Floats:
     """Ripple tables of one shape, (rows, ...), each until no cell is below minus its limit.
 
     Cells that must be zero take no part. A cell without neighbours is left to `_simplex`.
     """
     inner = tuple(range(1, batch.ndim))
-    batch = np.where(batch.sum(axis=inner, keepdims=True) > 0, batch, 0.0)
+    batch = np.where(
+        batch.sum(
+            axis=inner,
+            keepdims=True,
+        )
+        > 0,
+        batch,
+        0.0,
+    )
     full = np.ones((1, *batch.shape[1:])) if empty is None else (~empty).astype(np.float64)
     # The share that each neighbour takes: one over the number of neighbours.
     neighbours = _passed(full)
-    weight = np.divide(full, neighbours, out=np.zeros_like(full), where=neighbours > 0)
+    weight = np.divide(
+        full,
+        neighbours,
+        out=np.zeros_like(full),
+        where=neighbours > 0,
+    )
     limits = limits.reshape(-1, *[1] * (batch.ndim - 1))
     active = np.arange(len(batch))
     for _ in range(sweeps if weight.any() else 0):
@@ -404,4 +468,13 @@ def _ripple(
 def _passed(batch: Floats) -> Floats:
     """The sum that each cell receives if every cell passes its number to each neighbour."""
     axes = range(1, batch.ndim)
-    return np.asarray(sum(batch.sum(axis=axis, keepdims=True) - batch for axis in axes))
+    return np.asarray(
+        sum(
+            batch.sum(
+                axis=axis,
+                keepdims=True,
+            )
+            - batch
+            for axis in axes
+        )
+    )

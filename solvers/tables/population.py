@@ -27,7 +27,11 @@ from .tables import Axes, Tables
 __all__ = ["Population", "Rows"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Rows:
     """Rows, and how well they fit.
 
@@ -46,7 +50,10 @@ class Rows:
     sweeps: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Population:
     """Coordinate descent on whole rows; the module states the programme.
 
@@ -72,7 +79,13 @@ class Population:
         if not 0 <= self.gain < 1:
             raise ValueError(f"gain ({self.gain}) must be >= 0 and < 1")
 
-    def fit(self, tables: Tables, rows: int, *, seed: int) -> Rows:
+    def fit(
+        self,
+        tables: Tables,
+        rows: int,
+        *,
+        seed: int,
+    ) -> Rows:
         """Rows for the tables of some views.
 
         Parameters
@@ -108,7 +121,11 @@ class Population:
             objective = state.objective
             if not before - objective > self.gain * before:
                 break
-        return Rows(codes=codes, gaps=state.gaps, sweeps=sweeps)
+        return Rows(
+            codes=codes,
+            gaps=state.gaps,
+            sweeps=sweeps,
+        )
 
 
 class _State:
@@ -185,14 +202,22 @@ class _State:
         # A case is a set of boxes that contain the row on all other axes.
         near = [tuple(part for part in box if part[0] != axis) for box in boxes]
         inside = np.stack([self._zeros.inside(self._codes, box) for box in near], axis=1)
-        cases, case = np.unique(inside, axis=0, return_inverse=True)
+        cases, case = np.unique(
+            inside,
+            axis=0,
+            return_inverse=True,
+        )
         flags = np.zeros((len(boxes), self._sizes[axis]), np.int64)
         for row, box in enumerate(boxes):
             flags[row, list(dict(box)[axis])] = 1
         return np.ravel(case).astype(np.int64), cases.astype(np.int64) @ flags > 0
 
 
-def _drawn(tables: Tables, rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def _drawn(
+    tables: Tables,
+    rows: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
     """Rows drawn axis by axis, each given those drawn axes that one view holds with it."""
     codes = np.zeros((rows, len(tables.sizes)), np.int32, order="F")
     drawn = np.zeros(len(tables.sizes), np.bool_)
@@ -209,7 +234,11 @@ def _drawn(tables: Tables, rows: int, rng: np.random.Generator) -> NDArray[np.in
     return codes
 
 
-def _next(tables: Tables, drawn: NDArray[np.bool_], left: list[int]) -> tuple[int, int | None]:
+def _next(
+    tables: Tables,
+    drawn: NDArray[np.bool_],
+    left: list[int],
+) -> tuple[int, int | None]:
     """The next axis, and the view that shares most with the drawn axes.
 
     The view is None if no view holds an axis that is left.
@@ -242,7 +271,14 @@ def _conditional(
     table = np.moveaxis(positive, together.index(axis), -1)
     size = tables.sizes[axis]
     shares = table.reshape(-1, size) + 1e-9 * max(tables.total, 1.0)
-    cumulative = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+    cumulative = np.cumsum(
+        shares
+        / shares.sum(
+            axis=1,
+            keepdims=True,
+        ),
+        axis=1,
+    )
     # A group is the rows with equal categories of the other axes.
     group = np.zeros(len(codes), np.int64)
     for other in given:

@@ -42,7 +42,11 @@ class Axis(NamedTuple):
 
 
 @compiled_in_order
-def descend(state: State, axis: Axis, order: Integers) -> None:
+def descend(
+    state: State,
+    axis: Axis,
+    order: Integers,
+) -> None:
     """Set the category of one axis of each row to the best one, given all else, in place.
 
     The rows come in the given order.

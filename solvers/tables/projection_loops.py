@@ -37,7 +37,14 @@ class State(NamedTuple):
 
 
 @compiled
-def analyse(start: int, stop: int, views: Packed, goals: Goals, state: State, rho: float) -> None:
+def analyse(
+    start: int,
+    stop: int,
+    views: Packed,
+    goals: Goals,
+    state: State,
+    rho: float,
+) -> None:
     """The coefficients of positive - dual, for the views from `start` up to `stop`.
 
     Coefficients that no other view holds are moved towards their goals. The others have no pull,
@@ -60,7 +67,13 @@ def analyse(start: int, stop: int, views: Packed, goals: Goals, state: State, rh
 
 
 @compiled
-def agree(start: int, stop: int, goals: Goals, state: State, rho: float) -> None:
+def agree(
+    start: int,
+    stop: int,
+    goals: Goals,
+    state: State,
+    rho: float,
+) -> None:
     """Replace coefficients that several views hold by their weighted mean.
 
     These are the shared coefficients from `start` up to `stop`.
@@ -82,7 +95,13 @@ def agree(start: int, stop: int, goals: Goals, state: State, rho: float) -> None
 
 
 @compiled
-def clip(start: int, stop: int, views: Packed, state: State, relaxation: float) -> None:
+def clip(
+    start: int,
+    stop: int,
+    views: Packed,
+    state: State,
+    relaxation: float,
+) -> None:
     """Turn coefficients into cells, in place, and update the other copy and the multipliers.
 
     This is done for the views from `start` up to `stop`.

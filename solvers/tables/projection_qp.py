@@ -14,7 +14,10 @@ from .nonnegativity import importance
 from .tables import Tables
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ProjectionQP:
     """The nearest consistent non-negative tables by a general solver, for comparison.
 

@@ -16,7 +16,10 @@ from ..zeros import Zeros
 Axes = tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Tables:
     """Estimated marginal tables of views of one array.
 
@@ -78,7 +81,12 @@ class Tables:
         if total is not None and not (total > 0 and math.isfinite(total)):
             raise ValueError(f"known_total ({total}) must be positive and finite")
 
-    def _check_view(self, view: Axes, value: Floats, variance: float) -> None:
+    def _check_view(
+        self,
+        view: Axes,
+        value: Floats,
+        variance: float,
+    ) -> None:
         """Refuse a view whose axes, table or variance do not fit."""
         count = len(self.sizes)
         inside = not view or 0 <= view[0] <= view[-1] < count
@@ -181,7 +189,11 @@ class Tables:
     def covering(self, axes: Axes) -> int | None:
         """The position of the smallest view that contains all the axes, or None."""
         holders = np.flatnonzero(self.member[:, list(axes)].all(axis=1))
-        return min(map(int, holders), key=lambda row: self.values[row].size, default=None)
+        return min(
+            map(int, holders),
+            key=lambda row: self.values[row].size,
+            default=None,
+        )
 
     def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
         """Which sets of axes, all of one size, lie within a view, shape (n,)."""

@@ -16,7 +16,10 @@ from ..dual import Penalised
 from ..problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ClarabelDirect(Penalised, OneByOne):
     """The programme of `Newton` as Clarabel's own input.
 

@@ -13,7 +13,10 @@ from ..dual import Penalised
 from ..problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cone(Penalised, OneByOne):
     """The programme of `Newton` by any exponential-cone solver that cvxpy finds installed.
 

@@ -18,7 +18,10 @@ from ..problem import Problem, Solution
 _Margins = list[tuple[tuple[int, ...], Floats]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Ladder(OneByOne):
     """Maximum entropy under exact marginals, relaxed by rising tolerances until an answer exists.
 
@@ -87,7 +90,10 @@ class Ladder(OneByOne):
         )
 
     def _attempt(
-        self, problem: Problem, margins: _Margins, tolerance: float
+        self,
+        problem: Problem,
+        margins: _Margins,
+        tolerance: float,
     ) -> tuple[Status, Floats | None, int]:
         """The status, the table if there is one, and the iterations at one tolerance."""
         cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types

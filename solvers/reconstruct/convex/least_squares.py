@@ -18,7 +18,10 @@ _HEAVY = 1e5
 """Weight of the equation that the cells sum to one, in `scipy`'s least squares."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LeastSquares(Penalised, OneByOne):
     """Like `Newton`, with the squared distance from the uniform table instead of the divergence.
 

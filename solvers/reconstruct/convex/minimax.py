@@ -20,7 +20,10 @@ _Found = tuple[Status, int, Floats | None]
 """The status, the iterations, and the cells."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MinimaxLP(OneByOne):
     """The distribution with the smallest largest error of a cell of a known marginal.
 
@@ -67,7 +70,12 @@ class MinimaxLP(OneByOne):
             relaxation=0.0,
         )
 
-    def _scipy(self, rows: Any, right: Floats, cells: int) -> _Found:
+    def _scipy(
+        self,
+        rows: Any,
+        right: Floats,
+        cells: int,
+    ) -> _Found:
         """Solve by the HiGHS that scipy carries."""
         import scipy.optimize
 
@@ -75,14 +83,25 @@ class MinimaxLP(OneByOne):
         options = {} if self.time_limit is None else {"time_limit": self.time_limit}
         optimize: Any = scipy.optimize  # its types do not know sparse matrices
         found = optimize.linprog(
-            cost, A_ub=matrix, b_ub=bound, A_eq=total, b_eq=[1.0], method="highs", options=options
+            cost,
+            A_ub=matrix,
+            b_ub=bound,
+            A_eq=total,
+            b_eq=[1.0],
+            method="highs",
+            options=options,
         )
         statuses = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}
         status = statuses.get(found.status, Status.FAILED)
         table = None if found.x is None else np.asarray(found.x[:cells])
         return status, int(found.nit), table
 
-    def _highs(self, rows: Any, right: Floats, cells: int) -> _Found:
+    def _highs(
+        self,
+        rows: Any,
+        right: Floats,
+        cells: int,
+    ) -> _Found:
         """Solve by the highspy package."""
         if not available("highspy"):
             return Status.MISSING, 0, None
@@ -106,7 +125,12 @@ class MinimaxLP(OneByOne):
             return status, iterations, None
         return status, iterations, np.array(solver.getSolution().col_value[:cells])
 
-    def _cvxpy(self, rows: Any, right: Floats, cells: int) -> _Found:
+    def _cvxpy(
+        self,
+        rows: Any,
+        right: Floats,
+        cells: int,
+    ) -> _Found:
         """Solve by a solver of cvxpy."""
         cvxpy: Any = importlib.import_module("cvxpy")
         table = cvxpy.Variable(cells, nonneg=True)
@@ -128,7 +152,11 @@ def _constraints(problem: Problem) -> tuple[Any, Floats]:
     return rows, np.concatenate([marginal.ravel() for _, marginal in margins])
 
 
-def _programme(rows: Any, right: Floats, cells: int) -> tuple[Any, Floats, Floats, Any]:
+def _programme(
+    rows: Any,
+    right: Floats,
+    cells: int,
+) -> tuple[Any, Floats, Floats, Any]:
     """The linear programme over (p, worst) as matrix, bound, cost and total.
 
     Minimise cost . (p, worst) subject to matrix (p, worst) <= bound, total (p, worst) = 1 and
@@ -142,7 +170,12 @@ def _programme(rows: Any, right: Floats, cells: int) -> tuple[Any, Floats, Float
     return matrix, bound, cost, total
 
 
-def _highs_model(highspy: Any, rows: Any, right: Floats, cells: int) -> Any:
+def _highs_model(
+    highspy: Any,
+    rows: Any,
+    right: Floats,
+    cells: int,
+) -> Any:
     """The linear programme in HiGHS's own form."""
     matrix, bound, cost, total = _programme(rows, right, cells)
     whole = sparse.vstack([matrix, total]).tocsc()
