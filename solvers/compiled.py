@@ -36,7 +36,7 @@ def compiled(function: _Function) -> _Function:
 
 
 def compiled_in_order(function: _Function) -> _Function:
-    """A function as by `compiled` whose sums are computed in the order in which they stand."""
+    """A function compiled by numba like `compiled`, but with sums in the written order."""
     return _njit(function, _IN_ORDER)
 
 

@@ -88,7 +88,7 @@ class Zeros:
 
     def __post_init__(self) -> None:
         if not self.boxes:
-            raise ValueError("there must be at least one box")
+            raise ValueError("boxes is empty; there must be at least one box")
         for box in self.boxes:
             self._check(box)
         if not all(part.possible(()).all() for part in self._parts):

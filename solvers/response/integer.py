@@ -159,23 +159,24 @@ class BestResponse:
         flags = np.zeros(places.shape, np.bool_)
         if negated is not None:
             flags = np.asarray(negated, np.bool_)
+        count, literals = places.shape
         if not np.shape(values) == flags.shape == places.shape:
             raise ValueError(
                 f"values and negated must have the shape (n, k) of attributes, {places.shape}"
             )
-        if np.shape(weights) != (len(places),):
+        if np.shape(weights) != (count,):
             raise ValueError(
-                f"weights must have shape ({len(places)},), one for each conjunction; "
+                f"weights must have shape ({count},), one for each conjunction; "
                 f"its shape is {np.shape(weights)}"
             )
         return cls(
             sizes=integers(sizes, "sizes"),
-            offsets=np.arange(len(places) + 1) * places.shape[1],
+            offsets=np.arange(count + 1) * literals,
             attribute=places.ravel(),
             value=integers(values, "values").ravel(),
             negated=flags.ravel(),
             weight=integers(weights, "weights"),
-            parity=np.zeros(len(places), np.bool_),
+            parity=np.zeros(count, np.bool_),
             constant=constant,
             constraints=tuple(constraints),
         )

@@ -177,7 +177,9 @@ class Components:
     def empty(self) -> NDArray[np.bool_] | None:
         """Which cells must be zero, shape (n,); None for no such cell."""
         empty = self._source.empty
-        return None if empty is None else self.flatten(empty)  # type: ignore[arg-type, return-value]
+        if empty is None:
+            return None
+        return self.flatten(empty)  # type: ignore[arg-type, return-value]
 
     def emptied(self, shared: Floats, weight: Floats) -> Floats:
         """The nearest coefficients that are zero in cells that must be zero, shape (m,).

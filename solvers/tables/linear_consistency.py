@@ -146,7 +146,9 @@ def _solve(
         method="highs",
     )
     if found.x is None:
-        raise ValueError(f"the linear programme was not solved ({found.message})")
+        raise ValueError(
+            f"the linear programme was not solved ({found.message}); use ResidualConsistency"
+        )
     return np.asarray(found.x[: empty.size], np.float64)
 
 

@@ -86,7 +86,7 @@ class Population:
         *,
         seed: int,
     ) -> Rows:
-        """Rows for the tables of some views.
+        """Rows whose marginals come as close as possible to the tables of some views.
 
         Parameters
         ----------
