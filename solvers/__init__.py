@@ -1,5 +1,7 @@
-"""Optimisation over tables: consistency, non-negativity, reconstruction. Nothing here knows of
-privacy."""
+"""Optimisation over tables: consistency, non-negativity, reconstruction.
+
+Nothing here knows of privacy.
+"""
 
 if __name__ != "margin.solvers":
     raise ImportError("this package is imported as margin.solvers")
@@ -32,6 +34,7 @@ from .status import Status
 from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
 from .tables.evidence import Evidence
 from .tables.forest import agreeing
+from .tables.lattice import intersection_lattice
 from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
 from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
 from .tables.population import Population, Rows
@@ -88,4 +91,5 @@ __all__ = [
     "Zeros",
     "agreeing",
     "coverage_error",
+    "intersection_lattice",
 ]

@@ -1,4 +1,4 @@
-"""Calling cvxpy: one place that knows its options and translates its statuses."""
+"""Calls of cvxpy: one place that knows its options and translates its statuses."""
 
 import importlib
 import importlib.util
@@ -15,6 +15,7 @@ _TIME_OPTION = {
     "SCIPY": None,
     "PIQP": None,
 }
+"""The name of each solver's time limit; None if it has none."""
 
 _ACCURATE: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
@@ -22,7 +23,7 @@ _ACCURATE: dict[str, dict[str, Any]] = {
     "OSQP": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iter": 100_000},
     "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
 }
-"""What replaces defaults that are too loose for comparisons."""
+"""Options that replace default tolerances; the defaults are too loose for comparisons."""
 
 
 def available(module: str) -> bool:
@@ -31,15 +32,30 @@ def available(module: str) -> bool:
 
 
 def run(
-    programme: Any, solver: str, time_limit: float | None, *, accurate: bool = True
+    programme: Any,
+    solver: str,
+    time_limit: float | None,
+    *,
+    accurate: bool = True,
 ) -> tuple[Status, int]:
-    """Solve a cvxpy programme; its variables then hold the answer, if there is one.
+    """Solve a cvxpy programme; its variables then hold the answer, if one was found.
+
+    Parameters
+    ----------
+    programme
+        A `cvxpy.Problem`.
+    solver
+        The solver's name in cvxpy, in any case.
+    time_limit
+        Seconds, or None. Solvers without a time limit ignore it.
+    accurate
+        Whether tighter tolerances than the solver's own are set.
 
     Returns
     -------
     status, iterations
     """
-    cvxpy: Any = importlib.import_module("cvxpy")  # heavy, and without types
+    cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
     name = solver.upper()
     if name not in cvxpy.installed_solvers():
         return Status.MISSING, 0
@@ -48,27 +64,22 @@ def run(
     if time_limit is not None and option is not None:
         options[option] = time_limit
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # cvxpy warns of inaccurate solutions; the status says so, too
+        # cvxpy warns of inaccurate solutions. The status says the same.
+        warnings.simplefilter("ignore")
         try:
             programme.solve(solver=name, **options)
         except (cvxpy.error.SolverError, ValueError, ArithmeticError):
-            # What a back-end raises when it stops without an answer, at its time limit among
-            # others.
-            return Status.TIME_LIMIT if time_limit is not None else Status.FAILED, 0
+            # Back-ends raise these when they stop without an answer, also at the time limit.
+            status = Status.FAILED if time_limit is None else Status.TIME_LIMIT
+            return status, 0
     iterations = int(getattr(programme.solver_stats, "num_iters", 0) or 0)
-    status = _translate(programme.status)
-    if (
-        status is Status.ITERATION_LIMIT
-        and time_limit is not None
-        and programme.status == "user_limit"
-    ):
-        status = Status.TIME_LIMIT
-    return status, iterations
+    if programme.status == "user_limit" and time_limit is not None:
+        return Status.TIME_LIMIT, iterations
+    return _translate(programme.status), iterations
 
 
 def _translate(status: str) -> Status:
+    """cvxpy's status as one of ours."""
     if status == "optimal":
         return Status.OPTIMAL
     if status in ("optimal_inaccurate", "user_limit"):

@@ -1,13 +1,14 @@
 """The residual basis: a table as one component per subset of its attributes.
 
-Along each axis of n categories stands an orthonormal basis whose first function is constant and
-whose others are Helmert contrasts (for n = 2 it is the Walsh-Hadamard basis). A product of axis
+Along each axis of n categories stands an orthonormal basis. Its first function is constant, and
+the others are Helmert contrasts (for n = 2 it is the Walsh-Hadamard basis). A product of axis
 functions belongs to the component S of the axes on which it is not constant. A coefficient of
-component S of a table equals, up to a power of the sizes, that of any marginal of the table that
-contains S: this is what makes consistency an average (Barak et al., PODS 2007, for binary tables).
+component S of a table equals, up to a power of the sizes, the coefficient of any marginal of the
+table that contains S. This makes consistency an average (Barak et al., PODS 2007, for binary
+tables).
 
-A *moment* is a coefficient in the scaling in which it does not depend on the marginal it is read
-from: the mean of the basis function, itself scaled to mean square one under the uniform
+A *moment* is a coefficient scaled such that it does not depend on the marginal from which it is
+read: the mean of the basis function, which is itself scaled to mean square one under the uniform
 distribution. The moment of the empty set is one.
 """
 
@@ -17,18 +18,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from .limits import KEPT_TRANSFORM_CELLS, MATRIX_ORDER
 from .types import Floats, Integers
-
-_BLOCK = 64
-"""Adjacent axes are transformed by one matrix of at most this order, larger axes by running sums.
-"""
 
 _Operator = Callable[[Floats], Floats]
 """A linear map along the middle axis of arrays of shape (before, n, after)."""
 
 
 def contrasts(size: int) -> Floats:
-    """The orthonormal axis basis, one function a row, the constant first.
+    """The orthonormal basis of an axis, one function per row, the constant one first.
 
     Returns
     -------
@@ -49,16 +47,21 @@ def contrasts(size: int) -> Floats:
 
 
 def widths(sizes: Integers) -> Floats:
-    """How many basis functions each component of a table has, by bit masks over its axes: sizes of
-    axes of shape (..., k) to (..., 2 ** k)."""
+    """The number of basis functions of each component of a table, by bit masks over its axes.
+
+    Sizes of axes of shape (..., k) give an array of shape (..., 2 ** k).
+    """
     found = np.ones((*sizes.shape[:-1], 1))
     for place in range(sizes.shape[-1]):
-        found = np.concatenate([found, found * (sizes[..., place, None] - 1.0)], axis=-1)
+        contrasts_here = sizes[..., place, None] - 1.0
+        found = np.concatenate([found, found * contrasts_here], axis=-1)
     return found
 
 
 class Transform:
-    """Tables of one shape to coefficients and back; use `transform`, which keeps the matrices.
+    """Maps between tables of one shape and their coefficients.
+
+    Use the function `transform`, which keeps the matrices.
 
     Attributes
     ----------
@@ -95,21 +98,24 @@ class Transform:
         return self._apply(self._backward, coefficients)
 
     def squares(self, tables: Floats) -> Floats:
-        """The sums of a table times each *squared* basis function, scaled as moments are; shapes
-        (..., cells)."""
+        """The sums of a table times each *squared* basis function, scaled as moments are.
+
+        Both arrays have shape (..., cells).
+        """
         return self._apply(self._squared, tables)
 
     def extend(self, tables: Floats) -> Floats:
-        """Means of the basis functions and of their squares, shape (..., cells) to (..., extended
-        cells).
+        """Means of the basis functions and of their squares.
 
-        Along an axis of n > 2 categories stand 2 n - 1 functions, of mean square one: the n of the
-        basis, then the squares of all but the constant. For n = 2 the square is the constant. Every
-        product of two basis functions is a number times one of these, see `products`.
+        Shape (..., cells) becomes (..., extended cells). Along an axis of n > 2 categories stand
+        2 n - 1 functions of mean square one: the n of the basis, then the squares of all but the
+        constant. For n = 2 the square is the constant. Every product of two basis functions is a
+        number times one of these; see `products`.
         """
         if self._binary:
             return self.analyse(tables) * math.sqrt(self.cells)
-        shape, after = tables.shape, self.cells
+        shape = tables.shape
+        after = self.cells
         values = tables
         for size, matrix in zip(self.shape, self._wide, strict=True):
             after //= size
@@ -120,7 +126,8 @@ class Transform:
         """Tables of the weighted sums of the extended functions: the transpose of `extend`."""
         if self._binary:
             return self.synthesise(weights) * math.sqrt(self.cells)
-        shape, after = weights.shape, weights.shape[-1]
+        shape = weights.shape
+        after = weights.shape[-1]
         values = weights
         for matrix in self._wide:
             after //= len(matrix)
@@ -129,29 +136,34 @@ class Transform:
 
     @cached_property
     def _wide(self) -> list[Floats]:
-        """The extended functions of each axis; made when first asked for, since a large axis never
-        needs them."""
+        """The extended functions of each axis; made on first use, as a large axis needs none."""
         return [_widened(size) for size in self.shape]
 
     def products(self, index: Integers) -> tuple[Integers, Floats | None]:
-        """For each pair of some basis functions the extended function, and the number, that their
-        product is.
+        """For each pair of some basis functions, their product as a multiple of one function.
 
         For 0 < i < j on one axis, f_i f_j = c_j f_i, since f_j has one value, c_j, where f_i is not
-        zero. On binary axes functions are signs, whose products are those of the symmetric
-        difference.
+        zero. On binary axes functions are signs, and the product of two is the function of their
+        symmetric difference.
+
+        Parameters
+        ----------
+        index
+            Some basis functions, shape (m,).
 
         Returns
         -------
-        place, factor
-            Each of shape (len(index), len(index)); no factor where all are one.
+        place
+            The extended function, shape (m, m).
+        factor
+            The number in front of it, shape (m, m); None if all are one.
         """
         if self._binary:
             return index[:, None] ^ index, None
         half = len(self.shape) // 2
         digits = np.unravel_index(index, self.shape)
-        # The first axes repeat the same few functions in many coefficients, and so do the last: two
-        # small tables.
+        # The same few functions of the first axes stand in many coefficients. This holds for the
+        # last axes, too. So two small tables are looked up.
         place, factor = _looked_up(self.shape[:half], digits[:half], len(index))
         last_place, last_factor = _looked_up(self.shape[half:], digits[half:], len(index))
         place *= math.prod(map(self.width, self.shape[half:]))
@@ -165,16 +177,15 @@ class Transform:
         return 2 * size - 1 if size > 2 else size
 
     def _apply(self, operators: list[_Operator], values: Floats) -> Floats:
-        """Apply each operator along its block of the last dimension, seen as a product of blocks."""
-        shape, after = values.shape, self.cells
+        """Apply each operator along its block of the last dimension, a product of blocks."""
+        shape = values.shape
         if len(shape) == 1 and len(operators) == 2:
             first, second = operators
-            if isinstance(first, _Product) and isinstance(
-                second, _Product
-            ):  # one small table: two plain products
-                return (first.matrix @ values.reshape(self._sizes) @ second.transposed).reshape(
-                    shape
-                )
+            if isinstance(first, _Product) and isinstance(second, _Product):
+                # A single small table: two plain products of matrices are fastest.
+                grid = values.reshape(self._sizes)
+                return (first.matrix @ grid @ second.transposed).reshape(shape)
+        after = self.cells
         for operator, size in zip(operators, self._sizes, strict=True):
             after //= size
             values = operator(values.reshape(-1, size, after))
@@ -182,20 +193,21 @@ class Transform:
 
 
 def transform(shape: tuple[int, ...]) -> Transform:
-    """The `Transform` of a shape, made once; of large shapes only the last two are kept."""
-    return (_kept if math.prod(shape) <= _LARGE else _kept_large)(shape)
+    """The `Transform` of a shape, made once and kept; of large shapes only two are kept."""
+    if math.prod(shape) <= KEPT_TRANSFORM_CELLS:
+        return _kept(shape)
+    return _kept_large(shape)
 
 
-_LARGE = 1 << 18
 _kept = lru_cache(maxsize=2048)(Transform)
 _kept_large = lru_cache(maxsize=2)(Transform)
 
 
 def _blocks(shape: tuple[int, ...]) -> list[list[int]]:
-    """The axes in runs whose product stays small; a single large axis is a run of its own."""
+    """The axes in runs whose product stays small; a large axis is a run of its own."""
     blocks: list[list[int]] = []
     for size in shape:
-        if blocks and math.prod(blocks[-1]) * size <= _BLOCK:
+        if blocks and math.prod(blocks[-1]) * size <= MATRIX_ORDER:
             blocks[-1].append(size)
         else:
             blocks.append([size])
@@ -203,11 +215,15 @@ def _blocks(shape: tuple[int, ...]) -> list[list[int]]:
 
 
 def _operator(
-    block: list[int], axis_matrix: Callable[[int], Floats], running: Callable[[int], _Operator]
+    block: list[int],
+    axis_matrix: Callable[[int], Floats],
+    running: Callable[[int], _Operator],
 ) -> _Operator:
-    """The product of the axes' operators: one matrix, or running sums for an axis that is too large
-    for one."""
-    if math.prod(block) > _BLOCK:
+    """The product of the operators of a block of axes.
+
+    It is one matrix, or running sums for an axis that is too large for a matrix.
+    """
+    if math.prod(block) > MATRIX_ORDER:
         return running(block[0])
     matrix: Floats = np.ones((1, 1))
     for size in block:
@@ -216,22 +232,33 @@ def _operator(
 
 
 def _looked_up(
-    shape: tuple[int, ...], digits: tuple[Integers, ...], count: int
+    shape: tuple[int, ...],
+    digits: tuple[Integers, ...],
+    count: int,
 ) -> tuple[Integers, Floats]:
-    """`Transform.products` of functions given by their digits on some axes, by way of the distinct
-    ones."""
+    """`Transform.products` of functions that are given by their digits on some axes.
+
+    Only distinct functions are multiplied; the results are then repeated.
+    """
     number = np.zeros(count, dtype=np.int64)
     for size, digit in zip(shape, digits, strict=True):
         number = number * size + digit
-    _, first, same = np.unique(number, return_index=True, return_inverse=True)
-    place, factor = np.zeros((len(first),) * 2, dtype=np.int64), np.ones((len(first),) * 2)
+    _, first, same = np.unique(
+        number,
+        return_index=True,
+        return_inverse=True,
+    )
+    place = np.zeros((len(first), len(first)), dtype=np.int64)
+    factor = np.ones((len(first), len(first)))
     for size, every in zip(shape, digits, strict=True):
         digit = every[first]
-        low, high = np.minimum.outer(digit, digit), np.maximum.outer(digit, digit)
+        low = np.minimum.outer(digit, digit)
+        high = np.maximum.outer(digit, digit)
+        # Equal digits give the square, 0 < i < j gives f_i times c_j, and 0 < j gives f_j.
         square = (size - 1 + low) * (low > 0) if size > 2 else 0
-        place = place * Transform.width(size) + np.where(
-            low == high, square, np.where(low > 0, low, high)
-        )
+        distinct = np.where(low > 0, low, high)
+        entry = np.where(low == high, square, distinct)
+        place = place * Transform.width(size) + entry
         level = np.sqrt(size / np.maximum(high * (high + 1.0), 1.0))
         factor *= np.where((low > 0) & (low < high), level, 1.0)
     return place[same].take(same, axis=1), factor[same].take(same, axis=1)
@@ -251,46 +278,58 @@ class _Product:
 
 
 def _analysis(size: int) -> Floats:
+    """The matrix from cells to coefficients."""
     return contrasts(size)
 
 
 def _synthesis(size: int) -> Floats:
+    """The matrix from coefficients to cells."""
     return contrasts(size).T
 
 
 def _squares(size: int) -> Floats:
+    """The squared functions of mean one, one per row."""
     return size * contrasts(size) ** 2
 
 
 def _widened(size: int) -> Floats:
-    """The extended functions along an axis, one a row."""
-    return np.concatenate(
-        [math.sqrt(size) * contrasts(size), _squares(size)[1 : size if size > 2 else 1]]
-    )
+    """The extended functions along an axis, one per row."""
+    functions = math.sqrt(size) * contrasts(size)
+    if size <= 2:
+        return functions
+    return np.concatenate([functions, _squares(size)[1:]])
 
 
 def _lengths(size: int) -> Floats:
-    """The Euclidean lengths of the unscaled contrasts (1, ..., 1, -r, 0, ...), for r = 1 ... size -
-    1."""
+    """The Euclidean lengths of the unscaled contrasts (1, ..., 1, -r, 0, ...), r = 1 ... size - 1.
+
+    Shape (size - 1, 1).
+    """
     row = np.arange(1.0, size)
     return np.asarray(np.sqrt(row * (row + 1)))[:, None]
 
 
 def _sums_analysis(size: int) -> _Operator:
-    """Contrast r is the sum of the first r cells less r times the next: all of them from one
-    running sum."""
-    row, length = np.arange(1.0, size)[:, None], _lengths(size)
+    """The map from cells to coefficients by running sums.
+
+    Contrast r is the sum of the first r cells less r times the next cell.
+    """
+    row = np.arange(1.0, size)[:, None]
+    length = _lengths(size)
 
     def analyse(values: Floats) -> Floats:
         sums = values.cumsum(axis=1)
         constant = sums[:, -1:] / math.sqrt(size)
-        return np.concatenate([constant, (sums[:, :-1] - row * values[:, 1:]) / length], axis=1)
+        differences = (sums[:, :-1] - row * values[:, 1:]) / length
+        return np.concatenate([constant, differences], axis=1)
 
     return analyse
 
 
 def _sums_synthesis(size: int) -> _Operator:
-    row, length = np.arange(1.0, size)[:, None], _lengths(size)
+    """The map from coefficients to cells by running sums: the transpose of `_sums_analysis`."""
+    row = np.arange(1.0, size)[:, None]
+    length = _lengths(size)
 
     def synthesise(coefficients: Floats) -> Floats:
         scaled = coefficients[:, 1:] / length
@@ -303,12 +342,13 @@ def _sums_synthesis(size: int) -> _Operator:
 
 
 def _sums_squares(size: int) -> _Operator:
-    row, length = np.arange(1.0, size)[:, None], _lengths(size)
+    """The map from cells to sums over squared functions, by running sums."""
+    row = np.arange(1.0, size)[:, None]
+    length = _lengths(size)
 
     def squares(values: Floats) -> Floats:
         sums = values.cumsum(axis=1)
-        return np.concatenate(
-            [sums[:, -1:], size * (sums[:, :-1] + row**2 * values[:, 1:]) / length**2], axis=1
-        )
+        squared = size * (sums[:, :-1] + row**2 * values[:, 1:]) / length**2
+        return np.concatenate([sums[:, -1:], squared], axis=1)
 
     return squares

@@ -1,4 +1,4 @@
-"""`projection`: from a table to one of its marginals, as a matrix."""
+"""`projection`: the matrix from a table to one of its marginals."""
 
 import math
 from typing import Any
@@ -9,15 +9,26 @@ __all__ = ["projection"]
 
 
 def projection(shape: tuple[int, ...], places: tuple[int, ...]) -> Any:
-    """The sparse 0-1 matrix from a flattened table to its marginal on some axes."""
+    """The sparse 0-1 matrix from a flattened table to its marginal on some axes.
+
+    Parameters
+    ----------
+    shape
+        The sizes of the table's axes.
+    places
+        The axes of the marginal, in its own order.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (cells of the marginal, cells of the table)
+    """
     from scipy.sparse import csr_array
 
     cells = math.prod(shape)
-    coordinates = np.unravel_index(np.arange(cells), shape)
-    sub = tuple(shape[place] for place in places)
-    rows = (
-        np.ravel_multi_index([coordinates[place] for place in places], sub)
-        if places
-        else np.zeros(cells, dtype=int)
-    )
-    return csr_array((np.ones(cells), (rows, np.arange(cells))), shape=(math.prod(sub), cells))
+    columns = np.arange(cells)
+    coordinates = np.unravel_index(columns, shape)
+    kept = [coordinates[place] for place in places]
+    sizes = tuple(shape[place] for place in places)
+    # Each cell of the table is counted in one cell of the marginal.
+    rows = np.ravel_multi_index(kept, sizes) if places else np.zeros(cells, dtype=int)
+    return csr_array((np.ones(cells), (rows, columns)), shape=(math.prod(sizes), cells))

@@ -1,4 +1,4 @@
-"""What every solver must do, as checks that users can run on their own: `check_solver`."""
+"""Checks that every solver must pass; users can run `check_solver` on their own solvers."""
 
 import dataclasses
 import math
@@ -16,11 +16,15 @@ __all__ = ["check_solver", "examples"]
 
 
 def examples(seed: int = 0) -> dict[str, Problem]:
-    """Small problems of every kind, by name: binary and categorical, agreeing and contradictory,
-    with little known, with cells that must be zero."""
+    """Small problems of every kind, by name.
+
+    They are binary and categorical, consistent and contradictory, with little known, and with
+    cells that must be zero.
+    """
     rng = np.random.default_rng(seed)
     pairs = [(0, 1), (1, 2), (0, 2)]
-    binary, mixed = rng.gamma(1.0, 1.0, (2, 2, 2)), rng.gamma(1.0, 1.0, (2, 3, 2))
+    binary = rng.gamma(1.0, 1.0, (2, 2, 2))
+    mixed = rng.gamma(1.0, 1.0, (2, 3, 2))
     return {
         "binary pairs": _problem(binary, pairs),
         "mixed pairs": _problem(mixed, pairs),
@@ -37,69 +41,65 @@ def examples(seed: int = 0) -> dict[str, Problem]:
 
 
 def check_solver(solver: Solver) -> None:
-    """Hold a solver to the contract: small problems, each answered or refused with a status, and
-    the answers checked.
+    """Check that a solver keeps the contract, on the problems of `examples`.
 
-    An answer has the problem's shape and total, no negative cell, nothing where cells must be zero,
-    its true residual, and repeats when asked again; the problem stays as it was. Where a table is
-    fully known it is returned. If the solver has a method ``objective(problem, distribution)``, no
-    small step towards another distribution may lower it: for a convex objective that is optimality.
+    Each problem is answered, or refused with a status. An answer has the problem's shape and total,
+    no negative cell, no positive cell that must be zero, and its true residual. It is the same when
+    the solver is asked again, and the problem is left unchanged. A table that is fully known is
+    returned.
+
+    If the solver has a method ``objective(problem, distribution)``, no small step towards another
+    distribution may lower the objective. For a convex objective this proves optimality.
 
     Raises
     ------
     AssertionError
-        When the solver breaks the contract; the text says how.
+        If the solver breaks the contract; the text names the problem and the fault.
     """
     for name, problem in examples().items():
-        arrays = [array.copy() for array in (problem.index, problem.target, problem.variance)]
+        arrays = (problem.index, problem.target, problem.variance)
+        copies = [array.copy() for array in arrays]
         solution = solver.solve(problem)
         _require(isinstance(solution.status, Status), name, "the status is not a Status")
-        for array, before in zip(
-            (problem.index, problem.target, problem.variance), arrays, strict=True
-        ):
+        for array, before in zip(arrays, copies, strict=True):
             _require(np.array_equal(array, before), name, "the problem was changed")
         _require(
             solution.table.shape == problem.shape,
             name,
-            f"the table has shape {solution.table.shape}",
+            f"the table has shape {solution.table.shape}; expected {problem.shape}",
         )
         if solution.status.ok:
             _check_answer(solver, name, problem, solution)
     _check_known(solver)
 
 
-def _check_answer(solver: Any, name: str, problem: Problem, solution: Solution) -> None:
+def _check_answer(
+    solver: Any,
+    name: str,
+    problem: Problem,
+    solution: Solution,
+) -> None:
+    """Check the cells, the total, the residual and the variances of an answer."""
     table = solution.table.ravel()
     _require(bool(np.isfinite(table).all()), name, "a cell is not finite")
     _require(bool(table.min() >= 0), name, "a cell is negative")
-    _require(
-        problem.zeros is None or not table[problem.zeros].any(),
-        name,
-        "a cell is positive that must be zero",
-    )
-    _require(
-        math.isclose(table.sum(), problem.total, rel_tol=1e-6),
-        name,
-        "the cells do not sum to the total",
-    )
+    empty = problem.zeros is None or not table[problem.zeros].any()
+    _require(empty, name, "a cell is positive that must be zero")
+    right_total = math.isclose(table.sum(), problem.total, rel_tol=1e-6)
+    _require(right_total, name, "the cells do not sum to the total")
     distribution = table / table.sum()
-    residual = np.abs(problem.moments(distribution) - problem.target).max(initial=0.0)
+    misses = problem.moments(distribution) - problem.target
+    residual = np.abs(misses).max(initial=0.0)
     _require(
         abs(solution.residual - residual) <= 1e-6,
         name,
-        f"the residual is {residual}, not {solution.residual}",
+        f"the residual is {residual}, but the solution says {solution.residual}",
     )
-    _require(
-        solution.iterations >= 0 and solution.seconds >= 0,
-        name,
-        "iterations and seconds must be >= 0",
-    )
+    counted = solution.iterations >= 0 and solution.seconds >= 0
+    _require(counted, name, "iterations and seconds must be >= 0")
     again = solver.solve(problem).table
-    _require(
-        np.allclose(again, solution.table, atol=1e-6 * problem.total),
-        name,
-        "the answer does not repeat",
-    )
+    repeats = np.allclose(again, solution.table, atol=1e-6 * problem.total)
+    _require(repeats, name, "a second call gives another answer")
     if solution.variance is not None:
         _require(solution.variance.shape == problem.shape, name, "the variance has another shape")
         _require(bool((solution.variance >= 0).all()), name, "a variance is negative")
@@ -109,45 +109,48 @@ def _check_answer(solver: Any, name: str, problem: Problem, solution: Solution) 
         _check_optimal(solver, name, problem, distribution)
 
 
-def _check_optimal(solver: Any, name: str, problem: Problem, distribution: Floats) -> None:
-    """Steps towards corners, random distributions, and tables with the same known moments do not
-    pay."""
+def _check_optimal(
+    solver: Any,
+    name: str,
+    problem: Problem,
+    distribution: Floats,
+) -> None:
+    """Check that steps towards other distributions do not lower the objective.
+
+    The others are corners, random distributions, and tables with the same known moments.
+    """
     here = solver.objective(problem, distribution)
     rng = np.random.default_rng(0)
+    count = len(problem.possible)
     others = [np.eye(problem.cells)[cell] for cell in problem.possible]
-    others += [
-        problem.spread(weights) for weights in rng.dirichlet(np.ones(len(problem.possible)), 20)
-    ]
-    fixed = np.vstack([np.ones((1, problem.cells)), problem.functions(np.eye(len(problem.index)))])[
-        :, problem.possible
-    ]
+    others += [problem.spread(weights) for weights in rng.dirichlet(np.ones(count), 20)]
+    # Directions that change no known moment, as long as all cells stay non-negative.
+    functions = problem.functions(np.eye(len(problem.index)))
+    fixed = np.vstack([np.ones((1, problem.cells)), functions])[:, problem.possible]
     room = distribution[problem.possible].min()
     for _ in range(20):
-        draw = rng.normal(size=len(problem.possible))
-        step = problem.spread(draw - np.linalg.lstsq(fixed, fixed @ draw, rcond=None)[0])
+        draw = rng.normal(size=count)
+        within = np.linalg.lstsq(fixed, fixed @ draw, rcond=None)[0]
+        step = problem.spread(draw - within)
         others.append(distribution + step * room / max(np.abs(step).max(), 1e-300))
     for other in others:
         for length in (1e-3, 1e-2, 0.1):
             there = solver.objective(problem, (1 - length) * distribution + length * other)
             slack = 1e-6 * (1 + abs(here)) + 1e-3 * length
-            _require(
-                there >= here - slack, name, f"the objective can be lowered from {here} to {there}"
-            )
+            text = f"the objective can be lowered from {here} to {there}"
+            _require(there >= here - slack, name, text)
 
 
 def _check_known(solver: Solver) -> None:
-    """A table that is known in full has one answer, whatever the objective; so has one that zeros
-    make known."""
+    """Check tables that are known in full, by their cells or by zeros: they have one answer."""
     array = np.random.default_rng(1).gamma(2.0, 1.0, (2, 3)) + 0.5
     diagonal = array * np.array([[0, 1, 1], [1, 0, 0]])
-    for name, known, problem in (
+    by_zeros = dataclasses.replace(_problem(diagonal, [(0,), (1,)]), zeros=diagonal.ravel() == 0)
+    cases = (
         ("a table known in full", array, _problem(array, [(0, 1)])),
-        (
-            "a table known by its zeros",
-            diagonal,
-            dataclasses.replace(_problem(diagonal, [(0,), (1,)]), zeros=diagonal.ravel() == 0),
-        ),
-    ):
+        ("a table known by its zeros", diagonal, by_zeros),
+    )
+    for name, known, problem in cases:
         solution = solver.solve(problem)
         expected = known / known.sum() * 1000
         _require(solution.status.ok, name, solution.status.value)
@@ -156,18 +159,15 @@ def _check_known(solver: Solver) -> None:
 
 
 def _problem(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
-    """The marginals of an array on some views, all but exact."""
+    """The marginals of an array on some views, almost exact."""
     basis = transform(array.shape)
-    component = basis.component
     masks = [sum(1 << place for place in view) for view in views]
-    index = np.array(
-        [
-            row
-            for row, mask in enumerate(component.tolist())
-            if mask and any(mask & m == mask for m in masks)
-        ],
-        np.int64,
-    )
+    known = [
+        row
+        for row, component in enumerate(basis.component.tolist())
+        if component and any(component & mask == component for mask in masks)
+    ]
+    index = np.array(known, np.int64)
     moments = basis.analyse(array.ravel() / array.sum()) * math.sqrt(array.size)
     return Problem(
         shape=array.shape,
@@ -182,20 +182,22 @@ def _shifted(problem: Problem, rng: np.random.Generator) -> Problem:
     """A problem with errors in its targets."""
     shift = rng.normal(0.0, 0.05, len(problem.index))
     return dataclasses.replace(
-        problem, target=problem.target + shift, variance=problem.variance * 1e3
+        problem,
+        target=problem.target + shift,
+        variance=problem.variance * 1e3,
     )
 
 
 def _with_zeros(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
-    """The marginals of an array with two cells set to zero, which is told."""
+    """The marginals of an array with some cells set to zero; the problem tells which."""
     array = array.copy()
-    array[0, 1, 0] = array[1, 0, :] = 0.0
+    array[0, 1, 0] = 0.0
+    array[1, 0, :] = 0.0
     return dataclasses.replace(_problem(array, views), zeros=array.ravel() == 0)
 
 
 def _contradictory() -> Problem:
-    """a equals b, b equals c, and a differs from c: each pair is a table, but no joint table has
-    them."""
+    """a equals b, b equals c, and a differs from c: each pair is a table, but no table has all."""
     return Problem(
         shape=(2, 2, 2),
         index=np.arange(1, 7),
@@ -205,6 +207,11 @@ def _contradictory() -> Problem:
     )
 
 
-def _require(condition: bool, name: str, text: str) -> None:
+def _require(
+    condition: bool,
+    name: str,
+    text: str,
+) -> None:
+    """Raise AssertionError with the problem's name unless a condition holds."""
     if not condition:
         raise AssertionError(f"{name}: {text}")

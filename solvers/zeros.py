@@ -1,9 +1,9 @@
 """`Zeros`: cells of an array that must be zero, and what follows for marginals and for rows.
 
-A cell must be zero when it lies in one of several *boxes*. Axes that boxes link make up a *part*;
-parts have nothing to do with each other. Within a part, categories that every box treats alike are
-one *class*, so that parts are small however many categories their axes have. What follows for some
-of the axes, whatever the others are, is found exactly by eliminating the others one by one
+A cell must be zero if it lies in one of several *boxes*. Axes that boxes link make up a *part*;
+parts are independent of each other. Within a part, categories that every box treats alike are one
+*class*. So parts are small, even if their axes have many categories. The consequences for some of
+the axes, over all values of the others, are found exactly by eliminating the others one by one
 (Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
 """
 
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .limits import BOX_CATEGORIES, BOX_COMBINATIONS
 from .types import Flags, Floats, Integers
 
 __all__ = ["Box", "Zeros"]
@@ -28,28 +29,34 @@ Box = tuple[tuple[int, tuple[int, ...]], ...]
 _Factor = tuple[Axes, NDArray[Any]]
 """A function of some axes, ascending, by the classes of each."""
 
+_Step = tuple[int, Axes, NDArray[Any]]
+"""An eliminated axis, and the axes and the table of all factors that had it."""
+
 _Weights = Mapping[int, Floats]
-"""For each axis numbers for its categories, > 0."""
+"""For each axis the weights of its categories, > 0."""
 
 T = TypeVar("T")
 
-_WIDEST = 1 << 22
-"""How many combinations of classes are looked at together."""
+_ROUNDS = 20
+"""Rounds of fitting weights to shares, for each axis."""
 
-_LONGEST = 1 << 24
-"""How many categories an axis in a box may have."""
+_STEPS = 10_000
+"""Largest number of eliminations in a fit of weights."""
 
-_ROUNDS, _STEPS, _CLOSE = 20, 10_000, 0.005
-"""For how many rounds an axis weights are fitted to shares, how many eliminations that may take,
-and what is near."""
+_CLOSE = 0.005
+"""Largest error of a share at which a fit of weights ends."""
 
-_LIFTS, _ENOUGH = 3, 0.1
-"""For how many rounds an axis categories are lifted that are lost, and from which part of an equal
-share they are not.
-"""
+_LIFTS = 3
+"""Rounds of raising rare categories, for each axis."""
 
-_LEAST, _LEAST_WEIGHT = 1e-6, 1e-200
-"""The share of a category that no row has, and the least weight beside the largest of an axis."""
+_ENOUGH = 0.1
+"""Part of an equal share from which a category counts as frequent enough."""
+
+_LEAST = 1e-6
+"""Share of a category that no row has."""
+
+_LEAST_WEIGHT = 1e-200
+"""Smallest weight of a category, relative to the largest weight of its axis."""
 
 
 @dataclass(frozen=True)
@@ -61,59 +68,65 @@ class Zeros:
     sizes
         The number of categories of every axis of the array.
     boxes
-        Every cell in one of them must be zero; at least one.
+        Every cell in one of them must be zero; at least one box.
 
     Raises
     ------
     ValueError
-        When a box does not fit the sizes, no cell is left, or the boxes are too entangled to tell.
+        If a box does not fit the sizes, no cell is left, or the boxes are too entangled to be
+        treated exactly.
     """
 
     sizes: tuple[int, ...]
     boxes: tuple[Box, ...]
-    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _known: dict[Any, Any] = field(
+        default_factory=dict,
+        init=False,
+        repr=False,
+        compare=False,
+    )
 
     def __post_init__(self) -> None:
         if not self.boxes:
-            raise ValueError("there must be at least one box")
+            raise ValueError("boxes is empty; there must be at least one box")
         for box in self.boxes:
-            axes = [axis for axis, _ in box]
-            if (
-                not axes
-                or axes != sorted(set(axes))
-                or not 0 <= axes[0] <= axes[-1] < len(self.sizes)
-            ):
-                raise ValueError(f"the axes of a box must be ascending and below {len(self.sizes)}")
-            for axis, codes in box:
-                if (
-                    not codes
-                    or list(codes) != sorted(set(codes))
-                    or not 0 <= codes[0] <= codes[-1] < self.sizes[axis]
-                ):
-                    raise ValueError(
-                        f"the categories of axis {axis} in a box must be ascending and below its size"
-                    )
-                if self.sizes[axis] > _LONGEST:
-                    raise ValueError(
-                        f"axis {axis} has more than {_LONGEST} categories, too many for a box"
-                    )
+            self._check(box)
         if not all(part.possible(()).all() for part in self._parts):
             raise ValueError("no cell is left that may hold anything: drop some boxes")
 
+    def _check(self, box: Box) -> None:
+        """Refuse a box that does not fit the sizes."""
+        axes = [axis for axis, _ in box]
+        if not _ascending(axes, len(self.sizes)):
+            raise ValueError(
+                f"the axes of a box must be ascending, from 0 and below {len(self.sizes)}"
+            )
+        for axis, codes in box:
+            size = self.sizes[axis]
+            if not _ascending(codes, size):
+                raise ValueError(
+                    f"the categories of axis {axis} in a box must be ascending and below its size "
+                    f"({size})"
+                )
+            if size > BOX_CATEGORIES:
+                raise ValueError(
+                    f"axis {axis} has {size} categories, too many for a box; at most "
+                    f"{BOX_CATEGORIES} are possible"
+                )
+
     @cached_property
     def ruled(self) -> Flags:
-        """Which axes stand in a box, shape (axes,)."""
+        """Which axes are part of a box, shape (axes,)."""
         ruled = np.zeros(len(self.sizes), np.bool_)
         ruled[[axis for box in self.boxes for axis, _ in box]] = True
         return ruled
 
     def cells(self, axes: Axes) -> Flags:
-        """Which cells of the marginal on some ascending axes must be zero, of shape ``[sizes[a] for
-        a in axes]``.
+        """Which cells of a marginal must be zero, of shape ``[sizes[a] for a in axes]``.
 
-        Exact: a cell must be zero when every cell of the array that it sums must be. Only where
-        that would look at too many combinations together are the boxes left out that have other
-        axes.
+        The axes ascend. A cell of the marginal must be zero if every cell of the array that it sums
+        must be zero. This is exact, unless too many combinations (`limits.BOX_COMBINATIONS`) would
+        be needed at once: boxes with other axes are then left out.
         """
         possible = np.ones([self.sizes[axis] for axis in axes], np.bool_)
         for part, own in self._in(axes):
@@ -122,30 +135,39 @@ class Zeros:
         return ~possible
 
     def cells_of_many(self, asked: Integers) -> Flags | None:
-        """`cells` of many marginals of one shape, from (n, k) to (n, cells); None where there are
-        none."""
+        """`cells` of many marginals of one shape, from (n, k) to (n, cells).
+
+        None if no cell of any marginal must be zero.
+        """
         named = np.where(self.ruled[asked], asked, -1)
         if not len(asked) or (named < 0).all():
             return None
         shape = [self.sizes[axis] for axis in asked[0].tolist()]
-        distinct, first, same = np.unique(named, axis=0, return_index=True, return_inverse=True)
+        distinct, first, same = np.unique(
+            named,
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
         masks = np.empty((len(distinct), math.prod(shape)), np.bool_)
         for row, place in enumerate(first.tolist()):
             masks[row] = self.cells(tuple(asked[place].tolist())).ravel()
         return masks[np.ravel(same)] if masks.any() else None
 
     def uniform(self, axes: Axes) -> Floats:
-        """The marginal on some ascending axes of the distribution in which all cells that may hold
-        something are equally likely."""
+        """A marginal of the uniform distribution on all cells that need not be zero.
+
+        The axes ascend.
+        """
         return self._marginal(axes, "uniform", self._even)
 
     def positive(self, axes: Axes) -> Floats:
-        """The marginal on some ascending axes of a distribution that is positive wherever it may
-        be.
+        """A marginal of a distribution that is positive on all cells that need not be zero.
 
-        Of one distribution for all axes, so that all marginals agree. Where boxes leave few cells
-        for a category, the uniform distribution all but loses it: this one is half that, and half
-        one in which no category has less than a tenth of an equal share, as far as that can be.
+        The axes ascend. The distribution is the same for all axes, so all marginals agree. If boxes
+        leave few cells for a category, its share in the uniform distribution is almost zero. So
+        this distribution is half the uniform one, and half one in which no category has less than a
+        tenth of an equal share, if that is possible.
         """
         return (self.uniform(axes) + self._marginal(axes, "lifted", self._lifted)) / 2
 
@@ -166,26 +188,27 @@ class Zeros:
         return inside
 
     def mend(self, rows: NDArray[Any], rng: np.random.Generator) -> None:
-        """Draw anew, in place, what rows, codes of shape (rows, axes), hold on the axes of a part
-        that they break.
+        """Draw rows that lie in a box again, in place, on the axes of the parts that they break.
 
-        From all that breaks nothing, with the products of weights for the categories, such that as
-        many of the rows as before have each category, as far as that can be: the distribution of
-        most entropy with these marginals. A row that is alone changes as little as it must.
+        `rows` are codes of shape (rows, axes). The new codes come from the distribution of maximum
+        entropy on the allowed combinations whose categories have the same shares as in these rows,
+        if that is possible. Its probabilities are products of weights of the categories. A single
+        row changes as little as possible.
         """
         for part in self._parts:
             own = [box for box in self.boxes if box[0][0] in part.classes]
             wrong = np.flatnonzero(np.any([self.inside(rows, box) for box in own], axis=0))
             if wrong.size:
-                shares = {
-                    axis: np.bincount(rows[wrong, axis], minlength=self.sizes[axis]) / wrong.size
-                    + _LEAST
-                    for axis in part.classes
-                }
-                part.draw(rows, wrong, shares if wrong.size == 1 else part.weights(shares), rng)
+                shares = {}
+                for axis in part.classes:
+                    counts = np.bincount(rows[wrong, axis], minlength=self.sizes[axis])
+                    shares[axis] = counts / wrong.size + _LEAST
+                weights = shares if wrong.size == 1 else part.weights(shares)
+                part.draw(rows, wrong, weights, rng)
 
     @cached_property
     def _parts(self) -> list["_Part"]:
+        """The parts: groups of boxes that are linked by common axes."""
         owner: dict[int, int] = {}
         groups: dict[int, list[Box]] = {}
         for number, box in enumerate(self.boxes):
@@ -197,11 +220,13 @@ class Zeros:
         return [_Part(self.sizes, boxes) for boxes in groups.values()]
 
     def _in(self, axes: Axes) -> list[tuple["_Part", Axes]]:
-        """The parts that have some of the axes, each with these."""
-        owns = (
-            (part, tuple(axis for axis in axes if axis in part.classes)) for part in self._parts
-        )
-        return [(part, own) for part, own in owns if own]
+        """The parts that have some of the axes, each with its own of these axes."""
+        found = []
+        for part in self._parts:
+            own = tuple(axis for axis in axes if axis in part.classes)
+            if own:
+                found.append((part, own))
+        return found
 
     @cached_property
     def _even(self) -> _Weights:
@@ -210,13 +235,19 @@ class Zeros:
 
     @cached_property
     def _lifted(self) -> _Weights:
-        """The weights of the other half of `positive`."""
+        """The weights of the second half of `positive`."""
         weights: dict[int, Floats] = {}
         for part in self._parts:
             weights |= part.lifted()
         return weights
 
-    def _marginal(self, axes: Axes, name: str, weights: _Weights) -> Floats:
+    def _marginal(
+        self,
+        axes: Axes,
+        name: str,
+        weights: _Weights,
+    ) -> Floats:
+        """A marginal of the distribution with these weights; `name` identifies the weights."""
         table = np.ones([self.sizes[axis] for axis in axes])
         for part, own in self._in(axes):
             by_class = self._kept((name, own), partial(part.reduced, own, weights))
@@ -226,7 +257,7 @@ class Zeros:
         return np.asarray(table / table.sum())
 
     def _kept(self, key: Any, make: Callable[[], T]) -> T:
-        """What is known of a key, made when first asked for."""
+        """The value of a key, made on first use."""
         if key not in self._known:
             self._known[key] = make()
         known: T = self._known[key]
@@ -234,7 +265,7 @@ class Zeros:
 
 
 class _Part:
-    """Boxes that are linked, by classes of categories.
+    """Boxes that are linked by common axes, and the classes of their categories.
 
     Attributes
     ----------
@@ -247,23 +278,27 @@ class _Part:
     def __init__(self, sizes: Sequence[int], boxes: Sequence[Box]) -> None:
         self.classes: dict[int, Integers] = {}
         self.kinds: dict[int, int] = {}
+        # For each axis the boxes that have it, each with its categories.
         held: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         for number, box in enumerate(boxes):
             for axis, codes in box:
                 held.setdefault(axis, []).append((number, codes))
+        # Which classes lie in each box, for each of its axes.
         inside: dict[tuple[int, int], Flags] = {}
         for axis, own in sorted(held.items()):
             flags = np.zeros((len(own), sizes[axis]), np.bool_)
             for row, (_, codes) in enumerate(own):
                 flags[row, list(codes)] = True
-            by_class, classes = np.unique(flags, axis=1, return_inverse=True)
-            self.classes[axis], self.kinds[axis] = (
-                np.ravel(classes).astype(np.int64),
-                by_class.shape[1],
+            by_class, classes = np.unique(
+                flags,
+                axis=1,
+                return_inverse=True,
             )
-            inside.update(
-                ((number, axis), row) for (number, _), row in zip(own, by_class, strict=True)
-            )
+            self.classes[axis] = np.ravel(classes).astype(np.int64)
+            self.kinds[axis] = by_class.shape[1]
+            for (number, _), in_box in zip(own, by_class, strict=True):
+                inside[number, axis] = in_box
+        # One factor per box: false inside the box, true elsewhere.
         self._factors: list[_Factor] = []
         for number, box in enumerate(boxes):
             axes = tuple(axis for axis, _ in box)
@@ -274,7 +309,10 @@ class _Part:
             self._factors.append((axes, ~within))
 
     def possible(self, kept: Axes) -> Flags:
-        """Which combinations of the classes of some ascending axes are possible."""
+        """Which combinations of the classes of some ascending axes are possible.
+
+        If that would need too many combinations, boxes with other axes are left out.
+        """
         try:
             return np.asarray(self.reduced(kept), np.bool_)
         except ValueError:
@@ -285,86 +323,107 @@ class _Part:
     def _within(self, axes: Collection[int]) -> "_Part":
         """The part without the boxes that have other axes."""
         part = object.__new__(_Part)
-        part.classes, part.kinds = self.classes, self.kinds
+        part.classes = self.classes
+        part.kinds = self.kinds
         part._factors = [factor for factor in self._factors if set(factor[0]) <= set(axes)]
         return part
 
     def reduced(self, kept: Axes, weights: _Weights | None = None) -> NDArray[Any]:
-        """For the classes of some ascending axes, the sum over all others of the products of the
-        categories' weights over what is possible, up to a factor; without weights, whether there is
-        any."""
+        """The sums of products of weights over all other axes, by classes of some ascending axes.
+
+        Only possible combinations are summed. The sums are right up to a common factor. Without
+        weights the result tells which classes have a possible combination.
+        """
         factors, _ = self._eliminated(kept, weights)
         self._check_width(kept)
-        joint: NDArray[Any] = np.ones(
-            [self.kinds[axis] for axis in kept], np.float64 if weights else np.bool_
-        )
+        kind = np.float64 if weights else np.bool_
+        joint: NDArray[Any] = np.ones([self.kinds[axis] for axis in kept], kind)
         for axes, table in factors:
             joint = joint * _spread(table, axes, kept)
         return joint
 
     def expanded(self, axes: Axes, table: NDArray[Any]) -> NDArray[Any]:
-        """A table by classes as one by categories."""
+        """A table by categories from a table by classes."""
         return table[np.ix_(*(self.classes[axis] for axis in axes))]
 
     def weights(self, shares: _Weights) -> dict[int, Floats]:
-        """For each axis the weights of its categories, such that with their products over what is
-        possible each axis has nearly these shares, as far as that can be.
+        """For each axis weights of its categories that give nearly these shares, if possible.
 
-        Iterative proportional fitting, of the axis that is furthest off each time, for so many
-        rounds.
+        The distribution is the product of the weights on the possible combinations. The method is
+        iterative proportional fitting, each time of the axis with the largest error, for a limited
+        number of rounds.
         """
         weights = dict(shares)
         wanted = {axis: self._summed(axis, share) for axis, share in shares.items()}
         for _ in range(max(1, min(_ROUNDS * len(shares), _STEPS // len(shares)))):
             now = self._shares(weights)
-            there = {axis: np.where(share > 0, wanted[axis], 0.0) for axis, share in now.items()}
-            there = {axis: share / share.sum() for axis, share in there.items()}
-            gap, axis = max((float(np.abs(there[axis] - now[axis]).max()), axis) for axis in now)
+            # The wanted shares of the classes that are possible.
+            there = {}
+            gaps = []
+            for axis, share in now.items():
+                possible = np.where(share > 0, wanted[axis], 0.0)
+                there[axis] = possible / possible.sum()
+                gaps.append((float(np.abs(there[axis] - share).max()), axis))
+            gap, axis = max(gaps)
             if gap < _CLOSE:
                 break
+            share = now[axis]
             ratio = np.divide(
-                there[axis], now[axis], out=np.ones_like(now[axis]), where=now[axis] > 0
+                there[axis],
+                share,
+                out=np.ones_like(share),
+                where=share > 0,
             )
-            weights[axis] = weights[axis] * ratio[self.classes[axis]]
-            weights[axis] = np.maximum(weights[axis] / weights[axis].max(), _LEAST_WEIGHT)
+            weights[axis] = _scaled(weights[axis] * ratio[self.classes[axis]])
         return weights
 
     def lifted(self) -> dict[int, Floats]:
-        """For each axis weights of its categories, such that with their products over what is
-        possible no category has less than a tenth of an equal share, as far as that can be in so
-        many rounds."""
+        """For each axis weights that leave no category with less than a tenth of an equal share.
+
+        The distribution is the product of the weights on the possible combinations. The number of
+        rounds is limited, so this may be reached only in part.
+        """
         weights = {axis: np.ones(classes.size) for axis, classes in self.classes.items()}
-        wanted = {
-            axis: np.where(self.possible((axis,)), self._summed(axis, one), 0.0)
-            for axis, one in weights.items()
-        }
-        wanted = {axis: share / share.sum() for axis, share in wanted.items()}
+        wanted = {}
+        for axis, one in weights.items():
+            equal = np.where(self.possible((axis,)), self._summed(axis, one), 0.0)
+            wanted[axis] = equal / equal.sum()
         for _ in range(min(_LIFTS * len(weights), _STEPS // len(weights))):
             now = self._shares(weights)
-            least, axis = min(
-                (float((now[axis][share > 0] / share[share > 0]).min()), axis)
-                for axis, share in wanted.items()
-            )
+            # The category that lacks most, by its share relative to an equal one.
+            parts = []
+            for axis, share in wanted.items():
+                possible = share > 0
+                parts.append((float((now[axis][possible] / share[possible]).min()), axis))
+            least, axis = min(parts)
             if least >= _ENOUGH:
                 break
-            weights[axis] = (
-                weights[axis] * (wanted[axis] / np.maximum(now[axis], 1e-200))[self.classes[axis]]
-            )
-            weights[axis] = np.maximum(weights[axis] / weights[axis].max(), _LEAST_WEIGHT)
+            ratio = wanted[axis] / np.maximum(now[axis], _LEAST_WEIGHT)
+            weights[axis] = _scaled(weights[axis] * ratio[self.classes[axis]])
         return weights
 
     def _shares(self, weights: _Weights) -> dict[int, Floats]:
-        """The shares of the classes of each axis, in the distribution with the products of weights
-        over what is possible: each axis given those that are eliminated after it, from the last to
-        the first."""
+        """The shares of the classes of each axis.
+
+        The distribution is the product of the weights on the possible combinations. It is built
+        from the axis that is eliminated last to the first, each given those eliminated after it.
+        """
         joint: dict[int, _Factor] = {}
         shares: dict[int, Floats] = {}
         steps = self._eliminated((), weights)[1]
         turn = {axis: number for number, (axis, _, _) in enumerate(steps)}
         for axis, axes, table in reversed(steps):
             place = axes.index(axis)
-            total = table.sum(axis=place, keepdims=True)
-            belief = np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+            total = table.sum(
+                axis=place,
+                keepdims=True,
+            )
+            belief = np.divide(
+                table,
+                total,
+                out=np.zeros_like(table),
+                where=total > 0,
+            )
             others = tuple(other for other in axes if other != axis)
             if others:
                 known, outer = joint[min(others, key=turn.__getitem__)]
@@ -377,10 +436,17 @@ class _Part:
         return shares
 
     def draw(
-        self, rows: NDArray[Any], which: Integers, weights: _Weights, rng: np.random.Generator
+        self,
+        rows: NDArray[Any],
+        which: Integers,
+        weights: _Weights,
+        rng: np.random.Generator,
     ) -> None:
-        """Draw all axes of some rows, in place, with the products of weights over what is possible:
-        the axis that is eliminated last first, each given those that were eliminated after it."""
+        """Draw all axes of some rows, in place.
+
+        The distribution is the product of the weights on the possible combinations. The axis that
+        is eliminated last is drawn first, and each axis given those eliminated after it.
+        """
         for axis, axes, table in reversed(self._eliminated((), weights)[1]):
             by_category = np.moveaxis(table, axes.index(axis), -1)[..., self.classes[axis]]
             by_category = by_category * self.within_class(axis, weights[axis])
@@ -389,7 +455,11 @@ class _Part:
                 rows[which, axis] = _drawn(by_category, which.size, rng)
                 continue
             given = np.stack([self.classes[other][rows[which, other]] for other in others], axis=1)
-            cases, case = np.unique(given, axis=0, return_inverse=True)
+            cases, case = np.unique(
+                given,
+                axis=0,
+                return_inverse=True,
+            )
             for number, place in enumerate(cases.tolist()):
                 some = which[np.ravel(case) == number]
                 rows[some, axis] = _drawn(by_category[tuple(place)], some.size, rng)
@@ -399,78 +469,130 @@ class _Part:
         return weights / self._summed(axis, weights)[self.classes[axis]]
 
     def _summed(self, axis: int, values: Floats) -> Floats:
-        """Values of the categories of an axis, added up by class."""
+        """The sums of values of an axis's categories by class."""
         return np.bincount(self.classes[axis], values).astype(np.float64)
 
     def _eliminated(
         self, kept: Axes, weights: _Weights | None
-    ) -> tuple[list[_Factor], list[tuple[int, Axes, NDArray[Any]]]]:
-        """Eliminate all axes but some, those first, by and large, that need the smallest tables.
+    ) -> tuple[list[_Factor], list[_Step]]:
+        """Eliminate all axes except `kept`, roughly those with the smallest tables first.
 
-        Returns the factors that are left; and for each axis, in this order, itself and the axes and
-        the table of all factors that held it.
+        Returns
+        -------
+        factors, steps
+            The factors that are left, and the steps in their order.
         """
-        own = (
-            []
-            if weights is None
-            else [((axis,), self._summed(axis, weights[axis])) for axis in self.classes]
-        )
-        factors: dict[int, _Factor] = dict(enumerate([*self._factors, *own]))
-        holders: dict[int, set[int]] = {axis: set() for axis in self.classes}
-        for number, (axes, _) in factors.items():
-            for axis in axes:
-                holders[axis].add(number)
-
-        def together(axis: int) -> Axes:
-            return tuple(sorted({axis}.union(*(factors[number][0] for number in holders[axis]))))
-
-        steps: list[tuple[int, Axes, NDArray[Any]]] = []
-        queue = [(self._width(together(axis)), axis) for axis in self.classes if axis not in kept]
+        elimination = _Elimination(self, weights)
+        queue = []
+        for axis in self.classes:
+            if axis not in kept:
+                queue.append((self._width(elimination.together(axis)), axis))
         heapq.heapify(queue)
+        steps: list[_Step] = []
         while queue:
             width, axis = heapq.heappop(queue)
-            axes = together(axis)
-            if queue and self._width(axes) > max(width, queue[0][0]):
-                heapq.heappush(queue, (self._width(axes), axis))
+            axes = elimination.together(axis)
+            # The table may have grown since the axis was queued: it then waits for its turn.
+            now = self._width(axes)
+            if queue and now > max(width, queue[0][0]):
+                heapq.heappush(queue, (now, axis))
                 continue
             self._check_width(axes)
-            table: NDArray[Any] = np.ones(
-                [self.kinds[a] for a in axes], np.bool_ if weights is None else np.float64
-            )
-            for number in sorted(holders[axis]):
-                some, factor = factors.pop(number)
-                table = table * _spread(factor, some, axes)
-                for other in set(some) - {axis}:
-                    holders[other].discard(number)
-            summed = (
-                table.any(axis=axes.index(axis))
-                if weights is None
-                else table.sum(axis=axes.index(axis))
-            )
-            if weights is not None and summed.max() > 0:
-                summed = summed / summed.max()
-            number = len(self._factors) + len(own) + len(steps)
-            factors[number] = tuple(a for a in axes if a != axis), np.asarray(summed)
-            for other in factors[number][0]:
-                holders[other].add(number)
-            steps.append((axis, axes, table))
-        return list(factors.values()), steps
+            steps.append(elimination.eliminate(axis, axes))
+        return list(elimination.factors.values()), steps
 
     def _width(self, axes: Axes) -> int:
+        """The number of combinations of classes of some axes."""
         return math.prod(self.kinds[axis] for axis in axes)
 
     def _check_width(self, axes: Axes) -> None:
-        if self._width(axes) > _WIDEST:
+        """ValueError if a table of some axes would be too large."""
+        if self._width(axes) > BOX_COMBINATIONS:
             raise ValueError(
-                f"{len(axes)} axes of boxes hang together too much to be looked at together"
+                f"the boxes connect {len(axes)} axes with {self._width(axes)} combinations of "
+                f"classes; at most {BOX_COMBINATIONS} can be treated exactly: drop some boxes"
             )
 
 
-def _spread(table: NDArray[Any], own: Axes, axes: Axes) -> NDArray[Any]:
+class _Elimination:
+    """The factors of a part while axes are eliminated."""
+
+    def __init__(self, part: _Part, weights: _Weights | None) -> None:
+        self._part = part
+        self._weighted = weights is not None
+        all_factors = list(part._factors)
+        if weights is not None:
+            all_factors += [((axis,), part._summed(axis, weights[axis])) for axis in part.classes]
+        self.factors: dict[int, _Factor] = dict(enumerate(all_factors))
+        self._next = len(all_factors)
+        # For each axis the numbers of the factors that have it.
+        self._holders: dict[int, set[int]] = {axis: set() for axis in part.classes}
+        for number, (axes, _) in self.factors.items():
+            for axis in axes:
+                self._holders[axis].add(number)
+
+    def together(self, axis: int) -> Axes:
+        """An axis, and all axes with which it shares a factor, ascending."""
+        axes = {axis}
+        for number in self._holders[axis]:
+            axes.update(self.factors[number][0])
+        return tuple(sorted(axes))
+
+    def eliminate(self, axis: int, axes: Axes) -> _Step:
+        """Replace the factors that have an axis by their product, summed over the axis.
+
+        `axes` are `together(axis)`. Without weights the sum is a logical or.
+        """
+        kind = np.float64 if self._weighted else np.bool_
+        table: NDArray[Any] = np.ones([self._part.kinds[other] for other in axes], kind)
+        for number in sorted(self._holders[axis]):
+            own, factor = self.factors.pop(number)
+            table = table * _spread(factor, own, axes)
+            for other in own:
+                if other != axis:
+                    self._holders[other].discard(number)
+        place = axes.index(axis)
+        if self._weighted:
+            summed = table.sum(axis=place)
+            # A common factor does not matter; without it products would underflow.
+            if summed.max() > 0:
+                summed = summed / summed.max()
+        else:
+            summed = table.any(axis=place)
+        others = tuple(other for other in axes if other != axis)
+        self.factors[self._next] = others, np.asarray(summed)
+        for other in others:
+            self._holders[other].add(self._next)
+        self._next += 1
+        return axis, axes, table
+
+
+def _ascending(numbers: Sequence[int], size: int) -> bool:
+    """Whether numbers ascend, from 0 and below a size; there must be at least one."""
+    if not numbers or list(numbers) != sorted(set(numbers)):
+        return False
+    return numbers[0] >= 0 and numbers[-1] < size
+
+
+def _scaled(weights: Floats) -> Floats:
+    """Weights with a maximum of one, each at least `_LEAST_WEIGHT`."""
+    return np.asarray(np.maximum(weights / weights.max(), _LEAST_WEIGHT))
+
+
+def _spread(
+    table: NDArray[Any],
+    own: Axes,
+    axes: Axes,
+) -> NDArray[Any]:
     """A table of some axes with the other axes added, of length one."""
     sizes = dict(zip(own, table.shape, strict=True))
     return table.reshape([sizes.get(axis, 1) for axis in axes])
 
 
-def _drawn(weights: Floats, count: int, rng: np.random.Generator) -> Integers:
+def _drawn(
+    weights: Floats,
+    count: int,
+    rng: np.random.Generator,
+) -> Integers:
+    """Categories drawn with probabilities in proportion to weights."""
     return rng.choice(weights.size, count, p=weights / weights.sum())

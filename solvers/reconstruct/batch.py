@@ -18,9 +18,12 @@ from ..types import Floats, Integers
 from .problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Batch:
-    """Problems of one shape; see `Problem`, of which each array is a concatenation.
+    """Problems of one shape; each array is a concatenation of the arrays of `Problem`.
 
     Parameters
     ----------
@@ -39,8 +42,7 @@ class Batch:
     Raises
     ------
     ValueError
-        When the arrays do not fit each other or the shape, or a number is not finite or out of
-        range.
+        If the arrays do not fit each other or the shape, or a number is not finite or out of range.
     """
 
     shape: tuple[int, ...]
@@ -54,47 +56,78 @@ class Batch:
 
     def __post_init__(self) -> None:
         require_small(self.shape)
-        entries, count = len(self.index), len(self.total)
-        if not (
-            len(self.target) == len(self.variance) == entries and len(self.total_variance) == count
-        ):
-            raise ValueError(
-                "index, target and variance must be equally long, and total and total_variance"
-            )
-        if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
-            raise ValueError(
-                "offsets must lead from 0 to the number of entries, one more than there are problems"
-            )
-        if (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets must not fall")
-        if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
-            raise ValueError(f"index must lie between 1 and the number of cells ({self.cells})")
-        starts = np.zeros(entries + 1, dtype=np.bool_)
-        starts[self.offsets] = True
-        if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
-            raise ValueError("the index of each problem must be ascending")
-        if not (
-            np.isfinite(self.target).all()
-            and np.isfinite(self.variance).all()
-            and (self.variance >= 0).all()
-        ):
-            raise ValueError("target must be finite, and variance finite and >= 0")
+        self._check_lengths()
+        self._check_index()
+        if not np.isfinite(self.target).all():
+            raise ValueError("target must be finite")
+        if not (np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+            raise ValueError("variance must be finite and >= 0")
         if not (np.isfinite(self.total).all() and (self.total > 0).all()):
             raise ValueError("total must be positive and finite")
         if not (np.isfinite(self.total_variance).all() and (self.total_variance >= 0).all()):
             raise ValueError("total_variance must be finite and >= 0")
         if self.zeros is not None:
-            if self.zeros.shape != (count, self.cells) or self.zeros.dtype != np.bool_:
+            shape = (len(self.total), self.cells)
+            if self.zeros.shape != shape or self.zeros.dtype != np.bool_:
                 raise ValueError(
-                    f"zeros must hold a truth value for each of the {self.cells} cells of each table"
+                    f"zeros must hold a truth value for each of the {self.cells} cells of each "
+                    f"table; it has shape {self.zeros.shape} and type {self.zeros.dtype}"
                 )
             if self.zeros.all(axis=1).any():
-                raise ValueError("some cell of each table must be allowed not to be zero")
+                raise ValueError(
+                    "zeros marks every cell of a table; some cell must be allowed to be positive"
+                )
+
+    def _check_lengths(self) -> None:
+        """Refuse arrays whose lengths do not fit each other."""
+        entries = len(self.index)
+        count = len(self.total)
+        if not len(self.target) == len(self.variance) == entries:
+            raise ValueError(
+                f"index, target and variance must be equally long; their lengths are {entries}, "
+                f"{len(self.target)} and {len(self.variance)}"
+            )
+        if len(self.total_variance) != count:
+            raise ValueError(
+                f"total and total_variance must be equally long; their lengths are {count} and "
+                f"{len(self.total_variance)}"
+            )
+        if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
+            raise ValueError(
+                f"offsets must have {count + 1} entries, one more than there are problems, "
+                f"from 0 to the number of known coefficients ({entries})"
+            )
+        if (np.diff(self.offsets) < 0).any():
+            raise ValueError("offsets must not fall")
+
+    def _check_index(self) -> None:
+        """Refuse positions that do not exist or do not ascend."""
+        entries = len(self.index)
+        if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
+            raise ValueError(
+                f"index must lie between 1 and {self.cells - 1}, one less than the number of cells"
+            )
+        starts = np.zeros(entries + 1, dtype=np.bool_)
+        starts[self.offsets] = True
+        if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
+            raise ValueError("index must be ascending within each problem")
 
     @classmethod
     def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
-        """What consistent tables of positive total say about many marginals, each on ascending
-        axes; shape (n, k)."""
+        """The problems of many marginals, from consistent tables of positive total.
+
+        Parameters
+        ----------
+        tables
+            The tables.
+        axes
+            The axes of each marginal, ascending, shape (n, k).
+
+        Raises
+        ------
+        ValueError
+            See `known_moments`.
+        """
         known = known_moments(tables, axes)
         return cls(
             shape=known.shape,
@@ -109,12 +142,17 @@ class Batch:
 
     @classmethod
     def pack(cls, problems: Sequence[Problem]) -> "Batch":
-        """Problems of one shape as a batch."""
-        if len({problem.shape for problem in problems}) != 1:
-            raise ValueError("a batch needs problems, all of the same shape")
+        """Problems of one shape as a batch; ValueError if their shapes differ."""
+        shapes = {problem.shape for problem in problems}
+        if len(shapes) != 1:
+            raise ValueError(
+                f"a batch needs at least one problem, and all of the same shape; "
+                f"these have {len(shapes)} shapes"
+            )
+        counts = [len(problem.index) for problem in problems]
         return cls(
             shape=problems[0].shape,
-            offsets=np.concatenate([[0], np.cumsum([len(problem.index) for problem in problems])]),
+            offsets=np.concatenate([[0], np.cumsum(counts)]),
             index=np.concatenate([problem.index for problem in problems]),
             target=np.concatenate([problem.target for problem in problems]),
             variance=np.concatenate([problem.variance for problem in problems]),
@@ -130,6 +168,9 @@ class Batch:
         if not 0 <= row < len(self):
             raise IndexError(f"a batch of {len(self)} problems has no problem {row}")
         own = slice(self.offsets[row], self.offsets[row + 1])
+        zeros = None
+        if self.zeros is not None and self.zeros[row].any():
+            zeros = self.zeros[row]
         return Problem(
             shape=self.shape,
             index=self.index[own],
@@ -137,7 +178,7 @@ class Batch:
             variance=self.variance[own],
             total=float(self.total[row]),
             total_variance=float(self.total_variance[row]),
-            zeros=None if self.zeros is None or not self.zeros[row].any() else self.zeros[row],
+            zeros=zeros,
         )
 
     def __iter__(self) -> Iterator[Problem]:
@@ -155,24 +196,32 @@ class Batch:
 
     @property
     def possible(self) -> Integers:
-        """How many cells of each table need not be zero, shape (n,)."""
+        """The number of cells of each table that need not be zero, shape (n,)."""
         count = np.full(len(self), self.cells)
         return count if self.zeros is None else count - self.zeros.sum(axis=1)
 
 
 def _stacked(problems: Sequence[Problem]) -> NDArray[np.bool_] | None:
-    """The zeros of problems of one shape."""
+    """The zeros of problems of one shape; None if no problem has any."""
     if all(problem.zeros is None for problem in problems):
         return None
-    return np.stack([np.zeros(p.cells, np.bool_) if p.zeros is None else p.zeros for p in problems])
+    rows = []
+    for problem in problems:
+        none = np.zeros(problem.cells, np.bool_)
+        rows.append(none if problem.zeros is None else problem.zeros)
+    return np.stack(rows)
 
 
-_GOOD = np.array([status.ok for status in Status])
+_ORDER = list(Status)
+_GOOD = np.array([status.ok for status in _ORDER])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Solutions:
-    """The solutions of a batch, each attribute as in `Solution` with a first axis of length n.
+    """The solutions of a batch; each attribute is as in `Solution`, with a first axis of length n.
 
     Attributes
     ----------
@@ -197,7 +246,7 @@ class Solutions:
     def __getitem__(self, row: int) -> Solution:
         return Solution(
             table=self.table[row],
-            status=list(Status)[self.statuses[row]],
+            status=_ORDER[self.statuses[row]],
             objective=float(self.objective[row]),
             residual=float(self.residual[row]),
             iterations=int(self.iterations[row]),
@@ -212,7 +261,7 @@ class Solutions:
     @property
     def status(self) -> Status:
         """The worst status."""
-        return list(Status)[int(self.statuses.max())]
+        return _ORDER[int(self.statuses.max())]
 
     @property
     def failures(self) -> list[int]:
@@ -222,25 +271,23 @@ class Solutions:
     @classmethod
     def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
         """Solutions of one shape as one record."""
+        statuses = [_ORDER.index(solution.status) for solution in solutions]
         variances = [solution.variance for solution in solutions if solution.variance is not None]
-        order = list(Status)
+        complete = len(variances) == len(solutions)
         return cls(
             table=np.stack([solution.table for solution in solutions]),
-            statuses=np.array(
-                [order.index(solution.status) for solution in solutions], dtype=np.int8
-            ),
+            statuses=np.array(statuses, dtype=np.int8),
             objective=np.array([solution.objective for solution in solutions]),
             residual=np.array([solution.residual for solution in solutions]),
             iterations=np.array([solution.iterations for solution in solutions]),
             seconds=sum(solution.seconds for solution in solutions),
             relaxation=np.array([solution.relaxation for solution in solutions]),
-            variance=np.stack(variances) if len(variances) == len(solutions) else None,
+            variance=np.stack(variances) if complete else None,
         )
 
 
 class OneByOne(ABC):
-    """For solvers that know how to answer one `Problem`: `solve` also takes a `Batch`, problem by
-    problem."""
+    """Base class of solvers that answer one `Problem`; `solve` then takes a `Batch`, too."""
 
     @abstractmethod
     def answer(self, problem: Problem) -> Solution:
@@ -251,7 +298,7 @@ class OneByOne(ABC):
     @overload
     def solve(self, problem: Batch) -> Solutions: ...
     def solve(self, problem: Problem | Batch) -> Solution | Solutions:
-        """The table of a problem, or the tables of a batch."""
+        """The table of a problem, or the tables of a batch, problem by problem."""
         if isinstance(problem, Batch):
             return Solutions.stack([self.answer(one) for one in problem])
         return self.answer(problem)

@@ -1,5 +1,4 @@
-"""`coverage_error`: an estimate of what a reconstruction misses because no view holds all the asked
-axes."""
+"""`coverage_error`: the estimated error of a reconstruction because no view covers the axes."""
 
 import dataclasses
 import math
@@ -11,32 +10,38 @@ from ..tables.tables import Axes, Tables
 from .problem import Problem, Solver
 
 _SAMPLES = 30
+"""Largest number of covered marginals that are reconstructed."""
 
 
-def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0) -> float:
+def coverage_error(
+    tables: Tables,
+    solver: Solver,
+    axes: Axes,
+    *,
+    seed: int = 0,
+) -> float:
     """The estimated root mean square error of a cell of an uncovered marginal, apart from noise.
 
-    The views hold other marginals of the same shape in full. Of some of these only such components
-    are kept as are known of the asked one; the solver reconstructs the rest, and its errors are
-    averaged, less what the noise of the views adds to them. It is an *estimate*: the asked axes can
-    be related more or less closely than those of a view.
+    The views hold other marginals of the same shape in full. For some of these, only the components
+    that are known of the asked marginal are kept. The solver reconstructs the rest, and its errors
+    are averaged, less the part that the views' noise adds. The result is an *estimate*: the asked
+    axes can depend on each other more or less than the axes of a view.
 
     Parameters
     ----------
     tables
         Consistent tables of positive total.
     solver
-        What reconstructs.
+        The solver whose error is estimated.
     axes
         The asked axes, ascending.
     seed
-        Which covered marginals are tried.
+        Decides which covered marginals are reconstructed.
 
     Returns
     -------
     float
-        In counts; zero where a view covers the axes, NaN where no view holds a marginal of this
-        shape.
+        In counts. Zero if a view covers the axes; NaN if no view holds a marginal of this shape.
     """
     if tables.covering(axes) is not None:
         return 0.0
@@ -56,15 +61,23 @@ def coverage_error(tables: Tables, solver: Solver, axes: Axes, *, seed: int = 0)
         solution = solver.solve(partial)
         if solution.status.ok:
             row = tables.covering(other)
-            assert row is not None
+            assert row is not None  # `_covered` takes it from a view
             miss = ((solution.table - tables.project(row, other)) ** 2).mean()
+            # The variance of the dropped components in the view's own table.
             precision = tables.component_precision(other)[transform(shape).component[dropped]]
-            squares.append(miss - (1 / precision).sum() / problem.cells**2)
-    return math.sqrt(max(float(np.mean(squares)), 0.0)) if squares else math.nan
+            noise = (1 / precision).sum() / problem.cells**2
+            squares.append(miss - noise)
+    if not squares:
+        return math.nan
+    return math.sqrt(max(float(np.mean(squares)), 0.0))
 
 
-def _covered(tables: Tables, shape: tuple[int, ...], seed: int) -> list[Axes]:
-    """Random sets of ascending axes within a view whose sizes are the shape."""
+def _covered(
+    tables: Tables,
+    shape: tuple[int, ...],
+    seed: int,
+) -> list[Axes]:
+    """Random sets of ascending axes, each within a view, whose sizes are the shape."""
     rng = np.random.default_rng(seed)
     found: set[Axes] = set()
     for _ in range(20 * _SAMPLES):

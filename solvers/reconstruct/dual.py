@@ -1,5 +1,7 @@
-"""The dual of maximum entropy under noisy moments, in numpy: what `Newton` and the scipy solvers
-minimise."""
+"""The dual of maximum entropy under noisy moments, in numpy.
+
+`Newton` and the solvers that use scipy minimise it.
+"""
 
 import math
 import time
@@ -11,54 +13,53 @@ import numpy as np
 import scipy.linalg
 
 from ..basis import transform
+from ..fitted import (
+    BINARY_STRENGTH,
+    MANY_UNKNOWNS,
+    MIXED_STRENGTH,
+    NEAR,
+    SINGLE_AXIS_GROWTH,
+)
+from ..limits import EXTENDED_NUMBERS, HESSIAN_UNKNOWNS, NUMBERS_AT_ONCE, SUMMED_NUMBERS
 from ..status import Status
 from ..types import Floats, Integers
 from .problem import Problem, Solution
+from .rules import PRECONDITIONER, SAME, cancels, converged, use_of_factor
 from .sampling import sampled_variance, standard_errors
 
 _EXACT_MISS = 1e-5
-"""How far a moment may miss an exact target."""
-
-REUSE = 0.05
-"""When a step makes the gradient this small a part of what it was, the factor of the Hessian serves
-again."""
-
-_NEAR = 0.4
-"""When it makes it this small a part, as steps do where cells go to zero (by e each), the factor
-still serves as a preconditioner."""
-
-MANY_UNKNOWNS = 200
-"""With fewer unknowns a new factor costs no more than what that saves."""
-
-_AT_ONCE = 1 << 20
-"""How many numbers are made at a time."""
-
-_MOST_SUMMED = 1 << 28
-"""How many numbers are squared and summed for the variances of cells at most; where there are more
-they are sampled."""
+"""Largest error of a moment whose target is exact."""
 
 _FLOOR = 1e-10
-"""The least ridge: keeps the dual strictly convex where constraints are exact or sit on the
-boundary."""
+"""Smallest ridge. It keeps the dual strictly convex if constraints are exact or on the boundary."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Penalised:
-    """For solvers of maximum entropy under noisy moments: its parameters and its objective.
+    """The parameters and the objective of maximum entropy under noisy moments.
 
     Minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
     ridge_S), where f_S are the known basis functions and ridge_S = strength * r(|S|) * variance_S,
-    with r(1) = 0.01 and r(j) = j ** 2. Where cells must be zero, p and the uniform distribution are
-    those on the other cells.
+    with r(1) = 0.01 and r(j) = j ** 2. Where cells must be zero, p and the uniform distribution
+    are distributions on the other cells.
 
     Parameters
     ----------
     strength
         The factor above, > 0. None takes 1 for binary axes and 10 otherwise.
     tolerance
-        Where to stop: the largest entry of the dual's gradient, that is the error of a moment.
+        The largest entry of the dual's gradient, that is the error of a moment, at which the
+        solver stops.
     iterations
-        How many steps are made at most.
+        The largest number of steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     strength: float | None = None
@@ -74,18 +75,20 @@ class Penalised:
             raise ValueError(f"iterations ({self.iterations}) must be >= 0")
 
     def strength_on(self, shape: tuple[int, ...]) -> float:
-        """The factor of the ridge on tables of this shape."""
-        return (
-            self.strength
-            if self.strength is not None
-            else 1.0
-            if max(shape, default=2) <= 2
-            else 10.0
-        )
+        """The strength for a table of this shape."""
+        if self.strength is not None:
+            return self.strength
+        binary = max(shape, default=2) <= 2
+        return BINARY_STRENGTH if binary else MIXED_STRENGTH
 
-    def ridges(self, shape: tuple[int, ...], order: Integers, variance: Floats) -> Floats:
+    def ridges(
+        self,
+        shape: tuple[int, ...],
+        order: Integers,
+        variance: Floats,
+    ) -> Floats:
         """The ridges of coefficients of these orders and variances, each at least 1e-10."""
-        growth = np.where(order == 1, 0.01, order.astype(np.float64) ** 2)
+        growth = np.where(order == 1, SINGLE_AXIS_GROWTH, order.astype(np.float64) ** 2)
         return np.asarray(np.maximum(self.strength_on(shape) * growth * variance, _FLOOR))
 
     def ridge(self, problem: Problem) -> Floats:
@@ -93,11 +96,10 @@ class Penalised:
         return self.ridges(problem.shape, problem.order, problem.variance)
 
     def objective(self, problem: Problem, distribution: Floats) -> float:
-        """The value, in nats, of what is minimised, at a distribution of shape (cells,)."""
+        """The value of the objective, in nats, at a distribution of shape (cells,)."""
         misses = problem.moments(distribution) - problem.target
-        return divergence(problem, distribution) + float(
-            0.5 * (misses**2 / self.ridge(problem)).sum()
-        )
+        penalty = float(0.5 * (misses**2 / self.ridge(problem)).sum())
+        return divergence(problem, distribution) + penalty
 
     def solved(
         self,
@@ -109,16 +111,33 @@ class Penalised:
         *,
         bars: bool = False,
     ) -> Solution:
-        """The solution that these dual variables make: optimal where the gradient is within the
-        tolerance."""
+        """The solution that dual variables make up.
+
+        It is optimal if the gradient is within the tolerance.
+
+        Parameters
+        ----------
+        problem, dual
+            The problem, and its dual.
+        theta
+            The dual variables, shape (m,).
+        steps
+            The number of steps that were made.
+        started
+            The process time when the solve began, in seconds.
+        bars
+            Whether the variance of each cell is computed.
+        """
         distribution = dual.distribution(theta)
         done = reached(dual.gradient(theta, distribution), theta, self.tolerance)
         status = Status.OPTIMAL if done else Status.ITERATION_LIMIT
         variance = dual.variance(distribution).reshape(problem.shape) if bars else None
+        if done and contradicts(problem, distribution):
+            status = Status.RELAXED
         return problem.solution(
             distribution,
             variance=variance,
-            status=Status.RELAXED if status.ok and contradicts(problem, distribution) else status,
+            status=status,
             objective=math.log(len(problem.possible)) - dual.value(theta),
             iterations=steps,
             seconds=time.process_time() - started,
@@ -126,24 +145,28 @@ class Penalised:
         )
 
 
-def reached(gradient: Floats, theta: Floats, tolerance: float) -> bool:
-    """Whether the gradient is within the tolerance, or within what rounding of very large dual
-    variables allows."""
-    return bool(
-        np.abs(gradient).max(initial=0.0) <= tolerance + 1e-15 * np.abs(theta).max(initial=0.0)
-    )
+def reached(
+    gradient: Floats,
+    theta: Floats,
+    tolerance: float,
+) -> bool:
+    """`rules.converged` for arrays of shape (m,)."""
+    worst = float(np.abs(gradient).max(initial=0.0))
+    largest = float(np.abs(theta).max(initial=0.0))
+    return converged(worst, largest, tolerance)
 
 
 def contradicts(problem: Problem, distribution: Floats) -> bool:
     """Whether a target of variance zero is missed: the exact targets then contradict each other."""
     exact = problem.variance == 0
-    return bool(exact.any()) and bool(
-        (np.abs(problem.moments(distribution) - problem.target)[exact] > _EXACT_MISS).any()
-    )
+    if not exact.any():
+        return False
+    misses = np.abs(problem.moments(distribution) - problem.target)
+    return bool((misses[exact] > _EXACT_MISS).any())
 
 
 def divergence(problem: Problem, distribution: Floats) -> float:
-    """KL(p || uniform) in nats; infinite where a cell is positive that must be zero."""
+    """KL(p || uniform) in nats; infinite if a cell is positive that must be zero."""
     if problem.zeros is not None and (distribution[problem.zeros] > 0).any():
         return math.inf
     positive = distribution[distribution > 0]
@@ -151,33 +174,35 @@ def divergence(problem: Problem, distribution: Floats) -> float:
 
 
 class Dual:
-    """log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2, and its
-    derivatives.
+    """The dual of maximum entropy under noisy moments, and its derivatives.
 
-    Its minimum is log(cells) less that of `Penalised.objective`; sum and number are over the cells
-    that need not be zero. All vectors have shape (m,), tables shape (cells,).
+    log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2. Its minimum is
+    log(cells) less the minimum of `Penalised.objective`; the sum and the number of cells are over
+    the cells that need not be zero. All vectors have shape (m,), tables shape (cells,).
     """
 
     def __init__(self, problem: Problem, ridge: Floats) -> None:
         self.problem = problem
         self.ridge = ridge
-        # What was computed last, and for which argument: value, distribution, gradient and Hessian
-        # are asked for in
-        # turn.
+        # The last results and their arguments: value, distribution, gradient and Hessian are asked
+        # for in turn, at the same point.
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
         self._solve_last: Callable[[Floats], Floats]
 
     def value(self, theta: Floats) -> float:
+        """The dual at some dual variables, in nats."""
         weights, top = self._weights(theta)
         log_sum = top + math.log(weights.sum())
         return float(log_sum - theta @ self.problem.target + 0.5 * (self.ridge * theta) @ theta)
 
     def distribution(self, theta: Floats) -> Floats:
+        """The distribution that the dual variables make up."""
         weights, _ = self._weights(theta)
         return np.asarray(weights / weights.sum())
 
     def gradient(self, theta: Floats, distribution: Floats) -> Floats:
+        """The dual's gradient; `distribution` belongs to `theta`."""
         return self.moments(distribution) - self.problem.target + self.ridge * theta
 
     def moments(self, distribution: Floats) -> Floats:
@@ -187,76 +212,109 @@ class Dual:
         return self._moments_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
-        """The covariances of the functions plus the ridge, shape (m, m), looked up in one extended
-        transform; it lasts until the next call."""
+        """The covariances of the functions plus the ridge, shape (m, m).
+
+        They are looked up in one extended transform. The array is overwritten by the next call.
+        """
         place, factor = _products(self.problem.shape, self.problem.index.tobytes())
-        mean, matrix = self.moments(distribution), self._work[0]
-        np.take(transform(self.problem.shape).extend(distribution), place, out=matrix, mode="clip")
+        mean = self.moments(distribution)
+        matrix = self._work[0]
+        extended = transform(self.problem.shape).extend(distribution)
+        np.take(
+            extended,
+            place,
+            out=matrix,
+            mode="clip",
+        )
         if factor is not None:
             matrix *= factor
         if len(mean):
-            scipy.linalg.blas.dger(-1.0, mean, mean, a=matrix.T, overwrite_a=True)
+            # matrix -= outer(mean, mean), in place
+            scipy.linalg.blas.dger(
+                -1.0,
+                mean,
+                mean,
+                a=matrix.T,
+                overwrite_a=True,
+            )
         matrix.flat[:: len(mean) + 1] += self.ridge
         return np.asarray(matrix)
 
     @cached_property
     def _work(self) -> Floats:
-        """Room for two matrices: to ask for it each time takes longer than what is done with it."""
+        """Room for two matrices; to allocate it each time takes longer than to fill it."""
         return np.empty((2, len(self.ridge), len(self.ridge)))
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """The map from right-hand sides to solutions of Hessian x solution = right, both of shape
-        (m, ...)."""
+        """The map from right-hand sides to solutions of Hessian x solution = right.
+
+        Both have shape (m, ...).
+        """
         if not len(self.ridge):
             return lambda right: right
         factor = self._factor(distribution)
         return lambda right: np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=True)[0])
 
     def inverse(self, distribution: Floats) -> Floats:
-        """The inverse of the Hessian, shape (m, m); it lasts until the next call."""
+        """The inverse of the Hessian, shape (m, m); it is overwritten by the next call."""
         matrix = self._work[1]
         if len(self.ridge):
             factor = self._factor(distribution, clean=True)
-            half = scipy.linalg.lapack.dpotri(factor, lower=True, overwrite_c=True)[0]
+            half = scipy.linalg.lapack.dpotri(
+                factor,
+                lower=True,
+                overwrite_c=True,
+            )[0]
             np.add(half, half.T, out=matrix)
             matrix.flat[:: len(matrix) + 1] /= 2
         return np.asarray(matrix)
 
     def _factor(self, distribution: Floats, *, clean: bool = False) -> Floats:
-        """The lower triangular factor of the Hessian; what stands above it is zero if `clean`, or
-        of no meaning."""
-        # Straight from LAPACK: on small matrices the checks of the usual interface take longer than
-        # the work.
+        """The lower triangular factor of the Hessian.
+
+        The numbers above it are zero if `clean`, and have no meaning otherwise.
+        """
+        # LAPACK is called directly. On small matrices the checks of scipy's usual interface take
+        # longer than the work.
         hessian = self.hessian(distribution).T
         factor, failed = scipy.linalg.lapack.dpotrf(
-            hessian, lower=True, clean=clean, overwrite_a=True
+            hessian,
+            lower=True,
+            clean=clean,
+            overwrite_a=True,
         )
         if failed:
             raise np.linalg.LinAlgError("the Hessian is not positive definite")
         return np.asarray(factor)
 
-    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
-        """The solution of Hessian x direction = gradient, or nearly: the step before made the
-        gradient `fall` times what it was, and where that is little, the factor of the call before
-        serves again."""
-        if fall <= _NEAR and len(gradient) > MANY_UNKNOWNS:
+    def direction(
+        self,
+        distribution: Floats,
+        gradient: Floats,
+        fall: float,
+    ) -> Floats:
+        """The solution of Hessian x direction = gradient, or nearly.
+
+        `fall` is the largest entry of the gradient over that of the step before. It decides how the
+        factor of the last call is used; see `rules.use_of_factor`.
+        """
+        use = use_of_factor(fall, len(gradient), NEAR, MANY_UNKNOWNS)
+        if use == PRECONDITIONER:
             product = partial(self.product, distribution)
             return _conjugate_gradients(product, gradient, self._solve_last, 0.1, iterations=3)
-        if fall <= REUSE:
-            return self._solve_last(gradient)
-        self._solve_last = self.solver(distribution)
+        if use != SAME:
+            self._solve_last = self.solver(distribution)
         return self._solve_last(gradient)
 
     def product(self, distribution: Floats, vector: Floats) -> Floats:
         """The Hessian times a vector, without the Hessian."""
         mean = self.moments(distribution)
-        moved = self.problem.moments(distribution * self.problem.functions(vector)) - mean * (
-            mean @ vector
-        )
+        weighted = distribution * self.problem.functions(vector)
+        moved = self.problem.moments(weighted) - mean * (mean @ vector)
         return np.asarray(moved + self.ridge * vector)
 
     def _weights(self, theta: Floats) -> tuple[Floats, float]:
-        """The exponentials of the logits less the largest, and that."""
+        """The exponentials of the logits less the largest logit, and the largest logit."""
         if self._weights_of[0] is not theta:
             logits = self.problem.functions(theta)
             if self.problem.zeros is not None:
@@ -266,72 +324,81 @@ class Dual:
         return self._weights_of[1:]
 
     def variance(self, distribution: Floats) -> Floats:
-        """Cell variances by the delta method: the optimum's derivatives by targets and total, times
-        their variances.
+        """Variances of the cells by the delta method, shape (cells,).
 
-        The known quantities that are independent are the coefficients total x target, and the
-        total. With centred functions g, the cell p changes by p g' H^-1 per unit of the targets;
-        the quadratic form of the derivatives is a sum over pairs of functions, hence one transform
-        of the weights of their products. Where there are cells near zero and little noise, H^-1 is
-        so large that this sum cancels out but for rounding errors: it is then taken over the
-        squares of g' H^-1, which takes longer, or, where these are too many, by `sampled_variance`.
+        They are the squared derivatives of the optimum by the targets and the total, times the
+        variances of these. The known quantities that are independent are the coefficients, total x
+        target, and the total. With centred functions g, the cell p changes by p g' H^-1 per unit of
+        the targets. The quadratic form of the derivatives is a sum over pairs of functions, hence
+        one transform of the weights of their products.
+
+        Where cells are near zero and the noise is small, H^-1 is so large that this sum is nothing
+        but rounding errors. The squares of g' H^-1 are then summed instead, which takes longer. If
+        there are too many of them, the variance comes from `sampled_variance`.
         """
-        problem, basis = self.problem, transform(self.problem.shape)
-        inverse, mean = self.inverse(distribution), self.moments(distribution)
-        pulled, tilt = inverse @ (problem.variance * (inverse @ mean)), inverse @ problem.target
+        problem = self.problem
+        basis = transform(problem.shape)
+        inverse = self.inverse(distribution)
+        mean = self.moments(distribution)
+        pulled = inverse @ (problem.variance * (inverse @ mean))
+        tilt = inverse @ problem.target
+        # The weights of all pairs of functions in the quadratic form.
         inverse *= np.sqrt(problem.variance)
         weights = np.matmul(inverse, inverse.T, out=self._work[0])
         squares = float(np.trace(weights))
         place, factor = _products(problem.shape, problem.index.tobytes())
-        width = math.prod(basis.width(size) for size in problem.shape)
         if factor is not None:
             weights *= factor
+        # Products of functions are functions again: their weights are added up.
+        width = math.prod(basis.width(size) for size in problem.shape)
         summed = np.bincount(place.ravel(), weights.ravel(), width).astype(np.float64)
         linear, tilted = problem.functions(np.stack([pulled, tilt]))
         quadratic = np.maximum(basis.narrow(summed) - 2 * linear + mean @ pulled, 0.0)
-        if cancels(squares, problem.cells, distribution.max(), (distribution**2 * quadratic).max()):
-            if len(tilt) * problem.cells > _MOST_SUMMED:
+        largest = (distribution**2 * quadratic).max()
+        if cancels(squares, problem.cells, distribution.max(), largest):
+            if len(tilt) * problem.cells > SUMMED_NUMBERS:
                 pushed = (inverse @ error for error in standard_errors(len(tilt)))
                 return sampled_variance(problem, distribution, tilt, pushed)
             quadratic = self._sum_of_squares(inverse.T, mean)
         by_total = 1 + tilt @ mean - tilted
-        return np.asarray(
-            distribution**2 * (problem.total**2 * quadratic + problem.total_variance * by_total**2)
-        )
+        variance = problem.total**2 * quadratic + problem.total_variance * by_total**2
+        return np.asarray(distribution**2 * variance)
 
     def _sum_of_squares(self, weights: Floats, mean: Floats) -> Floats:
-        """For each cell the sum of the squares of functions of these weights, shape (n, m), less
-        their means."""
-        total, step = np.zeros(self.problem.cells), max(1, _AT_ONCE // self.problem.cells)
+        """For each cell the sum of squares of weighted sums of functions, less their means.
+
+        `weights` has shape (n, m): one weighted sum per row.
+        """
+        total = np.zeros(self.problem.cells)
+        step = max(1, NUMBERS_AT_ONCE // self.problem.cells)
         for start in range(0, len(weights), step):
             some = weights[start : start + step]
-            total += ((self.problem.functions(some) - (some @ mean)[:, None]) ** 2).sum(axis=0)
+            centred = self.problem.functions(some) - (some @ mean)[:, None]
+            total += (centred**2).sum(axis=0)
         return total
 
 
-def cancels(squares: float, cells: int, peak: float, largest: float) -> bool:
-    """Whether rounding errors matter in quadratic forms g' X X' g, where these are the sum of
-    squares of X, the number of cells, the largest cell and the largest product of a form and its
-    squared cell.
-
-    A form is at most `squares` times `cells`, and rounded by so much times 1e-16.
-    """
-    return 1e-16 * squares * cells * peak**2 > 1e-4 * largest
-
-
 class LargeDual(Dual):
-    """The same without matrices, for problems whose Hessian is too large to write down."""
+    """The dual without matrices, for problems whose Hessian is too large to write down."""
 
-    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
-        """As above, but by conjugate gradients to an error of a tenth, or less as the gradient
-        falls: that keeps Newton's convergence fast without wasted work."""
-        return self._solve(
-            distribution, gradient, min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0)))
-        )
+    def direction(
+        self,
+        distribution: Floats,
+        gradient: Floats,
+        fall: float,
+    ) -> Floats:
+        """The solution of Hessian x direction = gradient, by conjugate gradients.
+
+        The error is a tenth, or less as the gradient falls. This keeps Newton's convergence fast
+        and wastes no work.
+        """
+        accuracy = min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0)))
+        return self._solve(distribution, gradient, accuracy)
 
     def variance(self, distribution: Floats) -> Floats:
-        """As above, but by `sampled_variance`."""
-        problem, deviation = self.problem, np.sqrt(self.problem.variance)
+        """Variances of the cells by `sampled_variance`, shape (cells,)."""
+        problem = self.problem
+        deviation = np.sqrt(problem.variance)
         tilt = self._solve(distribution, problem.target, 1e-6)
         pushed = (
             self._solve(distribution, deviation * error, 1e-3)
@@ -340,12 +407,21 @@ class LargeDual(Dual):
         return sampled_variance(problem, distribution, tilt, pushed)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """As above, for right-hand sides of shape (m, n), to an error of a thousandth."""
-        return lambda right: np.stack(
-            [self._solve(distribution, one, 1e-3) for one in right.T], axis=1
-        )
+        """See `Dual.solver`; right-hand sides have shape (m, n), and the error is a thousandth."""
 
-    def _solve(self, distribution: Floats, right: Floats, accuracy: float) -> Floats:
+        def solve(right: Floats) -> Floats:
+            columns = [self._solve(distribution, one, 1e-3) for one in right.T]
+            return np.stack(columns, axis=1)
+
+        return solve
+
+    def _solve(
+        self,
+        distribution: Floats,
+        right: Floats,
+        accuracy: float,
+    ) -> Floats:
+        """Conjugate gradients, preconditioned by the Hessian's diagonal."""
         mean = self.moments(distribution)
         squares = transform(self.problem.shape).squares(distribution)[self.problem.index]
         diagonal = np.maximum(squares - mean**2, 0.0) + self.ridge
@@ -353,21 +429,22 @@ class LargeDual(Dual):
         return _conjugate_gradients(product, right, lambda residual: residual / diagonal, accuracy)
 
 
-_LARGEST_HESSIAN = 2500
-_LARGEST_EXTENDED = 1 << 26
-"""Means of products of functions are looked up in a table of up to so many numbers, for a moment
-half a gigabyte."""
+def is_large(
+    shape: tuple[int, ...],
+    unknowns: int,
+    numbers: int = EXTENDED_NUMBERS,
+) -> bool:
+    """Whether a problem needs `LargeDual`.
 
-
-def is_large(shape: tuple[int, ...], unknowns: int, largest: int = _LARGEST_EXTENDED) -> bool:
-    """Whether a problem needs `LargeDual`, where means of products may take up a table of so many
-    numbers."""
+    Means of products of functions are looked up in an extended table of up to `numbers` numbers.
+    """
     width = math.prod(transform(()).width(size) for size in shape)
-    return unknowns > _LARGEST_HESSIAN or width > largest
+    return unknowns > HESSIAN_UNKNOWNS or width > numbers
 
 
 @lru_cache(maxsize=16)
 def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
+    """`Transform.products`, kept; the index is given by its bytes."""
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))
 
 
@@ -378,13 +455,16 @@ def _conjugate_gradients(
     accuracy: float,
     iterations: int = 500,
 ) -> Floats:
-    """Preconditioned conjugate gradients until the residual, in the preconditioner's norm, falls by
-    `accuracy`."""
+    """Solve matrix x solution = right by preconditioned conjugate gradients.
+
+    They stop when the residual, in the preconditioner's norm, has fallen by the factor `accuracy`.
+    """
     solution = np.zeros_like(right)
     residual = right.copy()
     scaled = precondition(residual)
     direction = scaled
-    norm = goal = float(residual @ scaled)
+    norm = float(residual @ scaled)
+    goal = norm
     for _ in range(iterations):
         if norm <= accuracy**2 * goal:
             break
@@ -393,6 +473,7 @@ def _conjugate_gradients(
         solution += length * direction
         residual -= length * product
         scaled = precondition(residual)
-        norm, last = float(residual @ scaled), norm
+        last = norm
+        norm = float(residual @ scaled)
         direction = scaled + norm / last * direction
     return solution

@@ -13,68 +13,94 @@ from .dual import divergence
 from .problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class IPF(OneByOne):
-    """Maximum entropy under exact marginals: scale the table to one known marginal after the other.
+    """Maximum entropy under exact marginals: scale the table to one known marginal after another.
 
     Minimises KL(p || uniform) subject to every known marginal (Deming and Stephan, 1940; Csiszar,
-    1975). Quick where such a table exists and is positive; where none does, the scaling goes round
-    in circles for ever, and where cells must be zero it is slow.
+    1975). It is fast if such a table exists and is positive. If none exists, the scaling cycles
+    forever; where cells must be zero, it is slow.
 
-    `Solution.objective` is KL(p || uniform) in nats; `Solution.relaxation` is zero.
+    `Solution.objective` is KL(p || uniform) in nats. `Solution.relaxation` is zero.
 
     Parameters
     ----------
     tolerance
-        Where to stop: the largest error of a cell of a marginal, as a share of the total.
+        The largest error of a cell of a marginal, as a share of the total, at which the solver
+        stops.
     iterations
-        How many rounds are made at most.
+        The largest number of rounds through all marginals.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     tolerance: float = 1e-9
     iterations: int = 2000
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0 or not self.iterations >= 0:
-            raise ValueError(
-                f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0"
-            )
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+        if not self.iterations >= 0:
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
 
     def objective(self, problem: Problem, distribution: Floats) -> float:
-        """KL(p || uniform), or infinity where a marginal is missed by more than 100 times the
-        tolerance."""
+        """KL(p || uniform) in nats.
+
+        It is infinite if a marginal is missed by more than 100 times the tolerance.
+        """
         table = distribution.reshape(problem.shape)
-        worst = max(
-            (np.abs(table.sum(axis=drop) - marginal).max() for drop, marginal in _margins(problem)),
-            default=0.0,
-        )
-        return divergence(problem, distribution) if worst <= 100 * self.tolerance else math.inf
+        worst = 0.0
+        for dropped, marginal in _margins(problem):
+            worst = max(worst, float(np.abs(table.sum(axis=dropped) - marginal).max()))
+        if worst > 100 * self.tolerance:
+            return math.inf
+        return divergence(problem, distribution)
 
     def answer(self, problem: Problem) -> Solution:
+        """The table after the last round."""
         started = time.process_time()
         table = problem.uniform.reshape(problem.shape)
         margins = _margins(problem)
-        status, steps = Status.ITERATION_LIMIT, self.iterations
+        status = Status.ITERATION_LIMIT
+        steps = self.iterations
         if any(marginal.min() < -self.tolerance for _, marginal in margins):
-            status, steps = Status.INFEASIBLE, 0
+            status = Status.INFEASIBLE
+            steps = 0
         for step in range(steps):
-            worst, lost = 0.0, 0.0
+            worst = 0.0
+            lost = 0.0
             for dropped, marginal in margins:
-                now = table.sum(axis=dropped, keepdims=True)
+                now = table.sum(
+                    axis=dropped,
+                    keepdims=True,
+                )
                 wanted = np.maximum(marginal, 0.0).reshape(now.shape)
                 worst = max(worst, float(np.abs(now - wanted).max()))
                 lost = max(lost, float(wanted[now == 0].max(initial=0.0)))
-                table *= np.divide(wanted, now, out=np.zeros_like(now), where=now > 0)
-            if (
-                lost > self.tolerance
-            ):  # cells that one marginal needs must be zero, or are zero in another
-                status, steps = Status.INFEASIBLE, step + 1
+                table *= np.divide(
+                    wanted,
+                    now,
+                    out=np.zeros_like(now),
+                    where=now > 0,
+                )
+            if lost > self.tolerance:
+                # One marginal needs cells that must be zero, or that another marginal emptied.
+                status = Status.INFEASIBLE
+                steps = step + 1
                 break
             if worst <= self.tolerance:
-                status, steps = Status.OPTIMAL, step + 1
+                status = Status.OPTIMAL
+                steps = step + 1
                 break
+        found = None if status is Status.INFEASIBLE else table.ravel() / table.sum()
         return problem.solution(
-            None if status is Status.INFEASIBLE else table.ravel() / table.sum(),
+            found,
             status=status,
             objective=divergence,
             iterations=steps,
@@ -86,7 +112,8 @@ class IPF(OneByOne):
 def _margins(problem: Problem) -> list[tuple[tuple[int, ...], Floats]]:
     """The known marginals: the places that are summed over, and the table."""
     places = range(len(problem.shape))
-    return [
-        (tuple(place for place in places if place not in kept), table)
-        for kept, table in problem.margins()
-    ]
+    margins = []
+    for kept, table in problem.margins():
+        dropped = tuple(place for place in places if place not in kept)
+        margins.append((dropped, table))
+    return margins

@@ -13,36 +13,46 @@ from .problem import Problem, Solution
 from .starts import independent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LBFGS(Penalised, OneByOne):
     """The programme of `Newton` by limited-memory quasi-Newton steps, for comparison.
 
-    The parameters are those of `Newton`. Rounding keeps the gradient from getting much smaller than
-    the tolerance.
+    The parameters are those of `Newton`. Rounding keeps the gradient from falling much below the
+    tolerance.
     """
 
     tolerance: float = 1e-6
     iterations: int = 5000
 
     def answer(self, problem: Problem) -> Solution:
+        """The table at the dual variables that scipy finds."""
+        import scipy.optimize
+
         started = time.process_time()
         dual = Dual(problem, self.ridge(problem))
-        # Unknowns of curvature about one: a constraint with a large ridge has a small dual
-        # variable.
+        # The unknowns are scaled to a curvature of about one: a constraint with a large ridge has
+        # a small dual variable.
         scale = 1 / np.sqrt(1 + dual.ridge)
 
         def value_and_slope(scaled: Floats) -> tuple[float, Floats]:
             theta = scaled * scale
             return dual.value(theta), dual.gradient(theta, dual.distribution(theta)) * scale
 
-        import scipy.optimize
-
+        options = {
+            "maxiter": self.iterations,
+            "maxfun": 10 * self.iterations,
+            "gtol": self.tolerance,
+            "ftol": 0.0,
+            "maxcor": 30,
+        }
         found: Any = scipy.optimize.minimize(
             value_and_slope,
             independent(problem.shape, problem.index, problem.target) / scale,
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": self.iterations, "maxfun": 10 * self.iterations, "gtol": self.tolerance, "ftol": 0.0,
-                     "maxcor": 30},
-        )  # fmt: skip
+            options=options,
+        )
         return self.solved(problem, dual, found.x * scale, int(found.nit), started)

@@ -12,65 +12,85 @@ from .batch import OneByOne
 from .problem import Problem, Solution
 
 _LEAST_VARIANCE = 1e-10
+"""Smallest variance of a moment; exact moments get it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MirrorDescent(OneByOne):
-    """Weighted least squares over distributions: the method of Private-PGM (McKenna, Sheldon and
-    Miklau, ICML 2019).
+    """Weighted least squares over distributions: the method of Private-PGM.
 
-    Minimises over distributions p: sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), from the
-    uniform distribution by multiplicative steps p <- p exp(-step x gradient). There can be many
-    minima; the steps lead near one of large entropy. It stops when the objective is proved to lie
-    within `tolerance` of the minimum: the objective is convex, so it exceeds the minimum by at most
-    max_q gradient . (p - q).
+    McKenna, Sheldon and Miklau, ICML 2019. Minimises over distributions p:
+    sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), from the uniform distribution by
+    multiplicative steps p <- p exp(-step x gradient). There can be many minima; the steps lead near
+    one of large entropy. The solver stops when the objective is proved to lie within `tolerance` of
+    the minimum: it is convex, so it exceeds the minimum by at most max_q gradient . (p - q).
 
-    `Solution.objective` is the sum above; `Solution.relaxation` is zero.
+    `Solution.objective` is the sum above. `Solution.relaxation` is zero.
 
     Parameters
     ----------
     tolerance
-        The gap above; one is half the square of one standard deviation of one moment.
+        The largest gap to the minimum; an error of one standard deviation in one moment adds 1 / 2
+        to the objective.
     iterations
-        How many steps are made at most.
+        The largest number of steps.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     tolerance: float = 0.01
     iterations: int = 5000
 
     def __post_init__(self) -> None:
-        if not self.tolerance > 0 or not self.iterations >= 0:
-            raise ValueError(
-                f"tolerance ({self.tolerance}) must be > 0 and iterations ({self.iterations}) >= 0"
-            )
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+        if not self.iterations >= 0:
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
 
     def objective(self, problem: Problem, distribution: Floats) -> float:
         """The weighted sum of squares at a distribution."""
         misses = problem.moments(distribution) - problem.target
-        return float(0.5 * (misses**2 / np.maximum(problem.variance, _LEAST_VARIANCE)).sum())
+        variance = np.maximum(problem.variance, _LEAST_VARIANCE)
+        return float(0.5 * (misses**2 / variance).sum())
 
     def answer(self, problem: Problem) -> Solution:
+        """The distribution after the last step."""
         started = time.process_time()
         weight = 1 / np.maximum(problem.variance, _LEAST_VARIANCE)
         logits = np.where(problem.uniform > 0, 0.0, -math.inf)
         distribution = problem.uniform
         value = self.objective(problem, distribution)
         step = 1 / max(float(weight.max(initial=1.0)), 1.0)
-        status, steps = Status.ITERATION_LIMIT, self.iterations
+        status = Status.ITERATION_LIMIT
+        steps = self.iterations
         for iteration in range(self.iterations + 1):
-            gradient = problem.functions(weight * (problem.moments(distribution) - problem.target))
-            if gradient @ distribution - gradient[problem.possible].min() <= self.tolerance:
-                status, steps = Status.OPTIMAL, iteration
+            misses = problem.moments(distribution) - problem.target
+            gradient = problem.functions(weight * misses)
+            gap = gradient @ distribution - gradient[problem.possible].min()
+            if gap <= self.tolerance:
+                status = Status.OPTIMAL
+                steps = iteration
                 break
+            # The line search: half the step until the objective falls enough.
             while True:
                 trial = logits - step * gradient
                 cells = np.exp(trial - trial.max())
                 cells /= cells.sum()
                 new = self.objective(problem, cells)
-                if new <= value - 0.5 * float(gradient @ (distribution - cells)) or step < 1e-300:
+                promised = 0.5 * float(gradient @ (distribution - cells))
+                if new <= value - promised or step < 1e-300:
                     break
                 step /= 2
-            logits, distribution, value, step = trial, cells, new, 1.5 * step
+            logits = trial
+            distribution = cells
+            value = new
+            step *= 1.5
         return problem.solution(
             distribution,
             status=status,

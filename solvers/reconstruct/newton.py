@@ -1,5 +1,4 @@
-"""`Newton`: maximum entropy by Newton's method on the dual, with the noise of the constraints as
-its ridge."""
+"""`Newton`: maximum entropy by Newton's method on the dual; its ridge is the noise."""
 
 import math
 import time
@@ -8,52 +7,68 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..fitted import (
+    MANY_UNKNOWNS_FOR_LAPACK,
+    NUMPY_SECONDS_A_PROBLEM,
+    NUMPY_SECONDS_AN_ENTRY,
+)
+from ..limits import COMPILED_NUMBERS
 from ..status import Status
 from ..threads import compiled_loops, in_parts, processors, single_thread
 from ..types import Floats
 from .batch import Batch, Solutions
 from .dual import Dual, Penalised, contradicts, is_large, reached
 from .problem import Problem, Solution
+from .rules import SHORTEST, falls_enough
 from .split import SplitDual, dual_of
 from .starts import pairwise, start
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Newton(Penalised):
     """Maximum entropy under noisy moments, always feasible.
 
     Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
     ridge_S), where f_S are the known basis functions, and p and the uniform distribution are zero
     where cells must be. Its dual, log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S
-    theta_S ** 2 / 2, is smooth, strictly convex and free of constraints. With ridge_S = strength *
-    r(|S|) * variance_S a constraint is relaxed in proportion to its noise, more for higher orders:
-    r(1) = 0.01, r(j) = j ** 2. As the ridge goes to zero the answer goes to that of the published
+    theta_S ** 2 / 2, is smooth, strictly convex and without constraints. With ridge_S = strength *
+    r(|S|) * variance_S, r(1) = 0.01 and r(j) = j ** 2, a constraint is relaxed in proportion to its
+    noise, and more for higher orders. As the ridge goes to zero, the answer goes to the published
     maximum entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3) wherever
     that exists.
 
-    A batch goes through compiled loops on all processors where numba is installed, else, like a
-    single problem, through numpy; the numbers are the same. Problems with thousands of unknowns use
-    conjugate gradients.
+    A batch is solved in compiled loops on all processors if numpy would take longer than a second,
+    or if the loops are loaded already. Otherwise, and for a single problem, numpy gives the same
+    numbers. Problems with thousands of unknowns use conjugate gradients.
 
-    `Solution.objective` is the minimum, in nats; `Solution.relaxation` the strength. The status is
-    `RELAXED` where a target of variance zero had to be missed.
+    `Solution.objective` is the minimum, in nats. `Solution.relaxation` is the strength. The status
+    is `RELAXED` if a target of variance zero had to be missed.
 
     Parameters
     ----------
     strength
-        The factor above, > 0. None takes 1 for binary axes and 10 otherwise; `Reconstruction` finds
-        another where it can, from all tables.
+        The factor above, > 0. None takes 1 for binary axes and 10 otherwise; `Reconstruction`
+        replaces None by a strength that it estimates from all tables, where it can.
     tolerance
-        Where to stop: the largest entry of the dual's gradient, that is the error of a moment.
+        The largest entry of the dual's gradient, that is the error of a moment, at which the
+        solver stops.
     iterations
-        How many Newton steps are made at most.
+        The largest number of Newton steps.
     bars
-        Whether the variance of each cell is computed, too; it about doubles the work.
+        Whether the variance of each cell is computed; it about doubles the work.
     context
-        `Reconstruction` solves over up to this many axes around those asked for, and projects; None
-        solves over these alone.
+        `Reconstruction` solves over up to this many axes around the asked ones, and projects. None
+        solves over the asked axes alone.
     threads
-        How many threads a batch may use; None takes one for each processor.
+        The largest number of threads for a batch; None takes one for each processor.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     bars: bool = True
@@ -75,31 +90,36 @@ class Newton(Penalised):
         """The table of a problem, or the tables of a batch."""
         if isinstance(problem, Problem):
             return self._one(problem)
-        unknowns = int((problem.offsets[1:] - problem.offsets[:-1]).max(initial=0))
-        by_blas = unknowns > _MANY_UNKNOWNS or is_large(problem.shape, unknowns, _LARGEST_COMPILED)
-        kernels = (
-            None if by_blas else compiled_loops("reconstruct.newton_loops", _numpy_seconds(problem))
-        )
-        if kernels is None:
+        unknowns = int(np.diff(problem.offsets).max(initial=0))
+        large = is_large(problem.shape, unknowns, COMPILED_NUMBERS)
+        if large or unknowns > MANY_UNKNOWNS_FOR_LAPACK:
+            loops = None
+        else:
+            loops = compiled_loops("reconstruct.newton_loops", _numpy_seconds(problem))
+        if loops is None:
             return Solutions.stack([self._one(one) for one in problem])
-        return self._many(problem, kernels)
+        return self._many(problem, loops)
 
     def _one(self, problem: Problem) -> Solution:
+        """Solve one problem in numpy."""
         started = time.process_time()
         ridge = self.ridge(problem)
         dual = dual_of(problem, ridge)
         with single_thread():
             theta, steps = self._minimise(dual, start(problem))
-            if steps == self.iterations and isinstance(
-                dual, SplitDual
-            ):  # extreme weights are too much for its blocks
+            if steps == self.iterations and isinstance(dual, SplitDual):
+                # Extreme weights can spoil the blocks of `SplitDual`, but not the whole Hessian.
                 dual = Dual(problem, ridge)
                 theta, steps = self._minimise(dual, start(problem))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
     def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
-        """Damped Newton steps from a start; the minimum and how many they were."""
-        value, before = dual.value(theta), 0.0
+        """Damped Newton steps from given dual variables: the minimum, and the number of steps.
+
+        See `rules` for the loop; `newton_loops._solve` is the same for compiled code.
+        """
+        value = dual.value(theta)
+        before = 0.0
         for step in range(self.iterations + 1):
             distribution = dual.distribution(theta)
             gradient = dual.gradient(theta, distribution)
@@ -107,96 +127,107 @@ class Newton(Penalised):
                 return theta, step
             if step == self.iterations:
                 break
-            largest = float(np.abs(gradient).max())
-            direction = dual.direction(
-                distribution, gradient, largest / before if step else math.inf
-            )
-            before = largest
+            worst = float(np.abs(gradient).max())
+            fall = worst / before if step > 0 else math.inf
+            direction = dual.direction(distribution, gradient, fall)
+            before = worst
             decrease = float(gradient @ direction)
+            # The line search: half the step until the value falls enough.
             length = 1.0
             while True:
                 trial = theta - length * direction
                 new = dual.value(trial)
-                # So near the optimum rounding hides the fall of the value, and full steps converge.
-                if decrease <= 1e-10 * (1 + abs(value)) or new <= value - 0.25 * length * decrease:
+                if falls_enough(value, new, length, decrease):
                     break
                 length /= 2
-                if length < 1e-12:
+                if length < SHORTEST:
                     return theta, step
-            theta, value = trial, new
+            theta = trial
+            value = new
         return theta, self.iterations
 
-    def _many(self, batch: Batch, kernels: Any) -> Solutions:
+    def _many(self, batch: Batch, loops: Any) -> Solutions:
+        """Solve a batch by the compiled loops, the module `newton_loops`."""
         started = time.process_time()
         count = len(batch)
-        tables = np.empty((count, batch.cells))
-        variances = np.empty((count, batch.cells) if self.bars else (0, 0))
-        status, steps = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-        values, residuals = np.zeros(count), np.zeros(count)
-        ridge = self.ridges(batch.shape, batch.order, batch.variance)
-        arguments = (
-            np.array(batch.shape, dtype=np.int64),
-            (
-                batch.offsets,
-                batch.index,
-                batch.target,
-                batch.variance,
-                ridge,
-                batch.total,
-                batch.total_variance,
-            ),
-            pairwise(
-                batch.shape,
-                batch.index,
-                batch.target,
-                np.repeat(np.arange(count), np.diff(batch.offsets)),
-            ),
-            (self.tolerance, self.iterations, self.bars),
-            np.zeros((0, 0), np.bool_) if batch.zeros is None else batch.zeros,
-            (tables, variances, status, steps, values, residuals),
+        packed = loops.Packed(
+            sizes=np.array(batch.shape, dtype=np.int64),
+            offsets=batch.offsets,
+            positions=batch.index,
+            target=batch.target,
+            variance=batch.variance,
+            ridge=self.ridges(batch.shape, batch.order, batch.variance),
+            total=batch.total,
+            total_variance=batch.total_variance,
+            start=_starts(batch),
+            zeros=np.zeros((0, 0), np.bool_) if batch.zeros is None else batch.zeros,
         )
-        threads = min(self.threads or processors(), count)
-        in_parts(count, threads, lambda start, stop: kernels.solve_range(start, stop, *arguments))
-        statuses = _STATUSES[status]
-        for row in np.unique(
-            np.searchsorted(batch.offsets, np.flatnonzero(batch.variance == 0), side="right") - 1
-        ):
-            if statuses[row] == _STATUSES[0] and contradicts(
-                batch[row], tables[row] / batch.total[row]
-            ):
-                statuses[row] = list(Status).index(Status.RELAXED)
+        settings = loops.Settings(self.tolerance, self.iterations, self.bars)
+        result = loops.Result(
+            tables=np.empty((count, batch.cells)),
+            variances=np.empty((count, batch.cells) if self.bars else (0, 0)),
+            status=np.zeros(count, dtype=np.int64),
+            steps=np.zeros(count, dtype=np.int64),
+            values=np.zeros(count),
+            residuals=np.zeros(count),
+        )
+
+        # numba recognises the types of plain tuples much faster than those of named ones.
+        arguments = (tuple(packed), tuple(settings), tuple(result))
+
+        def solve(first: int, stop: int) -> None:
+            loops.solve_range(first, stop, *arguments)
+
+        in_parts(count, min(self.threads or processors(), count), solve)
+        variance = result.variances.reshape(count, *batch.shape) if self.bars else None
         return Solutions(
-            table=tables.reshape(count, *batch.shape),
-            statuses=statuses,
-            objective=np.log(batch.possible) - values,
-            residual=residuals,
-            iterations=steps,
-            variance=variances.reshape(count, *batch.shape) if self.bars else None,
+            table=result.tables.reshape(count, *batch.shape),
+            statuses=_relaxed(batch, result.tables, _STATUSES[result.status]),
+            objective=np.log(batch.possible) - result.values,
+            residual=result.residuals,
+            iterations=result.steps,
+            variance=variance,
             seconds=time.process_time() - started,
             relaxation=np.full(count, self.strength_on(batch.shape)),
         )
 
 
+_ORDER = list(Status)
+
 _STATUSES = np.array(
     [
-        list(Status).index(status)
-        for status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.FAILED)
+        _ORDER.index(Status.OPTIMAL),
+        _ORDER.index(Status.ITERATION_LIMIT),
+        _ORDER.index(Status.FAILED),
     ],
     dtype=np.int8,
 )
-"""By the compiled loops' codes."""
+"""Positions in ``list(Status)``, by the codes of the compiled loops."""
 
 
-_MANY_UNKNOWNS = 400
-"""With more of them the matrices are so large that LAPACK's speed decides."""
+def _starts(batch: Batch) -> Floats:
+    """The dual variables at which Newton's method starts, for all problems of a batch."""
+    owner = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
+    return pairwise(batch.shape, batch.index, batch.target, owner)
 
 
-_LARGEST_COMPILED = 1 << 22
-"""On larger tables, in the numbers of `Transform.extend`, so does that of BLAS, and threads would
-take much memory."""
+def _relaxed(
+    batch: Batch,
+    tables: Floats,
+    statuses: "np.ndarray[Any, Any]",
+) -> Any:
+    """The statuses, with `RELAXED` for solved problems that miss a target of variance zero."""
+    exact = np.flatnonzero(batch.variance == 0)
+    rows = np.unique(np.searchsorted(batch.offsets, exact, side="right") - 1)
+    for row in rows:
+        solved = statuses[row] == _ORDER.index(Status.OPTIMAL)
+        if solved and contradicts(batch[row], tables[row] / batch.total[row]):
+            statuses[row] = _ORDER.index(Status.RELAXED)
+    return statuses
 
 
 def _numpy_seconds(batch: Batch) -> float:
-    """Roughly how long numpy would take."""
+    """Roughly the seconds that numpy would take."""
     unknowns = np.diff(batch.offsets).astype(np.float64)
-    return float((5e-4 + 5e-7 * unknowns**2).sum())
+    seconds = NUMPY_SECONDS_A_PROBLEM + NUMPY_SECONDS_AN_ENTRY * unknowns**2
+    return float(seconds.sum())

@@ -1,41 +1,158 @@
-"""The compiled loops of `Newton`, see `newton` for the mathematics and `dual` for the same in
-numpy."""
+"""The compiled loops of `Newton`.
+
+`newton` has the mathematics and `rules` the rules; `dual` has the same in numpy.
+
+Records of arrays are taken apart once for each problem. Functions that are called in each step get
+the arrays themselves: to take an array out of a record costs some nanoseconds, and a small problem
+takes only a few thousand.
+"""
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..compiled import compiled, exponentials, extended, means, narrowed, sums
 from ..elimination import again, factor, inverse_times
-from ..types import Floats, Integers
-from .dual import REUSE, cancels
+from ..fitted import COMPILED_MANY, COMPILED_NEAR
+from ..types import Flags, Floats, Integers
+from . import rules
 
-_NEAR = 0.3
-"""When a step made the gradient this small a part of what it was, the factor still serves as a
-preconditioner."""
-
-_MANY = 64
-"""With fewer unknowns a new factor costs no more than what it saves."""
+__all__ = ["Packed", "Result", "Settings", "solve_range"]
 
 _ENOUGH = 0.01
-"""The squared error, of the first, at which a direction is good enough."""
+"""Squared error of a direction, relative to the first one, at which it is good enough."""
+
+_NOTHING = -1e300
+"""Logit of a cell that must be zero."""
+
+_converged = compiled(rules.converged)
+_use_of_factor = compiled(rules.use_of_factor)
+_falls_enough = compiled(rules.falls_enough)
+_cancels = compiled(rules.cancels)
+
+
+class Packed(NamedTuple):
+    """The problems of a batch; see `Batch` for the arrays, where `positions` is `index`.
+
+    `ridge` and `start` (dual variables) have an entry for each known coefficient. `zeros` tells
+    which cells must be zero, one row per problem, or has no rows. The loops change `start`.
+    """
+
+    sizes: Integers
+    offsets: Integers
+    positions: Integers
+    target: Floats
+    variance: Floats
+    ridge: Floats
+    total: Floats
+    total_variance: Floats
+    start: Floats
+    zeros: Flags
+
+
+class Settings(NamedTuple):
+    """The parameters of `Newton`."""
+
+    tolerance: float
+    iterations: int
+    bars: bool
+
+
+class Result(NamedTuple):
+    """Where the results go, one row per problem; `variances` has no rows without bars."""
+
+    tables: Floats
+    variances: Floats
+    status: Integers
+    steps: Integers
+    values: Floats
+    residuals: Floats
+
+
+class _Shape(NamedTuple):
+    """The sizes of the axes, and whether all of them are two."""
+
+    sizes: Integers
+    binary: bool
+
+
+class _Pairs(NamedTuple):
+    """Where means of products of functions stand in the extended table.
+
+    `single` is the entry of each function. `places` and `factors` tell, for each pair of functions,
+    the entry and the number that make up the mean of their product; on binary axes they are not
+    used.
+    """
+
+    single: Integers
+    places: NDArray[np.int32]
+    factors: Floats
+
+
+class _Known(NamedTuple):
+    """The known coefficients of one problem, by position, and the cells that must be zero."""
+
+    positions: Integers
+    target: Floats
+    ridge: Floats
+    zeros: Integers
+    pairs: _Pairs
+
+
+class _Work(NamedTuple):
+    """Arrays that all problems of a range use one after the other.
+
+    Of the shape of the table: `cells` (the distribution), `trial_cells`, `average` (the means of
+    all functions), `spare`, `scale`. Of the extended table: `first`, `second`, `spread`. Of the
+    dual variables: `trial`, `direction`, `gradient`, `residual`, `scaled`, `search`, `product`.
+    """
+
+    cells: Floats
+    trial_cells: Floats
+    average: Floats
+    spare: Floats
+    scale: Integers
+    first: Floats
+    second: Floats
+    spread: Floats
+    trial: Floats
+    direction: Floats
+    gradient: Floats
+    residual: Floats
+    scaled: Floats
+    search: Floats
+    product: Floats
+    matrix: Floats
+    inverse: Floats
 
 
 @compiled
 def _evaluate(
-    theta: Floats, index: Integers, target: Floats, ridge: Floats, shape: Any, zeros: Integers, cells: Floats,
-    spare: Any,
-) -> float:  # fmt: skip
-    """The dual's value, leaving the distribution in `cells`; those in `zeros` must be zero."""
+    theta: Floats,
+    index: Integers,
+    target: Floats,
+    ridge: Floats,
+    zeros: Integers,
+    shape: _Shape,
+    cells: Floats,
+    spare: tuple[Floats, Integers],
+) -> float:
+    """The dual's value at some dual variables; leaves the distribution in `cells`.
+
+    `spare` are `_Work.spare` and `_Work.scale`.
+    """
+    # The logits: the weighted sum of the functions.
     cells[:] = 0.0
     value = 0.0
     for row in range(index.size):
         cells[index[row]] = theta[row]
         value += theta[row] * (0.5 * ridge[row] * theta[row] - target[row])
-    sums(cells, spare[0], shape[0], shape[1])
+    sums(cells, spare[0], shape.sizes, shape.binary)
     for cell in zeros:
-        cells[cell] = -1e300
+        cells[cell] = _NOTHING
+    # Exponentials of the logits less the largest one, so that none overflows.
     top = cells[0]
     for cell in range(cells.size):
         top = max(top, cells[cell])
@@ -44,6 +161,7 @@ def _evaluate(
     exponentials(cells, spare[1])
     for cell in zeros:
         cells[cell] = 0.0
+    # Scaled to sum one.
     total = 0.0
     for cell in range(cells.size):
         total += cells[cell]
@@ -54,15 +172,25 @@ def _evaluate(
 
 
 @compiled
-def _pair(one: Integers, other: Integers, sizes: Integers) -> tuple[int, float]:
-    """Which entry of the extended table, and times what, is the mean of the product of two
-    functions."""
-    place, factor = 0, 1.0
+def _pair(
+    one: Integers,
+    other: Integers,
+    sizes: Integers,
+) -> tuple[int, float]:
+    """The mean of the product of two functions: an entry of the extended table, and its factor.
+
+    The functions are given by their digits on each axis.
+    """
+    place = 0
+    factor = 1.0
     for axis in range(sizes.size):
-        size, low, high = sizes[axis], one[axis], other[axis]
+        size = sizes[axis]
+        low = one[axis]
+        high = other[axis]
         if low > high:
             low, high = high, low
         if low == high:
+            # A square; on two categories, and of the constant, it is one.
             entry = size - 1 + low if size > 2 and low > 0 else 0
         elif low == 0:
             entry = high
@@ -75,7 +203,11 @@ def _pair(one: Integers, other: Integers, sizes: Integers) -> tuple[int, float]:
 
 @compiled
 def _look_up(
-    index: Integers, sizes: Integers, digits: Integers, places: Any, factors: Floats
+    index: Integers,
+    sizes: Integers,
+    digits: Integers,
+    places: NDArray[np.int32],
+    factors: Floats,
 ) -> None:
     """Fill the upper triangles of `_pair` over all pairs of known functions."""
     for row in range(index.size):
@@ -85,16 +217,28 @@ def _look_up(
             rest //= sizes[axis]
     for row in range(index.size):
         for column in range(row, index.size):
-            places[row, column], factors[row, column] = _pair(digits[row], digits[column], sizes)
+            place, factor = _pair(digits[row], digits[column], sizes)
+            places[row, column] = place
+            factors[row, column] = factor
 
 
 @compiled
 def _hessian(
-    means_: Floats, index: Integers, ridge: Floats, shape: Any, pairs: Any, matrix: Floats
+    means_: Floats,
+    index: Integers,
+    ridge: Floats,
+    shape: _Shape,
+    pairs: _Pairs,
+    matrix: Floats,
 ) -> None:
-    """The upper triangle of the dual's Hessian, from the means of all, or all extended, functions."""
-    binary = shape[1]
-    places, factors, single = pairs
+    """The upper triangle of the dual's Hessian: covariances of the functions, plus the ridge.
+
+    `means_` are the means of all functions on binary axes, and of all extended ones otherwise.
+    """
+    single = pairs.single
+    places = pairs.places
+    factors = pairs.factors
+    binary = shape.binary
     for row in range(index.size):
         mean = means_[single[row]]
         if binary:
@@ -112,15 +256,368 @@ def _hessian(
 
 
 @compiled
-def _spread_form(
-    inverse: Floats, index: Integers, average: Floats, shape: Any, pairs: Any, buffers: Any
-) -> Floats:
-    """The table of (f - E f)' M (f - E f) where M = inverse inverse'; products of functions are
-    functions again."""
+def _times_hessian(
+    vector: Floats,
+    known: _Known,
+    shape: _Shape,
+    work: _Work,
+) -> None:
+    """The product of the dual's Hessian and a vector, by two transforms, in `work.product`."""
+    index = known.positions
+    ridge = known.ridge
+    cells = work.cells
+    average = work.average
+    product = work.product
+    table = work.first[: cells.size]
+    # The weighted sum of the functions, times the distribution, averaged over each function.
+    table[:] = 0.0
+    centre = 0.0
+    for row in range(index.size):
+        table[index[row]] = vector[row]
+        centre += average[index[row]] * vector[row]
+    sums(table, work.spare, shape.sizes, shape.binary)
+    for cell in range(cells.size):
+        table[cell] *= cells[cell]
+    means(table, work.spare, shape.sizes, shape.binary)
+    for row in range(index.size):
+        product[row] = table[index[row]] - average[index[row]] * centre + ridge[row] * vector[row]
+
+
+@compiled
+def _improve(
+    known: _Known,
+    shape: _Shape,
+    work: _Work,
+) -> None:
+    """Solve Hessian x direction = gradient by one or two conjugate gradients.
+
+    The factor that an earlier point left in `work.matrix` is the preconditioner. One step is taken
+    if that is good enough.
+    """
+    size = known.positions.size
+    direction = work.direction
+    residual = work.residual
+    scaled = work.scaled
+    search = work.search
+    product = work.product
+    direction[:size] = 0.0
+    residual[:size] = work.gradient[:size]
+    norm = 0.0
+    goal = 0.0
+    for step in range(2):
+        # The preconditioned residual and its norm.
+        scaled[:size] = residual[:size]
+        again(work.matrix, size, scaled)
+        last = norm
+        norm = 0.0
+        for row in range(size):
+            norm += residual[row] * scaled[row]
+        if step == 0:
+            goal = _ENOUGH * norm
+        elif norm <= goal:
+            break
+        # The search direction, conjugate to the one before.
+        share = norm / last if step > 0 else 0.0
+        for row in range(size):
+            search[row] = scaled[row] + share * search[row] if step > 0 else scaled[row]
+        _times_hessian(search, known, shape, work)
+        curvature = 0.0
+        for row in range(size):
+            curvature += search[row] * product[row]
+        length = norm / curvature
+        for row in range(size):
+            direction[row] += length * search[row]
+            residual[row] -= length * product[row]
+
+
+@compiled
+def _gradient(
+    theta: Floats,
+    index: Integers,
+    target: Floats,
+    ridge: Floats,
+    average: Floats,
+    gradient: Floats,
+) -> tuple[float, float, float]:
+    """The dual's gradient, in `gradient`; `average` are the means of all functions.
+
+    Returns
+    -------
+    worst, largest, residual
+        The largest absolute entry of the gradient and of the dual variables, and the largest error
+        of a moment.
+    """
+    worst = 0.0
+    largest = 0.0
+    residual = 0.0
+    for row in range(index.size):
+        largest = max(largest, abs(theta[row]))
+        miss = average[index[row]] - target[row]
+        gradient[row] = miss + ridge[row] * theta[row]
+        residual = max(residual, abs(miss))
+        worst = max(worst, abs(gradient[row]))
+    return worst, largest, residual
+
+
+@compiled
+def _solve(
+    theta: Floats,
+    known: _Known,
+    shape: _Shape,
+    settings: Settings,
+    work: _Work,
+) -> tuple[int, int, float, float]:
+    """Newton's method for one problem, from given dual variables.
+
+    The loop of `Newton._minimise`. Leaves the distribution in `work.cells`, the means of all
+    functions in `work.average`, and the last factor in `work.matrix`.
+
+    Returns
+    -------
+    status, steps, value of the dual, largest error of a moment
+        The status is 0 if converged, 1 at the limit of steps, 2 if a Hessian was not positive
+        definite.
+    """
+    index, target, ridge, zeros, pairs = known
+    tolerance, limit, _ = settings
     sizes, binary = shape
-    places, factors, single = pairs
+    cells = work.cells
+    trial_cells = work.trial_cells
+    average = work.average
+    trial = work.trial
+    direction = work.direction
+    gradient = work.gradient
+    matrix = work.matrix
+    spare = (work.spare, work.scale)
     size = index.size
+    value = _evaluate(theta, index, target, ridge, zeros, shape, cells, spare)
+    before = 0.0
+    residual = 0.0
+    for step in range(limit + 1):
+        average[:] = cells
+        means(average, spare[0], sizes, binary)
+        worst, largest, residual = _gradient(theta, index, target, ridge, average, gradient)
+        if _converged(worst, largest, tolerance):
+            return 0, step, value, residual
+        if step == limit:
+            break
+        # The direction: the solution of Hessian x direction = gradient, or nearly.
+        direction[:size] = gradient[:size]
+        fall = worst / before if step > 0 else math.inf
+        use = _use_of_factor(fall, size, COMPILED_NEAR, COMPILED_MANY)
+        if use == rules.PRECONDITIONER:
+            _improve(known, shape, work)
+        elif use == rules.SAME:
+            again(matrix, size, direction)
+        else:
+            table = average if binary else extended(cells, sizes, work.first, work.second)
+            _hessian(table, index, ridge, shape, pairs, matrix)
+            if not factor(matrix, size, direction):
+                return 2, step, value, residual
+        before = worst
+        decrease = 0.0
+        for row in range(size):
+            decrease += gradient[row] * direction[row]
+        # The line search: half the step until the value falls enough.
+        length = 1.0
+        while True:
+            for row in range(size):
+                trial[row] = theta[row] - length * direction[row]
+            new = _evaluate(trial[:size], index, target, ridge, zeros, shape, trial_cells, spare)
+            if _falls_enough(value, new, length, decrease):
+                break
+            length /= 2
+            if length < rules.SHORTEST:
+                return 1, step, value, residual
+        value = new
+        theta[:] = trial[:size]
+        cells[:] = trial_cells
+    return 1, limit, value, residual
+
+
+@compiled
+def solve_range(
+    start: int,
+    stop: int,
+    packed: Packed,
+    settings: Settings,
+    result: Result,
+) -> None:
+    """Solve the problems from `start` up to `stop` of a batch, and write rows of the result.
+
+    The last three are plain tuples in the order of their fields.
+    """
+    sizes, offsets, index, target, variance, ridge, total, total_variance, first, zeros = packed
+    tables, variances, status, steps, values, residuals = result
+    bars = settings[2]
+    cell_count = tables.shape[1]
+    largest = 1
+    for problem in range(start, stop):
+        largest = max(largest, offsets[problem + 1] - offsets[problem])
+    binary = sizes.size > 0
+    wide = 1
+    for size in sizes:
+        binary = binary and size == 2
+        wide *= 2 * size - 1 if size > 2 else size
+    shape = _Shape(sizes, binary)
+    # Rows of matrices start at whole cache lines.
+    padded = (largest + 7) // 8 * 8
+    work = _work(cell_count, wide, largest, padded, bars)
+    # What is looked up for pairs of functions; binary axes need none of it.
+    digits = np.zeros((1 if binary else largest, sizes.size), np.int64)
+    places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
+    factors = np.zeros(places.shape)
+    no_cells = np.empty(0, np.int64)
+    for problem in range(start, stop):
+        low = offsets[problem]
+        high = offsets[problem + 1]
+        own = index[low:high]
+        single = own
+        if not binary:
+            _look_up(own, sizes, digits, places, factors)
+            single = _entries(digits, high - low, sizes)
+        empty = np.flatnonzero(zeros[problem]) if zeros.size else no_cells
+        pairs = _Pairs(single, places, factors)
+        known = _Known(own, target[low:high], ridge[low:high], empty, pairs)
+        theta = first[low:high]
+        ended, made, value, residual = _solve(theta, known, shape, settings, work)
+        status[problem] = ended
+        steps[problem] = made
+        values[problem] = value
+        residuals[problem] = residual
+        amount = total[problem]
+        for cell in range(cell_count):
+            tables[problem, cell] = work.cells[cell] * amount
+        if bars:
+            errors = (variance[low:high], amount, total_variance[problem])
+            _bars(known, errors, shape, work, variances[problem])
+
+
+@compiled
+def _work(
+    cells: int,
+    wide: int,
+    unknowns: int,
+    padded: int,
+    bars: bool,
+) -> _Work:
+    """The arrays for problems of up to so many cells, extended cells and unknowns."""
+    return _Work(
+        np.empty(cells),
+        np.empty(cells),
+        np.empty(cells),
+        np.empty(cells),
+        np.empty(cells, np.int64),
+        np.empty(wide),
+        np.empty(wide),
+        np.empty(wide),
+        np.empty(unknowns),
+        np.empty(unknowns),
+        np.empty(unknowns),
+        np.empty(unknowns),
+        np.empty(unknowns),
+        np.empty(unknowns),
+        np.empty(unknowns),
+        np.empty((unknowns, padded)),
+        np.empty((unknowns, padded) if bars else (1, 1)),
+    )
+
+
+@compiled
+def _entries(
+    digits: Integers,
+    count: int,
+    sizes: Integers,
+) -> Integers:
+    """The entry of each known function in the extended table, shape (count,)."""
+    constant = digits[0] * 0
+    entries = np.empty(count, np.int64)
+    for row in range(count):
+        entries[row] = _pair(digits[row], constant, sizes)[0]
+    return entries
+
+
+@compiled
+def _bars(
+    known: _Known,
+    errors: tuple[Floats, float, float],
+    shape: _Shape,
+    work: _Work,
+    result: Floats,
+) -> None:
+    """The variance of each cell by the delta method.
+
+    `errors` are the variances of the targets, the total, and the total's variance. The independent
+    errors are in the coefficients, total x target, and in the total. With centred functions g, a
+    cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1 target) / total x
+    total per unit of total. `Dual.variance` tells why there are two ways to the quadratic form.
+    """
+    variance, total, total_variance = errors
+    index, target, ridge, _, pairs = known
+    sizes, binary = shape
+    cells = work.cells
+    average = work.average
+    spare = work.spare
+    first = work.first
+    tilt = work.direction
+    matrix = work.matrix
+    inverse = work.inverse
+    size = index.size
+    # The inverse of the Hessian times the targets, and times the root of their variances.
+    table = average if binary else extended(cells, sizes, first, work.second)
+    _hessian(table, index, ridge, shape, pairs, matrix)
+    tilt[:size] = target
+    if not factor(matrix, size, tilt):
+        result[:] = np.nan
+        return
+    inverse_times(matrix, size, np.sqrt(variance), inverse)
+    # The quadratic form of each cell, by one transform of the products of the functions.
+    buffers = (first, work.second, work.spread)
+    quadratic = _spread_form(inverse, index, average, shape, pairs, buffers)
+    squares = 0.0
+    for row in range(size):
+        for column in range(size):
+            squares += inverse[row, column] ** 2
+    peak = 0.0
+    largest = 0.0
+    for cell in range(cells.size):
+        result[cell] = max(quadratic[cell], 0.0)
+        peak = max(peak, cells[cell])
+        largest = max(largest, cells[cell] ** 2 * result[cell])
+    if _cancels(squares, cells.size, peak, largest):
+        _sum_of_squares(known, shape, work, result)
+    # What the total's error adds: the weighted sum of the functions, and its mean.
+    first[: cells.size] = 0.0
+    centre = 1.0
+    for row in range(size):
+        first[index[row]] = tilt[row]
+        centre += tilt[row] * average[index[row]]
+    sums(first[: cells.size], spare, sizes, binary)
+    for cell in range(cells.size):
+        by_total = centre - first[cell]
+        result[cell] = cells[cell] ** 2 * (
+            total * total * result[cell] + total_variance * by_total**2
+        )
+
+
+@compiled
+def _spread_form(
+    inverse: Floats,
+    index: Integers,
+    average: Floats,
+    shape: _Shape,
+    pairs: _Pairs,
+    buffers: tuple[Floats, Floats, Floats],
+) -> Floats:
+    """The table of (f - E f)' M (f - E f) where M = inverse inverse'.
+
+    Products of functions are functions again: their weights are added up and transformed once.
+    `buffers` are `_Work.first`, `second` and `spread`.
+    """
+    sizes, binary = shape
+    single, places, factors = pairs
     first, second, spread = buffers
+    size = index.size
     spread[:] = 0.0
     projected = np.zeros(size)
     for row in range(size):
@@ -129,7 +626,9 @@ def _spread_form(
     for row in range(size):
         one = inverse[row, :size]
         for column in range(row, size):
-            other, product = inverse[column, :size], 0.0
+            # An entry of M goes to the product of two functions.
+            other = inverse[column, :size]
+            product = 0.0
             for inner in range(one.size):
                 product += one[inner] * other[inner]
             if column > row:
@@ -138,6 +637,7 @@ def _spread_form(
                 spread[index[row] ^ index[column]] += product
             else:
                 spread[places[row, column]] += factors[row, column] * product
+        # The linear part, -2 f' M E f.
         pulled = 0.0
         for column in range(size):
             pulled += one[column] * projected[column]
@@ -152,245 +652,24 @@ def _spread_form(
 
 
 @compiled
-def _times_hessian(
-    vector: Floats, index: Integers, ridge: Floats, shape: Any, cells: Floats, average: Floats, table: Floats,
-    spare: Floats, product: Floats,
-) -> None:  # fmt: skip
-    """The product of the dual's Hessian and a vector, by two transforms."""
-    table[:] = 0.0
-    centre = 0.0
-    for row in range(index.size):
-        table[index[row]] = vector[row]
-        centre += average[index[row]] * vector[row]
-    sums(table, spare, shape[0], shape[1])
-    for cell in range(cells.size):
-        table[cell] *= cells[cell]
-    means(table, spare, shape[0], shape[1])
-    for row in range(index.size):
-        product[row] = table[index[row]] - average[index[row]] * centre + ridge[row] * vector[row]
-
-
-@compiled
-def _improve(
-    index: Integers, ridge: Floats, shape: Any, cells: Floats, average: Floats, matrix: Floats, gradient: Floats,
-    direction: Floats, work: Any,
-) -> None:  # fmt: skip
-    """Solve Hessian x direction = gradient by two conjugate gradients, or one if that is near
-    enough, preconditioned by the factor that an earlier point left in `matrix`."""
-    table, spare, (residual, scaled, search, product) = work
-    size = index.size
-    direction[:size] = 0.0
-    residual[:size] = gradient[:size]
-    norm = goal = 0.0
-    for step in range(2):
-        scaled[:size] = residual[:size]
-        again(matrix, size, scaled)
-        last, norm = norm, 0.0
-        for row in range(size):
-            norm += residual[row] * scaled[row]
-        if step == 0:
-            goal = _ENOUGH * norm
-        elif norm <= goal:
-            break
-        share = norm / last if step > 0 else 0.0
-        for row in range(size):
-            search[row] = scaled[row] + share * search[row] if step > 0 else scaled[row]
-        _times_hessian(search, index, ridge, shape, cells, average, table, spare, product)
-        curvature = 0.0
-        for row in range(size):
-            curvature += search[row] * product[row]
-        length = norm / curvature
-        for row in range(size):
-            direction[row] += length * search[row]
-            residual[row] -= length * product[row]
-
-
-@compiled
-def _solve(
-    index: Integers, target: Floats, ridge: Floats, tolerance: float, limit: int, shape: Any, pairs: Any,
-    zeros: Integers, theta: Floats, cells: Floats, average: Floats, work: Any,
-) -> tuple[int, int, float, float]:  # fmt: skip
-    """Newton's method for one problem from a given start; status, steps, the dual's value, and the
-    largest residual.
-
-    Leaves the distribution in `cells`, the means of all functions in `average`, and the last factor
-    in the work space.
-    """
-    sizes, binary = shape
-    spare, scale, trial_cells, trial, direction, gradient, matrix, first, second, vectors = work
-    size = index.size
-    value, before = _evaluate(theta, index, target, ridge, shape, zeros, cells, (spare, scale)), 0.0
-    for step in range(limit + 1):
-        average[:] = cells
-        means(average, spare, sizes, binary)
-        worst, residual, largest = 0.0, 0.0, 0.0
-        for row in range(size):
-            largest = max(largest, abs(theta[row]))
-            miss = average[index[row]] - target[row]
-            gradient[row] = miss + ridge[row] * theta[row]
-            residual = max(residual, abs(miss))
-            worst = max(worst, abs(gradient[row]))
-        if worst <= tolerance + 1e-15 * largest:  # see `dual.reached`
-            return 0, step, value, residual
-        if step == limit:
-            break
-        direction[:size] = gradient[:size]
-        if size > _MANY and worst <= _NEAR * before:
-            _improve(
-                index, ridge, shape, cells, average, matrix, gradient, direction,
-                (first[: cells.size], spare, vectors),
-            )  # fmt: skip
-        elif worst <= REUSE * before:
-            again(matrix, size, direction)
-        else:
-            table = average if binary else extended(cells, sizes, first, second)
-            _hessian(table, index, ridge, shape, pairs, matrix)
-            if not factor(matrix, size, direction):
-                return 2, step, value, residual
-        before = worst
-        decrease = 0.0
-        for row in range(size):
-            decrease += gradient[row] * direction[row]
-        length = 1.0
-        while True:
-            for row in range(size):
-                trial[row] = theta[row] - length * direction[row]
-            new = _evaluate(
-                trial[:size], index, target, ridge, shape, zeros, trial_cells, (spare, scale)
-            )
-            # So near the optimum rounding hides the fall of the value, and full steps converge.
-            if decrease <= 1e-10 * (1 + abs(value)) or new <= value - 0.25 * length * decrease:
-                break
-            length /= 2
-            if length < 1e-12:
-                return 1, step, value, residual
-        value = new
-        theta[:] = trial[:size]
-        cells[:] = trial_cells
-    return 1, limit, value, residual
-
-
-@compiled
-def solve_range(
-    start: int,
-    stop: int,
-    sizes: Integers,
-    batch: Any,
-    start_theta: Floats,
-    settings: Any,
-    zeros: Any,
-    result: Any,
+def _sum_of_squares(
+    known: _Known,
+    shape: _Shape,
+    work: _Work,
+    result: Floats,
 ) -> None:
-    """Solve the problems from `start` up to `stop` of a packed batch, writing rows of the arrays in
-    `result`.
-
-    `zeros` tells which cells must be zero, a row a problem, or has no rows.
-    """
-    offsets, index, target, variance, ridge, total, total_variance = batch
-    tolerance, limit, bars = settings
-    tables, variances, status, steps, values, residuals = result
-    cell_count = tables.shape[1]
-    largest, wide = 1, 1
-    for problem in range(start, stop):
-        largest = max(largest, offsets[problem + 1] - offsets[problem])
-    for size in sizes:
-        wide *= 2 * size - 1 if size > 2 else size
-    binary = wide == cell_count and sizes.size > 0 and cell_count == 1 << sizes.size
-    shape = (sizes, binary)
-    first, second, spread = np.empty(wide), np.empty(wide), np.empty(wide)
-    spare, scale, average = (
-        np.empty(cell_count),
-        np.empty(cell_count, np.int64),
-        np.empty(cell_count),
-    )
-    cells, trial_cells = np.empty(cell_count), np.empty(cell_count)
-    trial, direction, gradient = np.empty(largest), np.empty(largest), np.empty(largest)
-    vectors = (np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest))
-    padded = (largest + 7) // 8 * 8
-    matrix, inverse = np.empty((largest, padded)), np.empty((largest, padded) if bars else (1, 1))
-    digits = np.zeros((1 if binary else largest, sizes.size), np.int64)
-    places = np.zeros((1, 1) if binary else (largest, padded), np.int32)
-    factors = np.zeros(places.shape)
-    no_cells = np.empty(0, np.int64)
-    work = (spare, scale, trial_cells, trial, direction, gradient, matrix, first, second, vectors)
-    for problem in range(start, stop):
-        low, high = offsets[problem], offsets[problem + 1]
-        size = high - low
-        own, aim, lam = index[low:high], target[low:high], ridge[low:high]
-        single = own
-        if not binary:
-            _look_up(own, sizes, digits, places, factors)
-            single = np.array(
-                [_pair(digits[row], digits[0] * 0, sizes)[0] for row in range(size)], np.int64
-            )
-        pairs = (places, factors, single)
-        empty = np.flatnonzero(zeros[problem]) if zeros.size else no_cells
-        theta = start_theta[low:high]
-        status[problem], steps[problem], values[problem], residuals[problem] = _solve(
-            own, aim, lam, tolerance, limit, shape, pairs, empty, theta, cells, average, work
-        )
-        amount = total[problem]
-        for cell in range(cell_count):
-            tables[problem, cell] = cells[cell] * amount
-        if bars:
-            _bars(
-                own, aim, lam, variance[low:high], amount, total_variance[problem], shape, pairs, cells, average,
-                matrix, inverse, (direction, spare, first, second, spread), variances[problem],
-            )  # fmt: skip
-
-
-cancels_compiled = compiled(cancels)
-
-
-@compiled
-def _bars(
-    index: Integers, target: Floats, ridge: Floats, variance: Floats, total: float, total_variance: float, shape: Any,
-    pairs: Any, cells: Floats, average: Floats, matrix: Floats, inverse: Floats, work: Any, result: Floats,
-) -> None:  # fmt: skip
-    """The variance of each cell by the delta method.
-
-    The independent errors are those of the coefficients total x target and of the total. With
-    centred functions g, a cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1
-    target) / total x total per unit of total. See `Dual.variance` for why there are two ways to the
-    quadratic form.
-    """
-    sizes, binary = shape
-    size = index.size
-    tilt, spare, first, second, spread = work
-    table = average if binary else extended(cells, sizes, first, second)
-    _hessian(table, index, ridge, shape, pairs, matrix)
-    tilt[:size] = target
-    if not factor(matrix, size, tilt):
-        result[:] = np.nan
-        return
-    inverse_times(matrix, size, np.sqrt(variance), inverse)
-    quadratic = _spread_form(inverse, index, average, shape, pairs, (first, second, spread))
-    squares, peak, largest = 0.0, 0.0, 0.0
-    for row in range(size):
-        for column in range(size):
-            squares += inverse[row, column] ** 2
-    for cell in range(cells.size):
-        result[cell] = max(quadratic[cell], 0.0)
-        peak, largest = max(peak, cells[cell]), max(largest, cells[cell] ** 2 * result[cell])
-    if cancels_compiled(squares, cells.size, peak, largest):
-        result[:] = 0.0
-        for column in range(size):
-            first[: cells.size] = 0.0
-            centre = 0.0
-            for row in range(size):
-                first[index[row]] = inverse[row, column]
-                centre += inverse[row, column] * average[index[row]]
-            sums(first[: cells.size], spare, sizes, binary)
-            for cell in range(cells.size):
-                result[cell] += (first[cell] - centre) ** 2
-    first[: cells.size] = 0.0
-    centre = 1.0
-    for row in range(size):
-        first[index[row]] = tilt[row]
-        centre += tilt[row] * average[index[row]]
-    sums(first[: cells.size], spare, sizes, binary)
-    for cell in range(cells.size):
-        by_total = centre - first[cell]
-        result[cell] = cells[cell] ** 2 * (
-            total * total * result[cell] + total_variance * by_total**2
-        )
+    """The quadratic form of `_spread_form` as a sum of squares, which rounding does not spoil."""
+    index = known.positions
+    inverse = work.inverse
+    average = work.average
+    table = work.first[: result.size]
+    result[:] = 0.0
+    for column in range(index.size):
+        table[:] = 0.0
+        centre = 0.0
+        for row in range(index.size):
+            table[index[row]] = inverse[row, column]
+            centre += inverse[row, column] * average[index[row]]
+        sums(table, work.spare, shape.sizes, shape.binary)
+        for cell in range(result.size):
+            result[cell] += (table[cell] - centre) ** 2

@@ -1,5 +1,4 @@
-"""`Problem`, `Solution` and `Status`: one reconstruction question and its answer, whichever solver
-gives it."""
+"""`Problem` and `Solution`: one reconstruction question and its answer, for every solver."""
 
 import math
 from collections.abc import Callable
@@ -20,39 +19,42 @@ from ..types import Floats, Integers
 __all__ = ["Problem", "Solution", "Solver"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Problem:
-    """Which table has these moments? The table's axes, what is known of it, and how well.
+    """Which table has these moments? The axes of the table, the known moments, and their errors.
 
     Parameters
     ----------
     shape
         The sizes of the table's axes.
     index
-        The known coefficients other than the empty set's, as ascending positions in the flattened
-        table of coefficients (see `basis`), int array of shape (m,). With a component all its
-        coefficients and all smaller components are known.
+        The known coefficients without the empty set's, as ascending positions in the flattened
+        table of coefficients (see `basis`), int array of shape (m,). If a component is known, all
+        its coefficients and all smaller components are known.
     target
         Their moments: means of basis functions of mean square one, shape (m,).
     variance
-        The error variances of the moments, >= 0, shape (m,); zero for what is exact.
+        The error variances of the moments, >= 0, shape (m,); zero for exact moments.
     total
         The sum of the table's cells, > 0.
     total_variance
         The error variance of `total`, >= 0.
     marginals
-        The known marginals as they were observed, for solvers that want them so: places of the
-        axes, and table of sum one. They need not agree with each other. None takes those that the
-        moments make up.
+        The known marginals as they were observed, for solvers that use them: places of the axes,
+        and a table of sum one. They need not agree with each other. None takes the marginals that
+        the moments make up.
     zeros
-        Which cells must be zero, bool array of shape (cells,); None for no such cell. What is
-        called uniform is so on the others.
+        Which cells must be zero, bool array of shape (cells,); None for no such cell. "Uniform"
+        then means uniform on the other cells.
 
     Raises
     ------
     ValueError
-        When the table is too large, the arrays do not fit the shape, a number is not finite or out
-        of range, or all cells must be zero.
+        If the table is too large, the arrays do not fit the shape, a number is not finite or out of
+        range, or all cells must be zero.
     """
 
     shape: tuple[int, ...]
@@ -67,17 +69,20 @@ class Problem:
     def __post_init__(self) -> None:
         require_small(self.shape)
         if not len(self.index) == len(self.target) == len(self.variance):
-            raise ValueError("index, target and variance must be equally long")
+            raise ValueError(
+                f"index, target and variance must be equally long; their lengths are "
+                f"{len(self.index)}, {len(self.target)} and {len(self.variance)}"
+            )
         if len(self.index) and not (self.index.min() >= 1 and self.index.max() < self.cells):
-            raise ValueError(f"index must lie between 1 and the number of cells ({self.cells})")
+            raise ValueError(
+                f"index must lie between 1 and {self.cells - 1}, one less than the number of cells"
+            )
         if (np.diff(self.index) <= 0).any():
-            raise ValueError("index must be ascending")
-        if not (
-            np.isfinite(self.target).all()
-            and np.isfinite(self.variance).all()
-            and (self.variance >= 0).all()
-        ):
-            raise ValueError("target must be finite, and variance finite and >= 0")
+            raise ValueError("index must be ascending, without repeated entries")
+        if not np.isfinite(self.target).all():
+            raise ValueError("target must be finite")
+        if not (np.isfinite(self.variance).all() and (self.variance >= 0).all()):
+            raise ValueError("variance must be finite and >= 0")
         if not (self.total > 0 and math.isfinite(self.total)):
             raise ValueError(f"total ({self.total}) must be positive and finite")
         if not (self.total_variance >= 0 and math.isfinite(self.total_variance)):
@@ -85,19 +90,28 @@ class Problem:
         if self.zeros is not None:
             if self.zeros.shape != (self.cells,) or self.zeros.dtype != np.bool_:
                 raise ValueError(
-                    f"zeros must hold a truth value for each of the {self.cells} cells"
+                    f"zeros must hold a truth value for each of the {self.cells} cells; "
+                    f"it has shape {self.zeros.shape} and type {self.zeros.dtype}"
                 )
             if self.zeros.all():
-                raise ValueError("some cell must be allowed not to be zero")
+                raise ValueError("zeros marks every cell; some cell must be allowed to be positive")
 
     @classmethod
     def of(cls, tables: Tables, axes: Axes) -> "Problem":
-        """What consistent tables of positive total say about the marginal on some ascending axes.
+        """The problem of a marginal on some ascending axes, from consistent tables.
 
-        Each coefficient is read from one view that holds it: the tables are consistent, so any will
-        do.
+        The tables have a positive total. Each coefficient is read from one view that holds it;
+        because the tables are consistent, the choice of the view does not matter.
+
+        Raises
+        ------
+        ValueError
+            See `known_moments`.
         """
         known = known_moments(tables, [axes])
+        zeros = None
+        if known.zeros is not None and known.zeros[0].any():
+            zeros = known.zeros[0]
         return cls(
             shape=known.shape,
             index=known.index,
@@ -105,22 +119,24 @@ class Problem:
             variance=known.variance,
             total=tables.total,
             total_variance=float(known.total_variance[0]),
-            zeros=None if known.zeros is None or not known.zeros[0].any() else known.zeros[0],
+            zeros=zeros,
         )
 
     @classmethod
     def observed(cls, tables: Tables, axes: Axes) -> "Problem":
-        """What tables say that need not be consistent: the best linear estimates of the moments,
-        and in `marginals` each view's own word."""
+        """The problem of a marginal from tables that need not be consistent.
+
+        The moments are the best linear estimates, and `marginals` holds each view's own marginal.
+        """
         marginals = []
         for row, view in enumerate(tables.views):
             common = tuple(axis for axis in axes if axis in view)
             if common and tables.values[row].sum() > 0:
                 marginal = tables.project(row, common)
-                marginals.append(
-                    (tuple(axes.index(axis) for axis in common), marginal / marginal.sum())
-                )
-        return replace(cls.of(ResidualConsistency()(tables), axes), marginals=tuple(marginals))
+                places = tuple(axes.index(axis) for axis in common)
+                marginals.append((places, marginal / marginal.sum()))
+        consistent = ResidualConsistency()(tables)
+        return replace(cls.of(consistent, axes), marginals=tuple(marginals))
 
     @cached_property
     def cells(self) -> int:
@@ -130,15 +146,18 @@ class Problem:
     @cached_property
     def possible(self) -> Integers:
         """The cells that need not be zero, ascending."""
-        return np.arange(self.cells) if self.zeros is None else np.flatnonzero(~self.zeros)
+        if self.zeros is None:
+            return np.arange(self.cells)
+        return np.flatnonzero(~self.zeros)
 
     @property
     def uniform(self) -> Floats:
         """The uniform distribution on the cells that need not be zero, shape (cells,)."""
-        return self.spread(np.full(len(self.possible), 1 / len(self.possible)))
+        count = len(self.possible)
+        return self.spread(np.full(count, 1 / count))
 
     def spread(self, values: Floats) -> Floats:
-        """Values of the cells that need not be zero as a table of shape (cells,)."""
+        """A table of shape (cells,) from the values of the cells that need not be zero."""
         if self.zeros is None:
             return values
         table = np.zeros(self.cells)
@@ -155,7 +174,7 @@ class Problem:
         return transform(self.shape).analyse(table)[self.index] * math.sqrt(self.cells)
 
     def functions(self, weights: Floats) -> Floats:
-        """The sum of the known basis functions with these weights, shape (..., m) to (..., cells)."""
+        """The weighted sum of the known basis functions, shape (..., m) to (..., cells)."""
         coefficients = np.zeros((*weights.shape[:-1], self.cells))
         coefficients[..., self.index] = weights
         return transform(self.shape).synthesise(coefficients) * math.sqrt(self.cells)
@@ -171,22 +190,29 @@ class Problem:
         relaxation: float,
         variance: Floats | None = None,
     ) -> "Solution":
-        """The record of what a solver found: cells of shape (cells,), summing to one, or None for
-        nothing; and the value of its objective, or how to compute it.
+        """The `Solution` for the cells that a solver found.
 
-        What a back-end returns is not trusted: cells that are not finite, clearly negative, or of
-        another sum make the status `FAILED`, and so do clearly positive cells that must be zero; a
-        solution without cells has a table of NaN.
+        A back-end is not trusted. Cells that are not finite, clearly negative, or of another sum
+        make the status `FAILED`; so do clearly positive cells that must be zero. A solution
+        without cells has a table of NaN.
+
+        Parameters
+        ----------
+        distribution
+            The cells, summing to one, shape (cells,); None if the solver found nothing.
+        objective
+            The value of the solver's objective, or a function ``(problem, distribution)`` that
+            computes it.
+        status, iterations, seconds, relaxation, variance
+            See `Solution`.
         """
-        if distribution is None or not (
-            distribution.size == self.cells
-            and np.isfinite(distribution).all()
-            and distribution.min() > -1e-4
-            and abs(distribution[self.possible].sum() - 1) < 1e-3
-        ):
-            distribution, status = None, Status.FAILED if status.ok else status
+        if distribution is None or not self._is_distribution(distribution):
+            distribution = None
+            status = Status.FAILED if status.ok else status
         if distribution is None:
-            table, residual, value = np.full(self.cells, math.nan), math.nan, math.nan
+            table = np.full(self.cells, math.nan)
+            residual = math.nan
+            value = math.nan
         else:
             clipped = self.spread(np.maximum(distribution[self.possible], 0.0))
             table = clipped / clipped.sum()
@@ -203,12 +229,20 @@ class Problem:
             variance=variance,
         )
 
-    def margins(self) -> list[tuple[tuple[int, ...], Floats]]:
-        """The largest known marginals, summing to one: places of the axes, and table; `marginals`
-        where given.
+    def _is_distribution(self, cells: Floats) -> bool:
+        """Whether cells are a distribution, up to small errors, on cells that may be positive."""
+        return bool(
+            cells.size == self.cells
+            and np.isfinite(cells).all()
+            and cells.min() > -1e-4
+            and abs(cells[self.possible].sum() - 1) < 1e-3
+        )
 
-        The same knowledge as `index` and `target`, as constraints on cells; marginals that overlap
-        repeat each other.
+    def margins(self) -> list[tuple[tuple[int, ...], Floats]]:
+        """The largest known marginals, summing to one; `marginals` if it was given.
+
+        Each entry is the places of the axes, and the table. They hold the same knowledge as `index`
+        and `target`, as constraints on cells; marginals that overlap repeat each other.
         """
         if self.marginals is not None:
             return list(self.marginals)
@@ -217,27 +251,27 @@ class Problem:
         moments = np.zeros(self.cells)
         moments[0] = 1.0
         moments[self.index] = self.target
+        moments = moments.reshape(self.shape)
+        axes = range(len(self.shape))
         margins = []
         for mask in known:
-            if any(mask & other == mask != other for other in known):
+            inner = any(mask != other and mask & other == mask for other in known)
+            if inner:
                 continue
-            places = tuple(place for place in range(len(self.shape)) if mask >> place & 1)
-            sub = tuple(self.shape[place] for place in places)
-            part = moments.reshape(self.shape)[
-                tuple(slice(None) if place in places else 0 for place in range(len(self.shape)))
-            ]
-            margins.append(
-                (
-                    places,
-                    transform(sub).synthesise(part.ravel()).reshape(sub) / math.sqrt(part.size),
-                )
-            )
+            places = tuple(place for place in axes if mask >> place & 1)
+            sizes = tuple(self.shape[place] for place in places)
+            part = moments[tuple(slice(None) if place in places else 0 for place in axes)]
+            table = transform(sizes).synthesise(part.ravel()).reshape(sizes)
+            margins.append((places, table / math.sqrt(part.size)))
         return margins
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Solution:
-    """What a solver found.
+    """The result of a solver.
 
     Attributes
     ----------
@@ -250,14 +284,14 @@ class Solution:
     residual
         The largest difference between a moment of the table and its target.
     iterations
-        How many steps the solver took.
+        The number of steps.
     seconds
         Process time.
     relaxation
         How far the constraints were relaxed, in the unit that the solver states.
     variance
-        The noise variance of each cell, of the problem's shape, or None where the solver does not
-        compute it.
+        The noise variance of each cell, of the problem's shape; None if the solver does not compute
+        it.
     """
 
     table: Floats
@@ -273,9 +307,9 @@ class Solution:
 class Solver(Protocol):
     """A way to answer a `Problem`.
 
-    A solver may also have a method ``objective(problem, distribution)``, the value of what it
-    minimises at a distribution of shape (cells,), which must be convex; the checks of `testing`
-    then hold its answers against it.
+    A solver may also have a method ``objective(problem, distribution)``: the value that it
+    minimises, at a distribution of shape (cells,). It must be convex; `testing.check_solver` then
+    compares the solver's answers with it.
     """
 
     def solve(self, problem: Problem, /) -> Solution:

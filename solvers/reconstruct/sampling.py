@@ -1,4 +1,4 @@
-"""Variances of cells by random errors of what is known, where their exact sums would take too long."""
+"""Variances of cells from random errors, if their exact sums would take too long."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,11 +8,11 @@ from ..types import Floats
 from .problem import Problem
 
 PROBES = 64
-"""How many random errors there are: a variance is right to about 18 %."""
+"""Number of random errors. A variance is right to about 18 %, the root of 2 / 64."""
 
 
 def standard_errors(count: int) -> Iterator[Floats]:
-    """Random errors of variance one of so many numbers; always the same."""
+    """Random errors of variance one, each of shape (count,); every call gives the same ones."""
     rng = np.random.default_rng(0)
     for _ in range(PROBES):
         yield rng.standard_normal(count)
@@ -25,23 +25,30 @@ def sampled_variance(
     pushed: Iterable[Floats],
     kept: Sequence[int] | None = None,
 ) -> Floats:
-    """The noise variances of the cells of a marginal by the delta method: mean squares of their
-    changes.
+    """The noise variances of the cells of a marginal: mean squares of their changes.
+
+    Changes follow from errors by the delta method.
 
     Parameters
     ----------
     problem, distribution
-        What was solved, and its optimum, shape (cells,).
+        The problem and its optimum, shape (cells,).
     tilt
-        The inverse of the dual's Hessian there times the targets, shape (m,).
+        The inverse of the dual's Hessian at the optimum times the targets, shape (m,).
     pushed
-        That times errors of the targets of their variances, made of `standard_errors`.
+        The inverse of the Hessian times random errors of the targets, each of shape (m,). The
+        errors are `standard_errors` times the targets' standard deviations.
     kept
         The axes of the marginal; None for all.
+
+    Returns
+    -------
+    ndarray of shape (cells of the marginal,), in squared counts
     """
     mean = problem.moments(distribution)
-    axes = range(len(problem.shape))
-    dropped = () if kept is None else tuple(axis for axis in axes if axis not in kept)
+    dropped: tuple[int, ...] = ()
+    if kept is not None:
+        dropped = tuple(axis for axis in range(len(problem.shape)) if axis not in kept)
 
     def summed(table: Floats) -> Floats:
         return np.asarray(table.reshape(problem.shape).sum(axis=dropped).ravel())
@@ -50,5 +57,8 @@ def sampled_variance(
         return summed(distribution * (problem.functions(weights) - weights @ mean))
 
     by_total = summed(distribution) - change(tilt)
-    squares = sum((change(weights) ** 2 for weights in pushed), np.zeros(len(by_total))) / PROBES
+    squares = np.zeros(len(by_total))
+    for weights in pushed:
+        squares += change(weights) ** 2
+    squares /= PROBES
     return np.asarray(problem.total**2 * squares + problem.total_variance * by_total**2)

@@ -1,5 +1,4 @@
-"""`SplitDual`: the dual where one axis has many categories, with its Hessian eliminated category by
-category."""
+"""`SplitDual`: the dual if one axis has many categories; the Hessian is eliminated by category."""
 
 import math
 from collections.abc import Callable
@@ -9,45 +8,35 @@ from typing import NamedTuple
 import numpy as np
 
 from ..basis import contrasts, transform
+from ..fitted import REUSE, SPLIT_UNKNOWNS
+from ..limits import BORDER_UNKNOWNS, NUMBERS_AT_ONCE, SPLIT_NUMBERS
 from ..types import Floats, Integers
-from .dual import REUSE, Dual, LargeDual, is_large
+from .dual import Dual, LargeDual, is_large
 from .problem import Problem
 
-_MANY_UNKNOWNS = 200
-"""With fewer unknowns the whole Hessian is as fast."""
-
-_LARGEST_BORDER = 1500
-
-_LARGEST = 1 << 22
-"""On larger tables, in the numbers of `Transform.extend`, the variances would take too much memory.
-"""
-
 _LEAST_RIDGE = 1e-8
-"""With less, rounding errors of the blocks' inverses spoil the steps where cells are near zero."""
-
-_AT_ONCE = 1 << 20
-"""How many numbers are held at a time for the variances."""
+"""Smallest ridge. With less, rounding errors of the inverses spoil steps near zero cells."""
 
 
 class _Layout(NamedTuple):
-    """Where the unknowns stand when one axis, of n categories, is taken apart from the others.
+    """The places of the unknowns when one axis, of n categories, is separated from the others.
 
     Attributes
     ----------
     axis
         The place of that axis.
     rest
-        The sizes of the others.
+        The sizes of the other axes.
     common
         The known functions that are constant on the axis, as rows among all known ones, shape (u,).
     bound
-        The others are products of a function h of the other axes and one of the n - 1 contrasts:
-        their rows, shape (w, n - 1).
+        The rows of the other known functions, shape (w, n - 1). Each is the product of a function h
+        of the other axes and one of the n - 1 contrasts.
     outer
-        The functions of the other axes: the constant and those of `common`, as coefficients, shape
-        (u + 1,).
+        The functions of the other axes, as coefficients: the constant and the functions of
+        `common`, shape (u + 1,).
     inner
-        Which of these are the h, shape (w,).
+        The places of the w functions h in `outer`, shape (w,).
     """
 
     axis: int
@@ -59,73 +48,85 @@ class _Layout(NamedTuple):
 
 
 class SplitDual(Dual):
-    """The dual of a problem in which one axis has many categories; for those that `splits` tells.
+    """The dual of a problem in which one axis has many categories, if `splits` says so.
 
-    Let phi_hc be the weight of function h of the other axes at category c, so that sum_c phi_hc =
-    0, and the ridge of its contrasts is ridge_h / n sum_c phi_hc ** 2. Apart from these sums and
-    from the functions that are constant on the axis, categories have nothing to do with each other.
-    So the Hessian is a small block for each category and a border; to eliminate it takes some n w
-    (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
+    Let phi_hc be the weight of function h of the other axes at category c. Then sum_c phi_hc = 0,
+    and the ridge of its contrasts is ridge_h / n sum_c phi_hc ** 2. Apart from these sums and from
+    the functions that are constant on the axis, the categories are independent of each other. So
+    the Hessian is a small block for each category and a border. Its elimination takes about
+    n w (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
     """
 
-    def direction(self, distribution: Floats, gradient: Floats, fall: float) -> Floats:
-        """See `Dual.direction`."""
+    def direction(
+        self,
+        distribution: Floats,
+        gradient: Floats,
+        fall: float,
+    ) -> Floats:
+        """See `Dual.direction`; there is no preconditioned step here."""
         if fall > REUSE:
             self._last = _Elimination(self.problem, self.ridge, distribution)
         return self._last.solve(gradient)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """See `Dual.solver`, for right-hand sides of shape (m, n)."""
+        """See `Dual.solver`; right-hand sides have shape (m, n)."""
         elimination = _Elimination(self.problem, self.ridge, distribution)
-        return lambda right: np.stack([elimination.solve(one) for one in right.T], axis=1)
+
+        def solve(right: Floats) -> Floats:
+            return np.stack([elimination.solve(one) for one in right.T], axis=1)
+
+        return solve
 
     def variance(self, distribution: Floats) -> Floats:
         """See `Dual.variance`."""
         problem = self.problem
-        elimination, mean = (
-            _Elimination(problem, self.ridge, distribution),
-            self.moments(distribution),
-        )
+        elimination = _Elimination(problem, self.ridge, distribution)
+        mean = self.moments(distribution)
         tilt = elimination.solve(problem.target)
         by_total = 1 + tilt @ mean - problem.functions(tilt)
         spread = elimination.spread(problem.variance)
-        return np.asarray(
-            distribution**2 * (problem.total**2 * spread + problem.total_variance * by_total**2)
-        )
+        variance = problem.total**2 * spread + problem.total_variance * by_total**2
+        return np.asarray(distribution**2 * variance)
 
 
 class _Elimination:
     """The Hessian at a distribution, eliminated.
 
-    Unknowns of the border are the weights of `_Layout.outer`, where that of the constant makes
-    means of products into covariances, and the multipliers of the w sums: q = u + 1 + w in all.
-    With D_c the block of category c and K_c what ties it to the border, `inverse` holds D_c^-1,
-    shape (n, w, w), and `answer` D_c^-1 K_c, shape (n, w, q).
+    The border has q = u + 1 + w unknowns: the weights of `_Layout.outer`, and the multipliers of
+    the w sums. The weight of the constant turns means of products into covariances. With D_c the
+    block of category c and K_c its coupling to the border, `inverse` holds D_c^-1, shape (n, w, w),
+    and `answer` holds D_c^-1 K_c, shape (n, w, q).
     """
 
-    def __init__(self, problem: Problem, ridge: Floats, distribution: Floats) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        ridge: Floats,
+        distribution: Floats,
+    ) -> None:
         layout = _layout(problem.shape, problem.index.tobytes())
-        assert layout is not None  # or `splits` had said no
-        self.problem, self.layout = problem, layout
+        assert layout is not None  # `splits` has checked this
+        self.problem = problem
+        self.layout = layout
         self.size = problem.shape[layout.axis]
+        # Means of products of the outer functions, category by category.
         place, factor = _products(layout.rest, layout.outer.tobytes())
-        table = np.moveaxis(distribution.reshape(problem.shape), layout.axis, 0).reshape(
-            self.size, -1
-        )
-        means = transform(layout.rest).extend(table)
+        by_category = np.moveaxis(distribution.reshape(problem.shape), layout.axis, 0)
+        means = transform(layout.rest).extend(by_category.reshape(self.size, -1))
         tied = means[:, place[layout.inner]]
         shared = means.sum(axis=0)[place]
         if factor is not None:
             tied *= factor[layout.inner]
             shared *= factor
         shared.flat[len(shared) + 1 :: len(shared) + 1] += ridge[layout.common]
+        # The blocks, and their coupling to the border.
         blocks = tied[:, :, layout.inner]
         blocks += np.diag(ridge[layout.bound[:, 0]] / self.size)
         self.inverse = np.linalg.inv(blocks)
-        self.tied = np.concatenate(
-            [tied, np.broadcast_to(np.eye(len(layout.inner)), blocks.shape)], axis=2
-        )
+        multipliers = np.broadcast_to(np.eye(len(layout.inner)), blocks.shape)
+        self.tied = np.concatenate([tied, multipliers], axis=2)
         self.answer = self.inverse @ self.tied
+        # The border less the parts of all blocks (the Schur complement).
         width = self.tied.shape[2]
         border = -self.tied.reshape(-1, width).T @ self.answer.reshape(-1, width)
         border[: len(shared), : len(shared)] += shared
@@ -135,12 +136,15 @@ class _Elimination:
     def solve(self, right: Floats) -> Floats:
         """The solution of Hessian x solution = right, both of shape (m,)."""
         layout = self.layout
+        outer = len(layout.outer)
+        # Each block by itself.
         own = (right[layout.bound] @ self.functions).T[:, :, None] / self.size
         alone = self.inverse @ own
-        outer = len(layout.outer)
+        # The border, given the blocks.
         known = -np.tensordot(self.tied, alone[:, :, 0], ((0, 1), (0, 1)))
         known[1:outer] += right[layout.common]
         weights = self.border @ known
+        # The blocks, given the border.
         by_category = alone[:, :, 0] - self.answer @ weights
         solution = np.empty_like(right)
         solution[layout.common] = weights[1:outer]
@@ -148,24 +152,29 @@ class _Elimination:
         return solution
 
     def spread(self, variance: Floats) -> Floats:
-        """The variance of the logit of each cell, less their mean, that errors of the targets of
-        this variance make."""
-        layout, rest = self.layout, transform(self.layout.rest)
+        """The variance of each cell's logit less the mean logit, shape (cells,).
+
+        The errors are errors of the targets with this variance, shape (m,).
+        """
+        layout = self.layout
+        rest = transform(layout.rest)
         outer = len(layout.outer)
+        # The outer functions on the cells of the other axes.
         chosen = np.zeros((outer, rest.cells))
         chosen[np.arange(outer), layout.outer] = math.sqrt(rest.cells)
         functions = rest.synthesise(chosen)
         inner = functions[layout.inner]
+        # The covariance of the border's right-hand side.
         own = variance[layout.bound[:, 0], None] / self.size
         width = self.answer.shape[2]
         form = self.answer.reshape(-1, width).T @ (own * self.answer).reshape(-1, width)
         form[np.arange(1, outer), np.arange(1, outer)] += variance[layout.common]
+        form = self.border.T @ form @ self.border
+        carried = self.answer @ self.border
         known = np.concatenate([functions, np.zeros((width - outer, rest.cells))])
+        # A cell's error is the error of its category's block alone, and what the border adds.
         spread = np.empty((self.size, rest.cells))
-        # A cell's errors are those of its category's block alone, and what they and the rest make
-        # in the border.
-        form, carried = self.border.T @ form @ self.border, self.answer @ self.border
-        step = max(1, _AT_ONCE // (width * rest.cells))
+        step = max(1, NUMBERS_AT_ONCE // (width * rest.cells))
         for start in range(0, self.size, step):
             some = slice(start, start + step)
             right = known - self.answer[some].transpose(0, 2, 1) @ inner
@@ -180,56 +189,63 @@ def dual_of(problem: Problem, ridge: Floats) -> Dual:
     """The dual of a problem in the form that is fastest."""
     if splits(problem, ridge):
         return SplitDual(problem, ridge)
-    return (LargeDual if is_large(problem.shape, len(ridge)) else Dual)(problem, ridge)
+    if is_large(problem.shape, len(ridge)):
+        return LargeDual(problem, ridge)
+    return Dual(problem, ridge)
 
 
 def splits(problem: Problem, ridge: Floats) -> bool:
-    """Whether `SplitDual` serves a problem, and is faster than `Dual`.
+    """Whether `SplitDual` can be used for a problem and is faster than `Dual`.
 
-    It needs ridges and variances that are the same for all contrasts with one function.
+    Ridges and variances must be the same for all contrasts with one function.
     """
-    if (
-        len(ridge) < _MANY_UNKNOWNS
-        or is_large(problem.shape, 0, _LARGEST)
-        or ridge.min() < _LEAST_RIDGE
-    ):
+    if len(ridge) < SPLIT_UNKNOWNS or is_large(problem.shape, 0, SPLIT_NUMBERS):
+        return False
+    if ridge.min() < _LEAST_RIDGE:
         return False
     layout = _layout(problem.shape, problem.index.tobytes())
     if layout is None:
         return False
     border = len(layout.outer) + len(layout.inner)
     work = (layout.bound.size + border + problem.cells / 4) * border**2
-    if border > _LARGEST_BORDER or 8 * work > len(ridge) ** 3:
+    if border > BORDER_UNKNOWNS or 8 * work > len(ridge) ** 3:
         return False
-    return all(
-        (some[layout.bound] == some[layout.bound[:, :1]]).all()
-        for some in (ridge, problem.variance)
-    )
+    for some in (ridge, problem.variance):
+        by_function = some[layout.bound]
+        if (by_function != by_function[:, :1]).any():
+            return False
+    return True
 
 
 @lru_cache(maxsize=64)
 def _layout(shape: tuple[int, ...], index: bytes) -> _Layout | None:
-    """With the axis of most categories taken apart; None when a function is known with some of its
-    contrasts only, or not by itself."""
+    """The layout that separates the axis with the most categories.
+
+    None if a function is known with only some of its contrasts, or not by itself.
+    """
     axis = int(np.argmax(shape))
-    size, rest = shape[axis], (*shape[:axis], *shape[axis + 1 :])
+    size = shape[axis]
+    rest = (*shape[:axis], *shape[axis + 1 :])
+    # Each known function is one of the axis times one of the others.
     known = np.frombuffer(index, dtype=np.int64)
     digits = list(np.unravel_index(known, shape))
     contrast = digits.pop(axis)
     other = np.ravel_multi_index(digits, rest) if rest else np.zeros(len(known), np.int64)
     common = np.flatnonzero(contrast == 0)
     outer = np.concatenate([[0], other[common]])
+    # The others, by function and then by contrast.
     varying = np.flatnonzero(contrast)
     bound = varying[np.lexsort((contrast[varying], other[varying]))]
     functions, counts = np.unique(other[varying], return_counts=True)
     inner = np.searchsorted(outer, functions)
-    if (counts != size - 1).any() or not np.array_equal(
-        outer[np.minimum(inner, len(outer) - 1)], functions
-    ):
+    complete = (counts == size - 1).all()
+    alone = np.array_equal(outer[np.minimum(inner, len(outer) - 1)], functions)
+    if not complete or not alone:
         return None
     return _Layout(axis, rest, common, bound.reshape(-1, size - 1), outer, inner)
 
 
 @lru_cache(maxsize=16)
 def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
+    """`Transform.products`, kept; the index is given by its bytes."""
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))

@@ -4,20 +4,27 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..types import Floats
 from .batch import OneByOne
 from .dual import Dual, Penalised
 from .problem import Problem, Solution
 from .starts import independent
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class TrustExact(Penalised, OneByOne):
-    """The programme of `Newton` by exact trust-region steps, for comparison; the parameters are the
-    same."""
+    """The programme of `Newton` by exact trust-region steps, for comparison.
+
+    The parameters are those of `Newton`.
+    """
 
     iterations: int = 1000
 
     def answer(self, problem: Problem) -> Solution:
+        """The table at the dual variables that scipy finds."""
         started = time.process_time()
         dual = Dual(problem, self.ridge(problem))
         start = independent(problem.shape, problem.index, problem.target)
@@ -25,15 +32,21 @@ class TrustExact(Penalised, OneByOne):
             return self.solved(problem, dual, start, 0, started)
         import scipy.optimize
 
+        def gradient(theta: Floats) -> Floats:
+            return dual.gradient(theta, dual.distribution(theta))
+
+        def hessian(theta: Floats) -> Floats:
+            return dual.hessian(dual.distribution(theta)).copy()
+
+        # The method measures the gradient by its length, which is at least its largest entry.
+        options = {"maxiter": self.iterations, "gtol": self.tolerance, "max_trust_radius": 1e6}
         optimize: Any = scipy.optimize  # its types know only arrays of one dimension
         found = optimize.minimize(
             dual.value,
             start,
-            jac=lambda theta: dual.gradient(theta, dual.distribution(theta)),
-            hess=lambda theta: dual.hessian(dual.distribution(theta)).copy(),
+            jac=gradient,
+            hess=hessian,
             method="trust-exact",
-            # The method measures the gradient by its length, which is no less than its largest
-            # entry.
-            options={"maxiter": self.iterations, "gtol": self.tolerance, "max_trust_radius": 1e6},
+            options=options,
         )
         return self.solved(problem, dual, found.x, int(found.nit), started)

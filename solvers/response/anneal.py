@@ -1,83 +1,116 @@
-"""`Anneal`: simulated annealing for a `BestResponse`, fast on instances too dense for proofs."""
+"""`Anneal`: simulated annealing for a `BestResponse`, for instances too dense for proofs."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fitted import ANNEALING_COLD, ANNEALING_HOT
 from ..status import Status
 from .greedy import greedy_record
 from .integer import BestResponse, Response, Seed
 from .presolve import compress, presolve
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Anneal:
     """Simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 1983), from the greedy record.
 
-    A sweep proposes another class to each attribute in turn; the temperature falls by equal ratios
+    A sweep proposes another class to each attribute in turn. The temperature falls by equal ratios
     from `hot` to `cold` times the mean absolute weight, so scaling all weights changes nothing.
-    Sweeps without heat end each run. Missed constraints cost more and more. Where there are fewer
-    terms than attributes, what has a best class whatever the others do is fixed first (`presolve`),
-    which leaves little. `Response.work` counts the proposed moves.
+    Sweeps at temperature zero end each run. The price of missed constraints rises during the run.
+
+    If there are fewer terms than attributes, attributes that have a best class for all values of
+    the others are fixed first (`presolve`); few attributes are then left. `Response.work` counts
+    the proposed moves.
 
     Parameters
     ----------
     sweeps
-        With heat, in each run.
+        The number of sweeps at positive temperature in each run, >= 0.
     runs
-        The first from the greedy record, the others from random ones; the best record is kept.
+        The number of runs, >= 1. The first starts from the greedy record, the others from random
+        ones; the best record is kept.
     hot, cold
-        The first and the last temperature, > 0.
+        The first and the last temperature, in units of the mean absolute weight, > 0.
 
     Raises
     ------
     ValueError
-        When a number is out of range.
+        If a parameter is out of range.
     """
 
     sweeps: int = 100
     runs: int = 1
-    hot: float = 0.5
-    cold: float = 0.1
+    hot: float = ANNEALING_HOT
+    cold: float = ANNEALING_COLD
 
     def __post_init__(self) -> None:
-        if self.sweeps < 0 or self.runs < 1 or not (self.hot > 0 and self.cold > 0):
-            raise ValueError("an annealer needs sweeps >= 0, runs >= 1, hot > 0 and cold > 0")
+        if self.sweeps < 0 or self.runs < 1:
+            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0 and runs ({self.runs}) >= 1")
+        if not (self.hot > 0 and self.cold > 0):
+            raise ValueError(f"hot ({self.hot}) and cold ({self.cold}) must be > 0")
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         from .loops import Layout, anneal
 
         rng = np.random.default_rng(seed)
-        small = compress(instance)
-        if small.instance.terms < len(small.instance.sizes):
-            small = presolve(instance)
-        layout, weight = Layout.of(small.instance), small.instance.weight
-        unit = float(np.abs(weight).mean()) if len(weight) else 1.0
-        heat = (max(unit, 1e-9) * self.hot, max(unit, 1e-9) * self.cold)
+        reduced = compress(instance)
+        if reduced.instance.terms < len(reduced.instance.sizes):
+            reduced = presolve(instance)
+        small = reduced.instance
+        layout = Layout.of(small)
+        unit = float(np.abs(small.weight).mean()) if len(small.weight) else 1.0
+        scale = max(unit, 1e-9)
+        prices = _prices(small, unit)
         best: NDArray[np.int32] | None = None
         moves = 0
         for run in range(self.runs):
             x = rng.integers(0, layout.sizes, dtype=np.int32)
             if run == 0:
-                greedy_record(layout, weight, x)
-            done, met = anneal(
-                layout, weight, x, self.sweeps, *heat, _prices(small.instance, unit), rng
+                greedy_record(layout, small.weight, x)
+            made, met = anneal(
+                layout,
+                small.weight,
+                x,
+                self.sweeps,
+                scale * self.hot,
+                scale * self.cold,
+                prices,
+                rng,
             )
-            moves += done
-            if met and (
-                best is None or small.instance.objective(x) > small.instance.objective(best)
-            ):
+            moves += made
+            if met and (best is None or small.objective(x) > small.objective(best)):
                 best = x
-        record = None if best is None else instance.fill(small.lift(best, rng), rng)
-        status = Status.UNPROVEN if record is not None else Status.ITERATION_LIMIT
-        return instance.respond(record, status=status, work=moves)
+        if best is None:
+            return instance.respond(
+                None,
+                status=Status.ITERATION_LIMIT,
+                work=moves,
+            )
+        record = instance.fill(reduced.lift(best, rng), rng)
+        return instance.respond(
+            record,
+            status=Status.UNPROVEN,
+            work=moves,
+        )
 
 
 def _prices(instance: BestResponse, unit: float) -> tuple[float, float]:
-    """What a missed unit of a constraint costs at first, and in the end: more than any single
-    attribute can gain."""
+    """The price of a missed unit of a constraint at the start and at the end of a run.
+
+    The last price is more than any single attribute can gain.
+    """
     weight = np.abs(instance.weight)[instance.term]
     most = np.bincount(instance.attribute, weight, minlength=1).max(initial=0.0)
     return max(unit, 1.0), float(np.ceil(most)) + 1.0

@@ -1,8 +1,9 @@
-"""Not a module of the package but the process of `apart`: arrays in, an answer as JSON out. It
-loads nothing of margin.
+"""The process of `apart`: arrays in, an answer as JSON out.
 
-Maximise cost . y with lower <= matrix y <= upper, 0 <= y <= top, all integers; the matrix by
-compressed rows.
+It is a script, not a module of the package, and loads nothing of margin.
+
+Maximise cost . y with lower <= matrix y <= upper and 0 <= y <= top, all integers. The matrix comes
+as compressed rows.
 """
 
 import importlib
@@ -15,16 +16,22 @@ from typing import Any
 import numpy as np
 
 FAR = 2**61
-"""Bounds beyond this are none."""
+"""A bound beyond this number means no bound."""
 
 
 def answer(
-    status: str, point: Any = None, bound: Any = None, work: int = 0, detail: str = ""
+    status: str,
+    point: Any = None,
+    bound: Any = None,
+    work: int = 0,
+    detail: str = "",
 ) -> dict[str, Any]:
+    """The answer as a dictionary for JSON."""
     return {"status": status, "point": point, "bound": bound, "work": work, "detail": detail}
 
 
 def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Solve by CP-SAT of ortools."""
     cp_model: Any = importlib.import_module("ortools.sat.python.cp_model")
     model = cp_model.CpModel()
     columns = [model.new_int_var(0, top, "") for top in arrays["top"].tolist()]
@@ -58,15 +65,17 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
-    rc2, formulas, solvers = map(
-        importlib.import_module, ("pysat.examples.rc2", "pysat.formula", "pysat.solvers")
-    )
+    """Solve by RC2 of python-sat."""
+    rc2: Any = importlib.import_module("pysat.examples.rc2")
+    formulas: Any = importlib.import_module("pysat.formula")
+    solvers: Any = importlib.import_module("pysat.solvers")
     formula: Any = formulas.WCNF()
     for members, values, lower, upper in rows(arrays):
         hard = clauses(members, values, lower, upper)
         if hard is None:
             return answer("FAILED", detail="MaxSat takes conjunctions and forbidden cells only")
         formula.extend(hard)
+    # The value of the answer: all positive costs less those of the clauses that fail.
     lost = 0
     for place, cost in enumerate(arrays["cost"].tolist()):
         if cost:
@@ -87,24 +96,33 @@ def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 def rows(arrays: Any) -> Any:
     """Each row's columns, coefficients and bounds."""
-    start, column, value = (arrays[name].tolist() for name in ("start", "column", "value"))
-    for row, (lower, upper) in enumerate(
-        zip(arrays["lower"].tolist(), arrays["upper"].tolist(), strict=True)
-    ):
+    start = arrays["start"].tolist()
+    column = arrays["column"].tolist()
+    value = arrays["value"].tolist()
+    bounds = zip(arrays["lower"].tolist(), arrays["upper"].tolist(), strict=True)
+    for row, (lower, upper) in enumerate(bounds):
         span = slice(start[row], start[row + 1])
         yield column[span], value[span], lower, upper
 
 
 def clauses(
-    members: list[int], values: list[int], lower: int, upper: int
+    members: list[int],
+    values: list[int],
+    lower: int,
+    upper: int,
 ) -> list[list[int]] | None:
-    """A row over columns of 0 and 1 as clauses; None if it says other than that one literal, or at
-    most one, holds."""
+    """A row over columns of 0 and 1 as clauses.
+
+    None unless the row says that at least one literal holds, that not all hold, or that at most one
+    holds.
+    """
     if any(abs(value) != 1 for value in values):
         return None
     literals = [(place + 1) * value for place, value in zip(members, values, strict=True)]
     negative = values.count(-1)
-    least, most = lower + negative, upper + negative  # of how many literals hold
+    # The smallest and the largest number of literals that hold.
+    least = lower + negative
+    most = upper + negative
     made: list[list[int]] = []
     if least == 1:
         made.append(literals)
@@ -113,17 +131,20 @@ def clauses(
     if most == len(literals) - 1:
         made.append([-literal for literal in literals])
     elif most == 1:
-        made += [[-one, -other] for place, one in enumerate(literals) for other in literals[:place]]
+        for place, one in enumerate(literals):
+            made += [[-one, -other] for other in literals[:place]]
     elif most < len(literals):
         return None
     return made
 
 
 def main() -> None:
-    """Read the arrays from standard input, and write the answer to what was standard output at
-    first."""
+    """Read the arrays from standard input, and write the answer to standard output.
+
+    Whatever a solver prints goes to standard error.
+    """
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a solver prints goes where it does no harm
+    os.dup2(2, 1)
     arrays = np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False)
     options = json.loads(arrays["options"].tobytes())
     out.write(json.dumps({"cpsat": cpsat, "maxsat": maxsat}[sys.argv[1]](arrays, options)))

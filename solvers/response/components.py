@@ -1,73 +1,108 @@
-"""`ByComponents`, the default for a `BestResponse`: make it small, take it apart, and give each
-part what suits it."""
+"""`ByComponents`, the default for a `BestResponse`: presolve, components, and a method for each."""
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from ..fitted import (
+    ANNEALING_SWEEPS,
+    CHECK_SWEEPS,
+    ENUMERATED_RECORDS,
+    PROVED_DENSITY,
+    PROVED_TERMS,
+)
 from ..status import Status
-from ..types import Integers
+from ..types import Flags, Integers
 from .anneal import Anneal
 from .integer import BestResponse, Responder, Response, Seed
 from .milp import Milp
 from .presolve import presolve, take
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ByComponents:
-    """Presolve, then components: the tiny are enumerated, the others annealed, and those that are
-    sparse proved, too.
+    """Presolve, then components: tiny ones are enumerated, others annealed, sparse ones proved.
 
-    Parts that share no attribute are solved apart, and their records put together. `Response.work`
-    is the sum of the parts' works, in their own units. When `otherwise` finds no record that meets
-    the constraints, an integer programme looks for any.
+    Components share no attribute. They are solved separately, and their records are put together.
+    `Response.work` is the sum of the components' works, in their own units. If `otherwise` finds no
+    record that meets the constraints, an integer programme looks for any.
 
     Parameters
     ----------
     tiny
-        A component with no more records than this is enumerated.
+        Components with at most this number of records are enumerated.
     otherwise
-        For the other components.
+        The back-end for the other components.
     exact
-        For those of them with at most `sparse` terms to an attribute and `most` terms in all,
-        afterwards; None for never. Its answer is held against that of `otherwise`: it may fail, or
-        claim what is not so, and does no harm.
+        A second back-end for other components with at most `sparse` terms per attribute and `most`
+        terms in all; None for never. Its answer is compared with the answer of `otherwise`: a
+        failure or a wrong claim does no harm.
     sparse, most
-        See `exact`. The relaxation of sparse programmes is tight, that of dense ones says next to
-        nothing.
+        See `exact`. The relaxation of sparse programmes is tight; the relaxation of dense ones says
+        almost nothing.
     """
 
-    tiny: int = 2**12
-    otherwise: Responder = field(default_factory=lambda: Anneal(sweeps=300))
+    tiny: int = ENUMERATED_RECORDS
+    otherwise: Responder = field(default_factory=lambda: Anneal(sweeps=ANNEALING_SWEEPS))
     exact: Responder | None = field(default_factory=lambda: Milp(nodes=1))
-    sparse: float = 1.75
-    most: int = 500
+    sparse: float = PROVED_DENSITY
+    most: int = PROVED_TERMS
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         rng = np.random.default_rng(seed)
         reduced = presolve(instance)
         small = reduced.instance
         label = components(small)
-        large = np.bincount(label, np.log2(small.sizes)) > np.log2(self.tiny) + 1e-9
+        bits = np.bincount(label, np.log2(small.sizes))
+        large = bits > np.log2(self.tiny) + 1e-9
         x = rng.integers(0, small.sizes, dtype=np.int32)
         work, met = _tiny(small, label, ~large, x, self.tiny)
         parts = [self._large(small, label == part, x, rng) for part in np.flatnonzero(large)]
         work += sum(part.work for part in parts)
-        detail = "; ".join(dict.fromkeys(part.detail for part in parts if part.detail))
+        details = dict.fromkeys(part.detail for part in parts if part.detail)
+        detail = "; ".join(details)
         if not met or any(part.status is Status.INFEASIBLE for part in parts):
-            return instance.respond(None, status=Status.INFEASIBLE, work=work, detail=detail)
+            return instance.respond(
+                None,
+                status=Status.INFEASIBLE,
+                work=work,
+                detail=detail,
+            )
         if any(part.record is None for part in parts):
-            return instance.respond(None, status=Status.FAILED, work=work, detail=detail)
+            return instance.respond(
+                None,
+                status=Status.FAILED,
+                work=work,
+                detail=detail,
+            )
         record = instance.fill(reduced.lift(x, rng), rng)
         bound = instance.objective(record) + sum(int(part.gap) for part in parts)
         return instance.respond(
-            record, status=Status.UNPROVEN, bound=bound, work=work, detail=detail
+            record,
+            status=Status.UNPROVEN,
+            bound=bound,
+            work=work,
+            detail=detail,
         )
 
     def _large(
-        self, small: BestResponse, own: np.ndarray, x: np.ndarray, rng: np.random.Generator
+        self,
+        small: BestResponse,
+        own: Flags,
+        x: NDArray[np.int32],
+        rng: np.random.Generator,
     ) -> Response:
         """Solve one component, and write its record to `x`."""
         part = component(small, own)
@@ -76,120 +111,168 @@ class ByComponents:
         if response.record is None or response.status is Status.FAILED:
             response = _rescued(part, response, seed)
         light = part.terms <= min(self.most, self.sparse * len(part.sizes))
-        if (
-            response.status not in (Status.OPTIMAL, Status.INFEASIBLE)
-            and self.exact is not None
-            and light
-        ):
-            response = _better(
-                part, response, _checked(part, self.exact.solve(part, seed=seed), seed)
-            )
+        settled = response.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        if self.exact is not None and light and not settled:
+            other = _checked(part, self.exact.solve(part, seed=seed), seed)
+            response = _better(part, response, other)
         if response.record is not None:
             x[own] = response.record
         return response
 
 
 def components(instance: BestResponse) -> Integers:
-    """The number of each attribute's component, shape (d,): terms and constraints join what they
-    mention."""
+    """The number of each attribute's component, shape (d,).
+
+    Terms and constraints join the attributes that they mention.
+    """
     count = len(instance.sizes)
-    constraints = [
-        np.full(len(rule.attribute), place) for place, rule in enumerate(instance.constraints)
-    ]
-    hub = (
-        np.concatenate([instance.term, *(instance.terms + place for place in constraints)]) + count
-    )
-    attribute = np.concatenate(
-        [instance.attribute, *(rule.attribute for rule in instance.constraints)]
-    )
-    nodes = count + instance.terms + len(instance.constraints)
+    rules = instance.constraints
+    # A graph of the attributes, then the terms, then the constraints.
+    hubs = [instance.term]
+    attributes = [instance.attribute]
+    for place, rule in enumerate(rules):
+        hubs.append(np.full(len(rule.attribute), instance.terms + place))
+        attributes.append(rule.attribute)
+    hub = np.concatenate(hubs) + count
+    attribute = np.concatenate(attributes)
+    nodes = count + instance.terms + len(rules)
     graph = sparse.coo_array((np.ones(len(hub)), (attribute, hub)), shape=(nodes, nodes))
     label = sparse.csgraph.connected_components(graph, directed=False)[1][:count]
     return np.unique(label, return_inverse=True)[1]
 
 
-def component(instance: BestResponse, own: np.ndarray) -> BestResponse:
-    """The instance of some attributes that share no term or constraint with the others; its
-    constant is zero."""
+def component(instance: BestResponse, own: Flags) -> BestResponse:
+    """The instance of some attributes that share no term or constraint with others.
+
+    Its constant is zero. `own` are the flags of the attributes, shape (d,).
+    """
     place = np.cumsum(own) - 1
     terms = np.zeros(instance.terms, np.bool_)
     terms[instance.term[own[instance.attribute]]] = True
-    constraints = tuple(
-        replace(constraint, attribute=place[constraint.attribute])
-        for constraint in instance.constraints
-        if len(constraint.attribute) and own[constraint.attribute[0]]
+    constraints = []
+    for rule in instance.constraints:
+        if len(rule.attribute) and own[rule.attribute[0]]:
+            constraints.append(replace(rule, attribute=place[rule.attribute]))
+    part = take(
+        instance,
+        terms,
+        constant=0,
+        constraints=(),
     )
-    part = take(instance, terms, constant=0, constraints=())
     return replace(
-        part, sizes=instance.sizes[own], attribute=place[part.attribute], constraints=constraints
+        part,
+        sizes=instance.sizes[own],
+        attribute=place[part.attribute],
+        constraints=tuple(constraints),
     )
 
 
 def _tiny(
-    small: BestResponse, label: Integers, tiny: np.ndarray, x: np.ndarray, limit: int
+    small: BestResponse,
+    label: Integers,
+    tiny: Flags,
+    x: NDArray[np.int32],
+    limit: int,
 ) -> tuple[int, bool]:
-    """Enumerate the tiny components together, in `x`; how many records were tried, and whether each
-    had one."""
+    """Enumerate the tiny components together, in `x`.
+
+    Returns
+    -------
+    tried, met
+        The number of records, and whether each component has a record that meets its constraints.
+    """
     from .loops import Layout, enumerate_parts
 
-    met = all(
-        constraint.met(np.empty(0))
-        for constraint in small.constraints
-        if not len(constraint.attribute)
-    )
+    nothing = np.empty(0)
+    empty = [rule for rule in small.constraints if not len(rule.attribute)]
+    met = all(rule.met(nothing) for rule in empty)
     members = np.argsort(label, kind="stable")
     members = members[tiny[label[members]]]
     if not len(members):
         return 0, met
     starts = np.flatnonzero(np.diff(label[members], prepend=-1))
-    tried, found = enumerate_parts(
-        Layout.of(small), small.weight, np.append(starts, len(members)), members, x, limit
-    )
+    bounds = np.append(starts, len(members))
+    tried, found = enumerate_parts(Layout.of(small), small.weight, bounds, members, x, limit)
     return tried, met and found
 
 
-def _checked(part: BestResponse, response: Response, seed: int) -> Response:
-    """A back-end's response with its value recomputed, and its claims held against a short run of
-    annealing."""
-    claims = response.status is Status.INFEASIBLE or response.bound < part.ceiling
+def _checked(
+    part: BestResponse,
+    response: Response,
+    seed: int,
+) -> Response:
+    """A back-end's response with its value recomputed, and its claims checked by annealing."""
+    known = None
+    if response.status is Status.INFEASIBLE or response.bound < part.ceiling:
+        known = Anneal(sweeps=CHECK_SWEEPS).solve(part, seed=seed).record
     return part.respond(
         response.record,
         status=response.status,
         bound=response.bound,
         work=response.work,
-        known=Anneal(sweeps=10).solve(part, seed=seed).record if claims else None,
+        known=known,
         detail=response.detail,
     )
 
 
-def _better(part: BestResponse, one: Response, other: Response) -> Response:
-    """The better record of two responses, with the best bound that nothing refutes; `one` has a
-    record."""
+def _better(
+    part: BestResponse,
+    one: Response,
+    other: Response,
+) -> Response:
+    """The better record of two responses, with the best bound that nothing refutes.
+
+    `one` has a record.
+    """
     held = part.respond(
-        other.record, status=other.status, bound=other.bound, known=one.record, detail=other.detail
+        other.record,
+        status=other.status,
+        bound=other.bound,
+        known=one.record,
+        detail=other.detail,
     )
-    best = max(
-        (one, held), key=lambda response: -np.inf if response.value is None else response.value
-    )
-    bound = min(one.bound, held.bound)
+    best = one
+    if held.value is not None and (one.value is None or held.value > one.value):
+        best = held
     status = Status.UNPROVEN if best.record is not None else held.status
     return part.respond(
-        best.record, status=status, bound=bound, work=one.work + other.work, detail=held.detail
+        best.record,
+        status=status,
+        bound=min(one.bound, held.bound),
+        work=one.work + other.work,
+        detail=held.detail,
     )
 
 
-def _rescued(part: BestResponse, failed: Response, seed: int) -> Response:
-    """An answer after a back-end failed: annealing, or if that meets not all constraints, any
-    record that does."""
+def _rescued(
+    part: BestResponse,
+    failed: Response,
+    seed: int,
+) -> Response:
+    """An answer after a back-end failed: by annealing, or else any record that is feasible."""
     response = Anneal().solve(part, seed=seed)
     if response.record is None:
-        none = replace(part, offsets=part.offsets[:1], attribute=part.attribute[:0], value=part.value[:0],
-                       negated=part.negated[:0], weight=part.weight[:0], parity=part.parity[:0])  # fmt: skip
+        # Without terms every feasible record is optimal.
+        none = replace(
+            part,
+            offsets=part.offsets[:1],
+            attribute=part.attribute[:0],
+            value=part.value[:0],
+            negated=part.negated[:0],
+            weight=part.weight[:0],
+            parity=part.parity[:0],
+        )
         any_record = Milp().solve(none, seed=seed)
-        response = part.respond(any_record.record, status=any_record.status, work=any_record.work)
-    response = replace(response, work=response.work + failed.work, detail=failed.detail)
-    return (
-        response
-        if failed.record is None
-        else _better(part, response, replace(failed, bound=part.ceiling))
+        response = part.respond(
+            any_record.record,
+            status=any_record.status,
+            work=any_record.work,
+        )
+    response = replace(
+        response,
+        work=response.work + failed.work,
+        detail=failed.detail,
     )
+    if failed.record is None:
+        return response
+    return _better(part, response, replace(failed, bound=part.ceiling))

@@ -1,4 +1,4 @@
-"""`Constraint`: what every record of a `BestResponse` must meet."""
+"""`Constraint`: a condition that every record of a `BestResponse` must meet."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import WEIGHT_SUM as LARGEST
 from ..types import Integers
 from ..zeros import Box
 
-LARGEST = 2**50
-"""What absolute weights or coefficients may sum to: floats of back-ends then hold every sum
-exactly."""
+__all__ = ["LARGEST", "Constraint", "integers"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Constraint:
     """A linear constraint: lower <= sum of coefficient_i * [attribute_i has value_i] <= upper.
 
@@ -29,7 +32,8 @@ class Constraint:
     Raises
     ------
     ValueError
-        When the lengths differ, or there is no bound.
+        If the lengths differ, a number is not whole, the coefficients are too large, or there is no
+        bound.
     """
 
     attribute: Integers
@@ -40,22 +44,28 @@ class Constraint:
 
     def __post_init__(self) -> None:
         for name in ("attribute", "value", "coefficient"):
-            object.__setattr__(
-                self, name, integers(getattr(self, name), f"a constraint's {name}").ravel()
+            array = integers(getattr(self, name), f"a constraint's {name}")
+            object.__setattr__(self, name, array.ravel())
+        lengths = len(self.attribute), len(self.value), len(self.coefficient)
+        if len(set(lengths)) != 1:
+            raise ValueError(
+                "a constraint's attribute, value and coefficient must be equally long; "
+                f"their lengths are {lengths}"
             )
-        if not len(self.attribute) == len(self.value) == len(self.coefficient):
-            raise ValueError("a constraint's attribute, value and coefficient must be equally long")
         if self.lower is None and self.upper is None:
             raise ValueError("a constraint needs a lower or an upper bound")
         if np.abs(self.coefficient).sum() > LARGEST:
             raise ValueError(
-                "a constraint's coefficients are too large: their absolute sum must not pass 2**50"
+                "a constraint's coefficients are too large; "
+                "the sum of their absolute values must be at most 2**50"
             )
 
     @classmethod
     def forbid(cls, cells: Iterable[tuple[int, int]]) -> "Constraint":
-        """No record may have all these values at once, given as (attribute, value): a structural
-        zero."""
+        """No record may have all these values at once: a structural zero.
+
+        `cells` are pairs (attribute, value).
+        """
         pairs = np.array(list(cells), np.int64).reshape(-1, 2)
         return cls(
             attribute=pairs[:, 0],
@@ -66,8 +76,10 @@ class Constraint:
 
     @classmethod
     def forbid_box(cls, box: Box) -> "Constraint":
-        """No record may lie in a box, which gives attributes each with some values: many structural
-        zeros at once."""
+        """No record may lie in a box: many structural zeros at once.
+
+        A box gives attributes, each with some values.
+        """
         attribute = [axis for axis, codes in box for _ in codes]
         value = [code for _, codes in box for code in codes]
         return cls(
@@ -78,22 +90,25 @@ class Constraint:
         )
 
     def activity(self, record: NDArray[Any]) -> int:
-        """The sum that is bounded, at a record."""
+        """The bounded sum at a record."""
         return int(self.coefficient @ (record[self.attribute] == self.value))
 
     def met(self, record: NDArray[Any]) -> bool:
         """Whether a record meets the constraint."""
         activity = self.activity(record)
-        return (self.lower is None or activity >= self.lower) and (
-            self.upper is None or activity <= self.upper
-        )
+        if self.lower is not None and activity < self.lower:
+            return False
+        return self.upper is None or activity <= self.upper
 
 
 def integers(values: Any, name: str) -> Integers:
     """The values as int64; ValueError if they are not whole numbers."""
     array = np.asarray(values)
-    if array.dtype.kind not in "biu" and array.size:
-        whole = np.asarray(array, np.float64) if array.dtype.kind == "f" else None
-        if whole is None or not (np.isfinite(whole) & (whole == np.round(whole))).all():
-            raise ValueError(f"{name} must be integers")
+    if array.dtype.kind in "biu" or not array.size:
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind != "f":
+        raise ValueError(f"{name} must be integers; its type is {array.dtype}")
+    numbers = np.asarray(array, np.float64)
+    if not (np.isfinite(numbers) & (numbers == np.round(numbers))).all():
+        raise ValueError(f"{name} must be integers; some number is not whole")
     return array.astype(np.int64, copy=False)

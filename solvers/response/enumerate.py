@@ -9,41 +9,60 @@ from .integer import BestResponse, Response, Seed
 from .presolve import compress
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Enumerate:
-    """Every record of the mentioned attributes, each one change from the last; values that nothing
-    mentions are one.
+    """Every record of the mentioned attributes, each one change from the last one.
 
-    `Response.work` is the number of records. An instance with more than `limit` of them is not
-    begun (`Status.ITERATION_LIMIT`, without a record).
+    Values that nothing mentions count as one value. `Response.work` is the number of records. An
+    instance with more than `limit` records is not started (`Status.ITERATION_LIMIT`, without a
+    record).
 
     Parameters
     ----------
     limit
-        How many records at most.
+        The largest number of records.
     """
 
     limit: int = 2**22
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         from .loops import Layout, enumerate_parts
 
         rng = np.random.default_rng(seed)
         small = compress(instance)
         sizes = small.instance.sizes
-        if np.log2(sizes).sum() > np.log2(self.limit) + 1e-9:
-            detail = (
-                f"there are 2^{np.log2(sizes).sum():.0f} records to try; the limit is {self.limit}"
+        bits = np.log2(sizes).sum()
+        if bits > np.log2(self.limit) + 1e-9:
+            detail = f"there are 2^{bits:.0f} records to try; the limit is {self.limit}"
+            return instance.respond(
+                None,
+                status=Status.ITERATION_LIMIT,
+                detail=detail,
             )
-            return instance.respond(None, status=Status.ITERATION_LIMIT, detail=detail)
         x = rng.integers(0, sizes, dtype=np.int32)
         members = np.arange(len(x))
         starts = np.array([0, len(x)])
-        tried, found = enumerate_parts(
-            Layout.of(small.instance), small.instance.weight, starts, members, x, 2**62
-        )
+        layout = Layout.of(small.instance)
+        tried, found = enumerate_parts(layout, small.instance.weight, starts, members, x, 2**62)
         if not found:
-            return instance.respond(None, status=Status.INFEASIBLE, work=tried)
+            return instance.respond(
+                None,
+                status=Status.INFEASIBLE,
+                work=tried,
+            )
         record = instance.fill(small.lift(x, rng), rng)
-        return instance.respond(record, status=Status.OPTIMAL, work=tried)
+        return instance.respond(
+            record,
+            status=Status.OPTIMAL,
+            work=tried,
+        )

@@ -14,17 +14,26 @@ if TYPE_CHECKING:
     from .loops import Layout, Small
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Greedy:
-    """Attributes get the class of largest expected value, the later ones being uniform; those in
-    most terms come first.
+    """Each attribute gets the class with the largest expected value; later attributes are uniform.
 
-    The method of conditional expectations (Erdos and Selfridge 1973): never worse than the average
-    record. It does not look at constraints: where its record breaks one, it returns none
-    (`Status.ITERATION_LIMIT`). `Response.work` is the number of attributes.
+    Attributes in most terms come first. This is the method of conditional expectations (Erdos and
+    Selfridge 1973): the record is at least as good as the average record. Constraints are ignored;
+    if the record breaks one, none is returned (`Status.ITERATION_LIMIT`). `Response.work` is the
+    number of attributes.
     """
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         from .loops import Layout
 
@@ -34,18 +43,28 @@ class Greedy:
         x = rng.integers(0, layout.sizes, dtype=np.int32)
         greedy_record(layout, small.instance.weight, x)
         record = instance.fill(small.lift(x, rng), rng)
-        if not instance.feasible(record):
+        if instance.feasible(record):
             return instance.respond(
-                None,
-                status=Status.ITERATION_LIMIT,
+                record,
+                status=Status.UNPROVEN,
                 work=len(x),
-                detail="its record breaks a constraint",
             )
-        return instance.respond(record, status=Status.UNPROVEN, work=len(x))
+        detail = "its record breaks a constraint"
+        return instance.respond(
+            None,
+            status=Status.ITERATION_LIMIT,
+            work=len(x),
+            detail=detail,
+        )
 
 
-def greedy_record(layout: "Layout", weight: Integers, x: "Small") -> None:
-    """The greedy record of a layout, in place; what `x` holds breaks ties."""
+def greedy_record(
+    layout: "Layout",
+    weight: Integers,
+    x: "Small",
+) -> None:
+    """The greedy record of a layout, in place; the classes in `x` win ties."""
     from .loops import greedy
 
-    greedy(layout, weight, np.argsort(-np.diff(layout.ptr), kind="stable"), x)
+    terms = np.diff(layout.ptr)
+    greedy(layout, weight, np.argsort(-terms, kind="stable"), x)

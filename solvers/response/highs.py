@@ -12,17 +12,21 @@ from .milp import conclude, settled
 from .programme import Programme
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Highs:
-    """highspy on the arrays of `Programme`, on one thread. It cannot be in one process with
-    ortools: see `CpSat`.
+    """highspy on the arrays of `Programme`, on one thread.
 
-    `Response.work` is the number of nodes. `seed` is HiGHS's random seed, too.
+    highspy and ortools cannot be loaded into one process; see `CpSat`.
+
+    `Response.work` is the number of nodes. `seed` is also HiGHS's random seed.
 
     Parameters
     ----------
     nodes
-        Of branch and bound at most, or None; the same everywhere.
+        The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
     """
@@ -30,12 +34,22 @@ class Highs:
     nodes: int | None = None
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         try:
             highspy: Any = importlib.import_module("highspy")  # optional, and without types
         except ImportError as error:
-            return instance.respond(None, status=Status.MISSING, detail=f"highspy: {error}")
+            return instance.respond(
+                None,
+                status=Status.MISSING,
+                detail=f"highspy: {error}",
+            )
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)
@@ -53,45 +67,53 @@ class Highs:
                 solver.setOptionValue(name, value)
         solver.passModel(_model(highspy, programme))
         solver.run()
-        ended, kinds, info = solver.getModelStatus(), highspy.HighsModelStatus, solver.getInfo()
-        status = {
-            kinds.kOptimal: Status.OPTIMAL,
-            kinds.kInfeasible: Status.INFEASIBLE,
-            kinds.kUnboundedOrInfeasible: Status.INFEASIBLE,
-            kinds.kTimeLimit: Status.TIME_LIMIT,
-            kinds.kIterationLimit: Status.ITERATION_LIMIT,
-            kinds.kSolutionLimit: Status.ITERATION_LIMIT,  # its word for the limit of nodes
-        }.get(ended, Status.FAILED)
-        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        ended = solver.getModelStatus()
+        info = solver.getInfo()
+        status = _status(highspy, ended)
+        feasible = highspy.SolutionStatus.kSolutionStatusFeasible
+        found = info.primal_solution_status == feasible
+        bound = programme.offset + info.mip_dual_bound if programme.whole.any() else None
         return conclude(
             instance,
             programme,
             np.array(solver.getSolution().col_value) if found else None,
             status=status,
-            bound=programme.offset + info.mip_dual_bound if programme.whole.any() else None,
+            bound=bound,
             work=max(int(info.mip_node_count), 0),
             seed=seed,
             detail="" if status.ok else f"HiGHS: {solver.modelStatusToString(ended)}",
         )
 
 
+def _status(highspy: Any, ended: Any) -> Status:
+    """HiGHS's status as one of ours."""
+    kinds = highspy.HighsModelStatus
+    statuses = {
+        kinds.kOptimal: Status.OPTIMAL,
+        kinds.kInfeasible: Status.INFEASIBLE,
+        kinds.kUnboundedOrInfeasible: Status.INFEASIBLE,
+        kinds.kTimeLimit: Status.TIME_LIMIT,
+        kinds.kIterationLimit: Status.ITERATION_LIMIT,
+        kinds.kSolutionLimit: Status.ITERATION_LIMIT,  # the limit of nodes
+    }
+    return statuses.get(ended, Status.FAILED)
+
+
 def _model(highspy: Any, programme: Programme) -> Any:
+    """The programme in HiGHS's own form."""
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = programme.matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize
-    model.col_cost_, model.col_lower_, model.col_upper_ = (
-        programme.cost,
-        np.zeros(programme.columns),
-        programme.top,
-    )
-    model.row_lower_, model.row_upper_ = programme.lower, programme.upper
+    model.col_cost_ = programme.cost
+    model.col_lower_ = np.zeros(programme.columns)
+    model.col_upper_ = programme.top
+    model.row_lower_ = programme.lower
+    model.row_upper_ = programme.upper
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     matrix = programme.matrix
-    model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = (
-        matrix.indptr,
-        matrix.indices,
-        matrix.data,
-    )
+    model.a_matrix_.start_ = matrix.indptr
+    model.a_matrix_.index_ = matrix.indices
+    model.a_matrix_.value_ = matrix.data
     kinds = highspy.HighsVarType
     model.integrality_ = [
         kinds.kInteger if whole else kinds.kContinuous for whole in programme.whole

@@ -1,5 +1,4 @@
-"""The best response of DualQuery as an integer programme: `BestResponse`, and the `Response` of
-whoever solves it.
+"""The best response of DualQuery as an integer programme: `BestResponse` and its `Response`.
 
 The question: which record x makes
 
@@ -30,23 +29,24 @@ Building, for n queries of k literals each on d attributes:
 >>> response.value, response.bound, response.status.name
 (3, 3, 'OPTIMAL')
 
-- Any back-end is an object with ``solve(instance, *, seed=0) -> Response``: the `Responder` protocol. `ByComponents` is
-  the default: presolve, components, exact where that is cheap, annealing elsewhere.
-- Queries that are drawn twice may be given twice; terms with equal literals are merged by `presolve`. The arrays may be
-  of any integer type. Cost grows with the literals and, for copying sizes and filling the record,
-  mildly with d.
-- `Response.record` is a whole record: attributes that nothing mentions are filled uniformly at random from `seed`. It
-  is never a record that breaks a constraint. It is None only if no record was found:
+- Any back-end is an object with ``solve(instance, *, seed=0) -> Response``: the `Responder`
+  protocol. `ByComponents` is the default: presolve, components, proofs where they are cheap, and
+  annealing elsewhere.
+- Queries that are drawn twice may be given twice: `presolve` merges terms with equal literals. The
+  arrays may be of any integer type. Cost grows with the literals. It grows mildly with d, because
+  sizes are copied and the record is filled.
+- `Response.record` is a whole record: attributes that nothing mentions are filled uniformly at
+  random from `seed`. It never breaks a constraint. It is None only if no record was found:
   `Status.MISSING`, `FAILED`, `INFEASIBLE`, or a limit that came before the first record.
-  `ByComponents` returns a record whenever there is one, whatever its back-ends return; without
-  constraints, always.
-- `Response.value` is recomputed from the record, `bound` is an upper bound on every record's value, and
-  `Status.OPTIMAL` means that they are equal. `UNPROVEN` is the usual end of annealing. After
-  `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one found until then. `detail` tells
-  what went wrong in a back-end.
-- Equal instance, solver and seed give an equal response: limits are sweeps, nodes and steps. Only a `time_limit`, None
-  unless set, looks at a clock. `seed` may be a tuple, such as (run, round, record).
-- Wrong arrays raise `ValueError` when the instance is made, and nothing is raised by `solve`.
+  `ByComponents` returns a record if one exists, whatever its back-ends return; without constraints,
+  always.
+- `Response.value` is recomputed from the record. `bound` is an upper bound on every record's value,
+  and `Status.OPTIMAL` means that they are equal. `UNPROVEN` is the usual end of annealing. After
+  `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one found so far. `detail` tells what
+  went wrong in a back-end.
+- Equal instance, solver and seed give an equal response: limits are sweeps, nodes and steps. Only a
+  `time_limit`, None unless set, uses a clock. `seed` may be a tuple, such as (run, round, record).
+- Wrong arrays raise `ValueError` when the instance is made. `solve` raises nothing.
 """
 
 import math
@@ -66,34 +66,40 @@ Record = NDArray[np.unsignedinteger[Any]]
 Seed = int | Sequence[int]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class BestResponse:
-    """An instance; see the head of this file for what it asks and the contract. Made by
-    `conjunctions` and `parities`, joined by `together`; the constructor takes terms of any lengths
-    in flat arrays.
+    """An instance of the programme that the module states.
+
+    `conjunctions` and `parities` make instances, and `together` joins them. The constructor takes
+    terms of any lengths in flat arrays.
 
     Parameters
     ----------
     sizes
         The number of categories of each attribute, shape (d,), each >= 1.
     offsets
-        Where each term's literals begin in the flat arrays, and their number, shape (terms + 1,).
+        Where each term's literals begin in the flat arrays, then the number of all literals, shape
+        (terms + 1,).
     attribute, value, negated
-        The literals, flat: attribute has value, or has not.
+        The literals, flat: the attribute has the value, or (negated) has not.
     weight
-        Of each term, of either sign, shape (terms,).
+        The weight of each term, of either sign, shape (terms,).
     parity
         Which terms are parities rather than conjunctions, shape (terms,).
     constant
         Added to the value of every record.
     constraints
-        What every record must meet.
+        The conditions that every record must meet.
 
     Raises
     ------
     ValueError
-        When shapes do not fit, an attribute or value does not exist, a term names an attribute
-        twice, or the absolute weights sum to more than 2**50.
+        If shapes do not fit, an attribute or value does not exist, a term names an attribute twice,
+        or the absolute weights sum to more than 2**50.
     """
 
     sizes: Integers
@@ -137,32 +143,40 @@ class BestResponse:
         weights
             Shape (n,).
         negated
-            Which literals say "has not this value", shape (n, k); None for none. On a binary
+            Which literals say "does not have this value", shape (n, k); None for none. On a binary
             attribute, "not 1" and "is 0" are the same.
         constant, constraints
+            See the class.
+
+        Raises
+        ------
+        ValueError
             See the class.
         """
         places = integers(attributes, "attributes")
         if places.ndim != 2:
             raise ValueError(f"attributes must have shape (n, k), not {places.shape}")
-        flags = (
-            np.zeros(places.shape, np.bool_) if negated is None else np.asarray(negated, np.bool_)
-        )
-        if not (
-            np.shape(values) == flags.shape == places.shape
-            and np.shape(weights) == places.shape[:1]
-        ):
+        flags = np.zeros(places.shape, np.bool_)
+        if negated is not None:
+            flags = np.asarray(negated, np.bool_)
+        count, literals = places.shape
+        if not np.shape(values) == flags.shape == places.shape:
             raise ValueError(
-                "values and negated must have the shape (n, k) of attributes, and weights shape (n,)"
+                f"values and negated must have the shape (n, k) of attributes, {places.shape}"
+            )
+        if np.shape(weights) != (count,):
+            raise ValueError(
+                f"weights must have shape ({count},), one for each conjunction; "
+                f"its shape is {np.shape(weights)}"
             )
         return cls(
             sizes=integers(sizes, "sizes"),
-            offsets=np.arange(len(places) + 1) * places.shape[1],
+            offsets=np.arange(count + 1) * literals,
             attribute=places.ravel(),
             value=integers(values, "values").ravel(),
             negated=flags.ravel(),
             weight=integers(weights, "weights"),
-            parity=np.zeros(len(places), np.bool_),
+            parity=np.zeros(count, np.bool_),
             constant=constant,
             constraints=tuple(constraints),
         )
@@ -177,31 +191,42 @@ class BestResponse:
         constant: int = 0,
         constraints: Iterable[Constraint] = (),
     ) -> "BestResponse":
-        """n parities over k binary attributes each, shape (n, k): each holds when an even number of
-        them are one."""
+        """n parities over k binary attributes each, shape (n, k).
+
+        A parity holds if an even number of its attributes are one.
+        """
         ones = np.ones(np.shape(attributes), np.int64)
         made = cls.conjunctions(
-            sizes, attributes, ones, weights, constant=constant, constraints=constraints
+            sizes,
+            attributes,
+            ones,
+            weights,
+            constant=constant,
+            constraints=constraints,
         )
         if (made.sizes[made.attribute] != 2).any():
-            raise ValueError("parities are over binary attributes")
+            raise ValueError("parities must be over binary attributes, of size 2")
         return replace(made, parity=np.ones(made.terms, np.bool_))
 
     @classmethod
     def together(cls, *parts: "BestResponse") -> "BestResponse":
         """The sum of instances over the same attributes, under the constraints of all."""
         if not parts or any(not np.array_equal(part.sizes, parts[0].sizes) for part in parts):
-            raise ValueError("instances can be put together only over the same attributes")
+            raise ValueError(
+                "instances can be put together only over the same attributes, at least one instance"
+            )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-        flat = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("attribute", "value", "negated", "weight", "parity")
-        }
+        flat = {}
+        for name in ("attribute", "value", "negated", "weight", "parity"):
+            flat[name] = np.concatenate([getattr(part, name) for part in parts])
+        constraints: tuple[Constraint, ...] = ()
+        for part in parts:
+            constraints += part.constraints
         return cls(
             sizes=parts[0].sizes,
             offsets=np.concatenate([[0], np.cumsum(lengths)]),
             constant=sum(part.constant for part in parts),
-            constraints=sum((part.constraints for part in parts), ()),
+            constraints=constraints,
             **flat,
         )
 
@@ -272,49 +297,53 @@ class BestResponse:
         known: NDArray[Any] | None = None,
         detail: str = "",
     ) -> "Response":
-        """The `Response` for what a back-end returned, none of which is trusted.
+        """The `Response` for the result of a back-end, which is not trusted.
 
-        A record of the wrong shape, with values that do not exist, or that breaks a constraint, is
-        `FAILED`, and kept from the response. The value is computed here. A claim that `known` or
-        the record itself refutes (a best value, a bound, that there is no record) is `FAILED`, and
-        the better record is the answer. `OPTIMAL` is what reaches the bound; a record that a
-        back-end calls optimal without a bound is its own bound.
+        A record of the wrong shape, with values that do not exist, or that breaks a constraint is
+        `FAILED`, and not returned. The value is computed here. If `known` or the record itself
+        refutes a claim (a best value, a bound, that there is no record), the status is `FAILED` and
+        the better record is the answer. `OPTIMAL` means that the value reaches the bound. If a
+        back-end calls a record optimal and gives no bound, the value is the bound.
 
         Parameters
         ----------
         record, status
-            What it returned, and how it says that it ended.
+            The back-end's record, and how it says that it ended.
         bound
-            What it says no value can pass, if it says so.
+            The largest value that any record can have, as the back-end says; None if it says
+            nothing.
         work, detail
             See `Response`.
         known
-            A record from elsewhere, to hold its claims against.
+            A record from elsewhere, to check the claims.
         """
         fault = "" if record is None else self._fault(record)
         if fault:
-            record, status, bound, detail = (
-                None,
-                Status.FAILED,
-                None,
-                f"the back-end returned {fault}",
-            )
+            record = None
+            status = Status.FAILED
+            bound = None
+            detail = f"the back-end returned {fault}"
         value = None if record is None else self.objective(record)
         if bound is None or not math.isfinite(bound):
-            bound = value if status is Status.OPTIMAL and value is not None else self.ceiling
+            claimed = status is Status.OPTIMAL and value is not None
+            bound = value if claimed else self.ceiling
+        assert bound is not None
+        # Values are integers: a bound is rounded down, with room for rounding errors.
         proved = min(math.floor(bound + 1e-6 * max(1.0, abs(bound))), self.ceiling)
         for other in (record, known):
             if other is None or self._fault(other):
                 continue
             reached = self.objective(other)
-            if status is Status.INFEASIBLE or reached > proved:
-                claim = (
-                    "there is no record"
-                    if status is Status.INFEASIBLE
-                    else f"no value passes {proved}"
-                )
-                detail = f"the back-end claimed that {claim}, but {reached} is reached"
-                record, value, status, proved = other, reached, Status.FAILED, self.ceiling
+            if status is not Status.INFEASIBLE and reached <= proved:
+                continue
+            claim = f"no value exceeds {proved}"
+            if status is Status.INFEASIBLE:
+                claim = "there is no record"
+            detail = f"the back-end claimed that {claim}, but a record reaches {reached}"
+            record = other
+            value = reached
+            status = Status.FAILED
+            proved = self.ceiling
         if value == proved and status is not Status.FAILED:
             status = Status.OPTIMAL
         elif status.ok:
@@ -329,23 +358,27 @@ class BestResponse:
         )
 
     def _fault(self, record: NDArray[Any]) -> str:
-        """What is wrong with a record, or nothing."""
+        """What is wrong with a record; empty if nothing is."""
         if record.shape != self.sizes.shape or record.dtype.kind not in "biu":
-            return f"an array of shape {record.shape} and type {record.dtype}, not one value for each attribute"
+            return (
+                f"an array of shape {record.shape} and type {record.dtype}, "
+                "not one value for each attribute"
+            )
         if ((record < 0) | (record >= self.sizes)).any():
             return "a value that its attribute does not have"
         return "" if self.feasible(record) else "a record that breaks a constraint"
 
     def _check(self) -> None:
+        """Refuse arrays that do not fit each other or the sizes."""
         if self.sizes.ndim != 1 or (self.sizes < 1).any():
             raise ValueError("sizes must have shape (d,), each >= 1")
         if len(self.offsets) < 1 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
             raise ValueError("offsets must ascend from zero")
-        if not (self.weight.shape == self.parity.shape == (len(self.offsets) - 1,)):
+        terms = (len(self.offsets) - 1,)
+        if not self.weight.shape == self.parity.shape == terms:
             raise ValueError("weight and parity must have one entry for each term")
-        if not (
-            self.attribute.shape == self.value.shape == self.negated.shape == (self.offsets[-1],)
-        ):
+        literals = (self.offsets[-1],)
+        if not self.attribute.shape == self.value.shape == self.negated.shape == literals:
             raise ValueError("attribute, value and negated must have one entry for each literal")
         self._check_cells(self.attribute, self.value, "a literal")
         for constraint in self.constraints:
@@ -355,13 +388,19 @@ class BestResponse:
             raise ValueError(
                 "a term names an attribute twice; a term's attributes must be distinct"
             )
-        if (
-            len(self.weight)
-            and float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant) > LARGEST
-        ):
-            raise ValueError("the weights are too large: their absolute sum must not pass 2**50")
+        total = float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant)
+        if len(self.weight) and total > LARGEST:
+            raise ValueError(
+                "the weights are too large; the sum of their absolute values must be at most 2**50"
+            )
 
-    def _check_cells(self, attribute: Integers, value: Integers, what: str) -> None:
+    def _check_cells(
+        self,
+        attribute: Integers,
+        value: Integers,
+        what: str,
+    ) -> None:
+        """Refuse attributes and values that do not exist."""
         if len(attribute) == 0:
             return
         if attribute.min() < 0 or attribute.max() >= len(self.sizes):
@@ -370,26 +409,31 @@ class BestResponse:
             raise ValueError(f"{what} names a value that its attribute does not have")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Response:
-    """What a back-end found; see the contract at the head of this file.
+    """The result of a back-end; the module states the contract.
 
     Attributes
     ----------
     record
         A value for every attribute, shape (d,), of the smallest unsigned type that holds them; None
-        when none was found.
+        if none was found.
     value
         The record's value, recomputed; None without a record.
     bound
-        What no record's value can pass; without any proof, the constant and all positive weights.
+        An upper bound on every record's value. Without any proof it is the constant plus all
+        positive weights.
     status
         How the solve ended.
     work
-        What was done, in the back-end's own unit (moves, records, nodes): the same on every
-        machine, unless a time limit struck.
+        The amount of work in the back-end's own unit (moves, records, nodes). It is the same on
+        every machine, unless a time limit ended the solve.
     detail
-        What went wrong in a back-end, in one line; empty when nothing did.
+        What went wrong in a back-end, in one line; empty if nothing did.
     """
 
     record: Record | None
@@ -401,14 +445,21 @@ class Response:
 
     @property
     def gap(self) -> float:
-        """By how much a better record could exceed the value: zero when optimal, infinite without a
-        record."""
+        """The bound less the value: zero if optimal, infinite without a record."""
         return math.inf if self.value is None else float(self.bound - self.value)
 
 
 class Responder(Protocol):
     """A way to answer a `BestResponse`."""
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
-        """The best that was found, and whether it is known to be the best; the same seed gives the
-        same one."""
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
+        """The best record that was found, and whether it is proved to be the best.
+
+        The same seed gives the same response.
+        """

@@ -1,9 +1,8 @@
-"""The compiled loops over a `BestResponse`: trying all records, annealing, greedy choice.
+"""The compiled loops over a `BestResponse`: all records, annealing, and greedy choice.
 
-They take a `Layout` of a compressed instance (see `presolve`). Through all of them a term has a
-*count*: of a conjunction the literals that do not hold, of a parity the literals that do, modulo
-two. Either holds at count zero. numba is needed, so this is imported only when there is something
-to solve.
+They take a `Layout` of a compressed instance (see `presolve`). Each term has a *count*: for a
+conjunction the number of literals that do not hold, for a parity the number of literals that do
+hold, modulo two. Either term holds if its count is zero.
 """
 
 import math
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import compiled_in_order as compiled
+from ..compiled import compiled_in_order
 from ..types import Integers
 from .constraint import LARGEST
 from .integer import BestResponse
@@ -21,7 +20,7 @@ Small = NDArray[np.int32]
 
 
 class Layout(NamedTuple):
-    """The literals by attribute, and the rows by attribute.
+    """The literals by attribute and by term, and the constraints (rows) by attribute.
 
     The literals of attribute a stand at ptr[a]..ptr[a+1] of `term`, `value`, `negated`; its entries
     in rows at row_ptr[a]..row_ptr[a+1] of `row`, `row_value`, `coefficient`. By term, the literals
@@ -48,18 +47,23 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, instance: BestResponse) -> "Layout":
+        """The layout of an instance."""
         count = len(instance.sizes)
         order = np.argsort(instance.attribute, kind="stable")
-        rows, none = instance.constraints, np.empty(0, np.int64)
+        # The entries of all rows, one row after another, then by attribute.
+        rows = instance.constraints
+        none = np.empty(0, np.int64)
         row_attribute = np.concatenate([none, *(row.attribute for row in rows)])
-        row_order = np.argsort(row_attribute, kind="stable")
+        row_value = np.concatenate([none, *(row.value for row in rows)])
+        coefficient = np.concatenate([none, *(row.coefficient for row in rows)])
         owner = np.repeat(np.arange(len(rows)), [len(row.attribute) for row in rows])
-        limit = 2 * LARGEST
+        row_order = np.argsort(row_attribute, kind="stable")
+        far = 2 * LARGEST
+        lower = [-far if row.lower is None else row.lower for row in rows]
+        upper = [far if row.upper is None else row.upper for row in rows]
         return cls(
             sizes=instance.sizes.astype(np.int32),
-            ptr=np.concatenate(
-                [[0], np.cumsum(np.bincount(instance.attribute, minlength=count))]
-            ).astype(np.int64),
+            ptr=_bounds(instance.attribute, count),
             term=instance.term[order].astype(np.int32),
             value=instance.value[order].astype(np.int32),
             negated=instance.negated[order],
@@ -69,31 +73,28 @@ class Layout(NamedTuple):
             literal_attribute=instance.attribute.astype(np.int32),
             literal_value=instance.value.astype(np.int32),
             literal_negated=instance.negated,
-            row_ptr=np.concatenate(
-                [[0], np.cumsum(np.bincount(row_attribute, minlength=count))]
-            ).astype(np.int64),
+            row_ptr=_bounds(row_attribute, count),
             row=owner[row_order].astype(np.int32),
-            row_value=np.concatenate([none, *(row.value for row in rows)])[row_order].astype(
-                np.int32
-            ),
-            coefficient=np.concatenate([none, *(row.coefficient for row in rows)])[row_order],
-            lower=np.array([-limit if row.lower is None else row.lower for row in rows], np.int64),
-            upper=np.array([limit if row.upper is None else row.upper for row in rows], np.int64),
+            row_value=row_value[row_order].astype(np.int32),
+            coefficient=coefficient[row_order],
+            lower=np.array(lower, np.int64),
+            upper=np.array(upper, np.int64),
         )
 
 
-@compiled
-def _missed(activity: int, lower: int, upper: int) -> int:
-    """By how much an activity misses its bounds."""
-    return max(0, lower - activity, activity - upper)
+def _bounds(attribute: Integers, count: int) -> Integers:
+    """Where the entries of each attribute begin when they are sorted, and their number."""
+    entries = np.bincount(attribute, minlength=count)
+    return np.concatenate([[0], np.cumsum(entries)]).astype(np.int64)
 
 
-@compiled
-def _place(layout: Layout, x: Small, count: Small, activity: Integers) -> None:
-    """Fill the counts of all terms and the activities of all rows at a record."""
+@compiled_in_order
+def _start(layout: Layout, x: Small) -> tuple[Small, Integers]:
+    """The counts of all terms, and the activities (bounded sums) of all rows, at a record."""
+    count = np.empty(layout.length.size, np.int32)
+    activity = np.zeros(layout.lower.size, np.int64)
     for term in range(count.size):
         count[term] = 0 if layout.parity[term] else layout.length[term]
-    activity[:] = 0
     for attribute in range(x.size):
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
             if (layout.value[entry] == x[attribute]) != layout.negated[entry]:
@@ -105,14 +106,30 @@ def _place(layout: Layout, x: Small, count: Small, activity: Integers) -> None:
         for entry in range(layout.row_ptr[attribute], layout.row_ptr[attribute + 1]):
             if layout.row_value[entry] == x[attribute]:
                 activity[layout.row[entry]] += layout.coefficient[entry]
+    return count, activity
 
 
-@compiled
-def _gain(
-    layout: Layout, weight: Integers, count: Small, attribute: int, old: int, new: int
+@compiled_in_order
+def _missed(
+    activity: int,
+    lower: int,
+    upper: int,
 ) -> int:
-    """By how much the weight of the terms that hold would grow if an attribute went from one class
-    to another."""
+    """The distance of an activity from its bounds; zero between them."""
+    return max(0, lower - activity, activity - upper)
+
+
+@compiled_in_order
+def _gain(
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+    attribute: int,
+    new: int,
+) -> int:
+    """The change of the weight of all terms that hold if an attribute gets another class."""
+    old = x[attribute]
     gain = 0
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
         value = layout.value[entry]
@@ -122,6 +139,7 @@ def _gain(
         if layout.parity[term]:
             gain += weight[term] * (2 * count[term] - 1)
         elif (value == new) != layout.negated[entry]:
+            # The literal becomes true: the term holds if it was the only false one.
             if count[term] == 1:
                 gain += weight[term]
         elif count[term] == 0:
@@ -129,31 +147,46 @@ def _gain(
     return gain
 
 
-@compiled
-def _relief(layout: Layout, activity: Integers, attribute: int, old: int, new: int) -> int:
-    """By how much the rows would be missed less; a row may hold an attribute's both classes, so
-    entries are added up before they count."""
+@compiled_in_order
+def _relief(
+    layout: Layout,
+    x: Small,
+    activity: Integers,
+    attribute: int,
+    new: int,
+) -> int:
+    """The decrease of all rows' distances from their bounds if an attribute gets another class.
+
+    A row may hold both classes of an attribute. So entries are added to the activities as they are
+    counted, and removed at the end.
+    """
+    old = x[attribute]
     relief = 0
     for entry in range(layout.row_ptr[attribute], layout.row_ptr[attribute + 1]):
-        row, value = layout.row[entry], layout.row_value[entry]
+        row = layout.row[entry]
+        value = layout.row_value[entry]
         step = layout.coefficient[entry] * (int(value == new) - int(value == old))
         if step != 0:
-            lower, upper = layout.lower[row], layout.upper[row]
-            relief += _missed(activity[row], lower, upper) - _missed(
-                activity[row] + step, lower, upper
-            )
+            lower = layout.lower[row]
+            upper = layout.upper[row]
+            before = _missed(activity[row], lower, upper)
+            relief += before - _missed(activity[row] + step, lower, upper)
             activity[row] += step
     for entry in range(layout.row_ptr[attribute], layout.row_ptr[attribute + 1]):
         value = layout.row_value[entry]
-        activity[layout.row[entry]] -= layout.coefficient[entry] * (
-            int(value == new) - int(value == old)
-        )
+        step = layout.coefficient[entry] * (int(value == new) - int(value == old))
+        activity[layout.row[entry]] -= step
     return relief
 
 
-@compiled
+@compiled_in_order
 def _move(
-    layout: Layout, x: Small, count: Small, activity: Integers, attribute: int, new: int
+    layout: Layout,
+    x: Small,
+    count: Small,
+    activity: Integers,
+    attribute: int,
+    new: int,
 ) -> None:
     """Give an attribute another class."""
     old = x[attribute]
@@ -177,7 +210,7 @@ def _move(
             activity[layout.row[entry]] -= layout.coefficient[entry]
 
 
-@compiled
+@compiled_in_order
 def _move_gains(
     layout: Layout,
     weight: Integers,
@@ -187,12 +220,11 @@ def _move_gains(
     attribute: int,
     new: int,
 ) -> None:
-    """Keep gains[b], what the change of a binary attribute b gains, while an attribute gets another
-    class.
+    """Update gains[b], the gain if a binary attribute b changes, before an attribute changes.
 
-    A conjunction of count 0 would lose its weight with any of its literals; one of count 1 would
-    gain it with the one literal that does not hold; a parity does the one or the other with all of
-    them. To be called before `_move`.
+    A conjunction of count 0 would lose its weight with any of its literals. One of count 1 would
+    gain it with the one literal that does not hold. A parity does the one or the other with all of
+    them. `_move` is called after this.
     """
     old = x[attribute]
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
@@ -201,49 +233,61 @@ def _move_gains(
             continue
         term = layout.term[entry]
         before = count[term]
+        # `step` is the change of the gains, and `rank` the smaller of the two counts. The gains of
+        # all literals change if it is at most 0, and else only the gain of a false literal.
+        step = 0
+        rank = before
         if layout.parity[term]:
-            step, among = 2 * weight[term] * (1 - 2 * before), -1
+            step = 2 * weight[term] * (1 - 2 * before)
+            rank = -1
         elif (value == new) != layout.negated[entry]:
-            step, among = (
-                -weight[term] if before == 1 else weight[term] if before == 2 else 0,
-                before - 1,
-            )
-        else:
-            step, among = (
-                weight[term] if before == 0 else -weight[term] if before == 1 else 0,
-                before,
-            )
+            rank = before - 1
+            if before == 1:
+                step = -weight[term]
+            elif before == 2:
+                step = weight[term]
+        elif before == 0:
+            step = weight[term]
+        elif before == 1:
+            step = -weight[term]
         if step == 0:
             continue
         for place in range(layout.offsets[term], layout.offsets[term + 1]):
             other = layout.literal_attribute[place]
             if other != attribute:
                 holds = (layout.literal_value[place] == x[other]) != layout.literal_negated[place]
-                # Of a conjunction whose count is between 1 and 2, only the one other literal that
-                # does not hold.
-                if among <= 0 or not holds:
+                if rank <= 0 or not holds:
                     gains[other] += step
     gains[attribute] = -gains[attribute]
 
 
-@compiled
+@compiled_in_order
 def enumerate_parts(
-    layout: Layout, weight: Integers, starts: Integers, members: Integers, x: Small, limit: int
+    layout: Layout,
+    weight: Integers,
+    starts: Integers,
+    members: Integers,
+    x: Small,
+    limit: int,
 ) -> tuple[int, bool]:
-    """Leave in `x` a best record, part by part: the attributes members[starts[p]:starts[p+1]],
-    which share no term or row with others. Returns how many records were tried, and whether every
-    part has one that meets the rows.
+    """Leave in `x` a best record, part by part.
 
-    A mixed-radix Gray code (Knuth, The Art of Computer Programming 4A, 7.2.1.1, algorithm H) that
-    begins at `x`, so that ties are broken by where it begins. Parts with more than `limit` records
-    are left as they are.
+    Part p has the attributes members[starts[p]:starts[p+1]], which share no term or row with
+    others. Parts with more than `limit` records are left unchanged.
+
+    Returns
+    -------
+    tried, found
+        The number of records, and whether every part has a record that meets its rows.
     """
-    count, activity = np.empty(layout.length.size, np.int32), np.empty(layout.lower.size, np.int64)
-    _place(layout, x, count, activity)
-    tried, found_all = 0, True
+    count, activity = _start(layout, x)
+    tried = 0
+    found_all = True
     for part in range(starts.size - 1):
         places = members[starts[part] : starts[part + 1]]
-        size, records = 0, 1
+        # The attributes that can change, and the number of records.
+        size = 0
+        records = 1
         digits = np.empty(places.size, np.int64)
         for attribute in places:
             if layout.sizes[attribute] > 1:
@@ -252,29 +296,10 @@ def enumerate_parts(
                 records = min(records * layout.sizes[attribute], limit + 1)
         if records > limit:
             continue
-        best_x, value, best, found = x[places].copy(), 0, 0, False
-        missed = _missed_rows(layout, places, activity)
-        step, focus, turn = np.zeros(size, np.int64), np.arange(size + 1), np.ones(size, np.int64)
-        while True:
-            tried += 1
-            if missed == 0 and (not found or value > best):
-                best, found = value, True
-                best_x[:] = x[places]
-            digit = focus[0]
-            focus[0] = 0
-            if digit == size:
-                break
-            attribute = digits[digit]
-            radix = layout.sizes[attribute]
-            step[digit] += turn[digit]
-            new = (x[attribute] + turn[digit] + radix) % radix
-            value += _gain(layout, weight, count, attribute, x[attribute], new)
-            missed -= _relief(layout, activity, attribute, x[attribute], new)
-            _move(layout, x, count, activity, attribute, new)
-            if step[digit] == 0 or step[digit] == radix - 1:
-                turn[digit] = -turn[digit]
-                focus[digit] = focus[digit + 1]
-                focus[digit + 1] = digit + 1
+        best_x, records, found = _enumerate(
+            layout, weight, x, count, activity, places, digits[:size]
+        )
+        tried += records
         found_all = found_all and found
         for place in range(places.size):
             if x[places[place]] != best_x[place]:
@@ -282,9 +307,67 @@ def enumerate_parts(
     return tried, found_all
 
 
-@compiled
-def _missed_rows(layout: Layout, places: Integers, activity: Integers) -> int:
-    """By how much the rows that hold any of these attributes are missed, each row counted once."""
+@compiled_in_order
+def _enumerate(
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+    activity: Integers,
+    places: Integers,
+    digits: Integers,
+) -> tuple[Small, int, bool]:
+    """The best classes of some attributes, the number of records, and whether one meets the rows.
+
+    `digits` are the attributes of two or more classes. A mixed-radix Gray code (Knuth, The Art of
+    Computer Programming 4A, 7.2.1.1, algorithm H) begins at the record, so the record decides ties.
+    """
+    best_x = x[places].copy()
+    value = 0
+    best = 0
+    found = False
+    tried = 0
+    missed = _missed_rows(layout, places, activity)
+    size = digits.size
+    step = np.zeros(size, np.int64)
+    focus = np.arange(size + 1)
+    turn = np.ones(size, np.int64)
+    while True:
+        tried += 1
+        if missed == 0 and (not found or value > best):
+            best = value
+            found = True
+            best_x[:] = x[places]
+        # The digit that changes next.
+        digit = focus[0]
+        focus[0] = 0
+        if digit == size:
+            break
+        attribute = digits[digit]
+        radix = layout.sizes[attribute]
+        step[digit] += turn[digit]
+        new = (x[attribute] + turn[digit] + radix) % radix
+        value += _gain(layout, weight, x, count, attribute, new)
+        missed -= _relief(layout, x, activity, attribute, new)
+        _move(layout, x, count, activity, attribute, new)
+        # At the end of its range a digit turns, and passes the focus on.
+        if step[digit] == 0 or step[digit] == radix - 1:
+            turn[digit] = -turn[digit]
+            focus[digit] = focus[digit + 1]
+            focus[digit + 1] = digit + 1
+    return best_x, tried, found
+
+
+@compiled_in_order
+def _missed_rows(
+    layout: Layout,
+    places: Integers,
+    activity: Integers,
+) -> int:
+    """The sum of the distances of rows from their bounds.
+
+    Rows count once if they hold any of these attributes.
+    """
     seen = np.zeros(layout.lower.size, np.bool_)
     missed = 0
     for attribute in places:
@@ -296,16 +379,15 @@ def _missed_rows(layout: Layout, places: Integers, activity: Integers) -> int:
     return missed
 
 
-@compiled
+@compiled_in_order
 def _taken(loss: float, chance: float) -> bool:
-    """Whether chance < exp(-loss) for a positive loss; mostly without the exponential, by a bound
-    on it."""
+    """Whether chance < exp(-loss) for a positive loss; a bound mostly saves the exponential."""
     if chance * (1.0 + loss * (1.0 + loss * (0.5 + loss / 6.0))) >= 1.0:
         return False
     return bool(chance < math.exp(-loss))
 
 
-@compiled
+@compiled_in_order
 def anneal(
     layout: Layout,
     weight: Integers,
@@ -316,103 +398,169 @@ def anneal(
     price: tuple[float, float],
     rng: Any,
 ) -> tuple[int, bool]:
-    """Simulated annealing from `x`, which becomes the best record met at the end of a sweep that
-    meets the rows.
+    """Simulated annealing from `x`, which becomes the best record that meets the rows.
 
-    A sweep proposes to every attribute in turn another class, and takes it with probability min(1,
-    exp(gain / T)). T falls from `hot` to `cold` by equal ratios; a unit by which a row is missed
-    costs price[0] at first and price[1] in the end. Sweeps without heat follow until none gains.
-    Returns the moves proposed, and whether a record was met.
+    Records count at the end of each sweep. The temperature falls from `hot` to `cold` by equal
+    ratios over `sweeps` sweeps. Sweeps at temperature zero follow until none gains. A unit of
+    distance from a row's bounds costs price[0] at first and price[1] at the end.
+
+    Returns
+    -------
+    moves, found
+        The number of proposed moves, and whether a record met the rows.
     """
-    count, activity = np.empty(layout.length.size, np.int32), np.empty(layout.lower.size, np.int64)
-    _place(layout, x, count, activity)
-    everywhere, gains = np.arange(x.size), np.zeros(x.size, np.int64)
-    old: Any
-    new: Any
-    for attribute in range(x.size):
-        old = x[attribute]
-        if layout.sizes[attribute] == 2:
-            gains[attribute] = _gain(layout, weight, count, attribute, old, 1 - old)
-    missed, value = _missed_rows(layout, everywhere, activity), 0
-    best_x, best, found, moves, sweep = x.copy(), 0, missed == 0, 0, 0
-    constrained = layout.lower.size > 0
+    count, activity = _start(layout, x)
+    gains = _all_gains(layout, weight, x, count)
+    missed = _missed_rows(layout, np.arange(x.size), activity)
+    value = 0
+    best_x = x.copy()
+    best = 0
+    found = missed == 0
+    moves = 0
+    sweep = 0
     while True:
         share = min(1.0, sweep / max(1, sweeps - 1))
         temperature = hot * (cold / hot) ** share if sweep < sweeps else 0.0
         cost = price[0] * (price[1] / price[0]) ** share
-        gained = False
-        for attribute in range(x.size):
-            size = layout.sizes[attribute]
-            old = x[attribute]
-            if size == 2:
-                new = 1 - old
-            elif size > 2:
-                new = (old + 1 + int(rng.random() * (size - 1))) % size
-            else:
-                continue
-            moves += 1
-            gain = (
-                gains[attribute] if size == 2 else _gain(layout, weight, count, attribute, old, new)
-            )
-            relief = _relief(layout, activity, attribute, old, new) if constrained else 0
-            total = gain + cost * relief
-            if total > 0:
-                gained = True
-            elif total == 0:
-                if temperature == 0.0:
-                    continue
-            elif temperature == 0.0 or not _taken(-total / temperature, rng.random()):
-                continue
-            value += gain
-            missed -= relief
-            _move_gains(layout, weight, x, count, gains, attribute, new)
-            _move(layout, x, count, activity, attribute, new)
+        gain, relief, proposed, gained = _sweep(
+            layout, weight, x, count, activity, gains, (temperature, cost), rng
+        )
+        value += gain
+        missed -= relief
+        moves += proposed
         if missed == 0 and (not found or value > best):
-            best, found = value, True
+            best = value
+            found = True
             best_x[:] = x
         sweep += 1
-        # Without heat every sweep gains or is the last: the value is bounded, so this ends.
+        # At temperature zero every sweep gains or is the last. The value is bounded, so this ends.
         if sweep > sweeps and not gained:
             break
     x[:] = best_x
     return moves, found
 
 
-@compiled
-def greedy(layout: Layout, weight: Integers, order: Integers, x: Small) -> None:
-    """Give the attributes, in an order, the class of largest expected value, the later ones being
-    uniform (the method of conditional expectations). `x` holds what breaks ties at first."""
+@compiled_in_order
+def _all_gains(
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+) -> Integers:
+    """The gain if each binary attribute changes; zero for other attributes."""
+    gains = np.zeros(x.size, np.int64)
+    for attribute in range(x.size):
+        if layout.sizes[attribute] == 2:
+            new: Any = 1 - x[attribute]
+            gains[attribute] = _gain(layout, weight, x, count, attribute, new)
+    return gains
+
+
+@compiled_in_order
+def _sweep(
+    layout: Layout,
+    weight: Integers,
+    x: Small,
+    count: Small,
+    activity: Integers,
+    gains: Integers,
+    heat: tuple[float, float],
+    rng: Any,
+) -> tuple[int, int, int, bool]:
+    """Propose another class to every attribute in turn.
+
+    A move is taken with probability min(1, exp(total / temperature)), where the total is the gain
+    plus the cost of the relief. `heat` is the temperature, and the cost per unit of relief.
+
+    Returns
+    -------
+    gain, relief, moves, gained
+        The sums over the moves that were taken, the number of proposed moves, and whether one had a
+        positive total.
+    """
+    temperature, cost = heat
+    constrained = layout.lower.size > 0
+    all_gain = 0
+    all_relief = 0
+    moves = 0
+    gained = False
+    old: Any
+    new: Any
+    for attribute in range(x.size):
+        size = layout.sizes[attribute]
+        old = x[attribute]
+        if size == 2:
+            new = 1 - old
+            gain = gains[attribute]
+        elif size > 2:
+            new = (old + 1 + int(rng.random() * (size - 1))) % size
+            gain = _gain(layout, weight, x, count, attribute, new)
+        else:
+            continue
+        moves += 1
+        relief = _relief(layout, x, activity, attribute, new) if constrained else 0
+        total = gain + cost * relief
+        if total > 0:
+            gained = True
+        elif temperature == 0.0 or (total < 0 and not _taken(-total / temperature, rng.random())):
+            continue
+        all_gain += gain
+        all_relief += relief
+        _move_gains(layout, weight, x, count, gains, attribute, new)
+        _move(layout, x, count, activity, attribute, new)
+    return all_gain, all_relief, moves, gained
+
+
+@compiled_in_order
+def greedy(
+    layout: Layout,
+    weight: Integers,
+    order: Integers,
+    x: Small,
+) -> None:
+    """Give the attributes, in an order, the class of the largest expected value, in place.
+
+    Later attributes are uniform (the method of conditional expectations). `x` holds the classes
+    that win ties.
+    """
     terms = layout.length.size
-    chance, dead, left = np.ones(terms), np.zeros(terms, np.bool_), layout.length.copy()
+    # The chance that the later literals of a conjunction hold, whether a literal is false, the
+    # number of later literals, and whether an odd number of a parity's literals hold.
+    chance = np.ones(terms)
+    dead = np.zeros(terms, np.bool_)
+    left = layout.length.copy()
     odd = np.zeros(terms, np.int32)
     for attribute in range(x.size):
+        share = 1.0 / layout.sizes[attribute]
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
             term = layout.term[entry]
-            share = 1.0 / layout.sizes[attribute]
             chance[term] *= 1.0 - share if layout.negated[entry] else share
     for attribute in order:
         size = layout.sizes[attribute]
+        share = 1.0 / size
+        # The expected value of each class, up to a constant.
         score = np.zeros(size)
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-            term, value, negated = layout.term[entry], layout.value[entry], layout.negated[entry]
+            term = layout.term[entry]
+            value = layout.value[entry]
             if layout.parity[term]:
-                # Worth something only when this literal is the last; true changes even to odd.
+                # A parity is worth something only if this literal is the last. A true literal
+                # turns odd into even.
                 if left[term] == 1:
                     score[value] += weight[term] * (2.0 * odd[term] - 1.0)
             elif not dead[term]:
-                share = 1.0 / size
-                if negated:
-                    if share < 1.0:
-                        score[value] -= weight[term] * chance[term] / (1.0 - share)
-                else:
+                if not layout.negated[entry]:
                     score[value] += weight[term] * chance[term] / share
+                elif share < 1.0:
+                    score[value] -= weight[term] * chance[term] / (1.0 - share)
         best = x[attribute]
         for value in range(size):
             if score[value] > score[best]:
                 best = value
         x[attribute] = best
+        # The terms, given this class.
         for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-            term, share = layout.term[entry], 1.0 / size
+            term = layout.term[entry]
             left[term] -= 1
             true = (layout.value[entry] == best) != layout.negated[entry]
             if layout.parity[term]:

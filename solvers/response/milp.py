@@ -7,22 +7,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fitted import CHECK_SWEEPS
 from ..status import Status
 from .anneal import Anneal
 from .integer import BestResponse, Response, Seed
 from .programme import Programme
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Milp:
-    """`scipy.optimize.milp` on the arrays of `Programme`; nothing more need be installed.
+    """`scipy.optimize.milp` on the arrays of `Programme`; needs no further package.
 
     `Response.work` is the number of nodes.
 
     Parameters
     ----------
     nodes
-        Of branch and bound at most, or None; the same everywhere.
+        The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
     """
@@ -30,35 +34,43 @@ class Milp:
     nodes: int | None = None
     time_limit: float | None = None
 
-    def solve(self, instance: BestResponse, /, *, seed: Seed = 0) -> Response:
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
         """See `Responder`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)
-        limits = {"node_limit": self.nodes, "time_limit": self.time_limit}
-        optimize: Any = importlib.import_module(
-            "scipy.optimize"
-        )  # slow to load, and its types know no sparse matrices
+        options: dict[str, float] = {"mip_rel_gap": 0.0}
+        if self.nodes is not None:
+            options["node_limit"] = self.nodes
+        if self.time_limit is not None:
+            options["time_limit"] = self.time_limit
+        # scipy.optimize is slow to load, and its types do not know sparse matrices.
+        optimize: Any = importlib.import_module("scipy.optimize")
+        rows = optimize.LinearConstraint(programme.matrix, programme.lower, programme.upper)
         try:
             found = optimize.milp(
                 -programme.cost,
                 integrality=programme.whole.astype(np.int64),
                 bounds=optimize.Bounds(0, programme.top),
-                constraints=optimize.LinearConstraint(
-                    programme.matrix, programme.lower, programme.upper
-                ),
-                options={name: limit for name, limit in limits.items() if limit is not None}
-                | {"mip_rel_gap": 0.0},
+                constraints=rows,
+                options=options,
             )
         except (ValueError, RuntimeError) as error:
-            return instance.respond(None, status=Status.FAILED, detail=f"scipy: {error}")
-        status = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}.get(
-            found.status, Status.FAILED
-        )
-        if found.status == 1 or (found.x is not None and status is Status.FAILED):
-            # HiGHS ends its node limit as "solution limit", which scipy does not know.
-            status = Status.TIME_LIMIT if "ime limit" in found.message else Status.ITERATION_LIMIT
-        bound = None if found.mip_dual_bound is None else programme.offset - found.mip_dual_bound
+            return instance.respond(
+                None,
+                status=Status.FAILED,
+                detail=f"scipy: {error}",
+            )
+        status = _status(found)
+        bound = None
+        if found.mip_dual_bound is not None:
+            bound = programme.offset - found.mip_dual_bound
         return conclude(
             instance,
             programme,
@@ -71,10 +83,21 @@ class Milp:
         )
 
 
+def _status(found: Any) -> Status:
+    """scipy's status as one of ours."""
+    statuses = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}
+    status = statuses.get(found.status, Status.FAILED)
+    # HiGHS ends its node limit as "solution limit", which scipy does not know.
+    stopped = found.status == 1 or (found.x is not None and status is Status.FAILED)
+    if not stopped:
+        return status
+    return Status.TIME_LIMIT if "ime limit" in found.message else Status.ITERATION_LIMIT
+
+
 def settled(instance: BestResponse, *, seed: Seed) -> Response:
-    """The response where nothing is to be chosen: every record has one value, and meets the
-    constraints or does not."""
-    record = instance.fill(np.full(len(instance.sizes), -1), np.random.default_rng(seed))
+    """The response if all records have the same value, and all or none are feasible."""
+    nothing = np.full(len(instance.sizes), -1)
+    record = instance.fill(nothing, np.random.default_rng(seed))
     if not instance.feasible(record):
         return instance.respond(None, status=Status.INFEASIBLE)
     return instance.respond(record, status=Status.OPTIMAL)
@@ -91,26 +114,25 @@ def conclude(
     seed: Seed,
     detail: str = "",
 ) -> Response:
-    """The response for what a back-end of a `Programme` returned.
+    """The response for the point that a back-end of a `Programme` returned.
 
-    Whoever claims that something is best, or that there is nothing, is held against a short run of
-    annealing.
+    A claim that a record is best, or that there is none, is checked by a short run of annealing.
     """
     rng = np.random.default_rng(seed)
     record = programme.record(instance, point, rng)
-    if (
-        point is not None
-        and record is None
-        and status not in (Status.INFEASIBLE, Status.TIME_LIMIT)
-    ):
-        status, bound, detail = (
-            Status.FAILED,
-            None,
-            "the back-end returned a point that is no record",
-        )
+    may_lack_one = status in (Status.INFEASIBLE, Status.TIME_LIMIT)
+    if point is not None and record is None and not may_lack_one:
+        status = Status.FAILED
+        bound = None
+        detail = "the back-end returned a point that is not a record"
     known = None
     if status in (Status.OPTIMAL, Status.INFEASIBLE):
-        known = Anneal(sweeps=10).solve(instance, seed=seed).record
+        known = Anneal(sweeps=CHECK_SWEEPS).solve(instance, seed=seed).record
     return instance.respond(
-        record, status=status, bound=bound, work=work, known=known, detail=detail
+        record,
+        status=status,
+        bound=bound,
+        work=work,
+        known=known,
+        detail=detail,
     )

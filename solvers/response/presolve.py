@@ -1,16 +1,16 @@
-"""Making a `BestResponse` smaller without losing its best value: `compress`, `merge`, `fix`, all of
-them in `presolve`.
+"""Making a `BestResponse` smaller without losing its best value.
 
-Each returns a `Reduced`: the smaller instance, and how a record of it is lifted to one of the
-original.
+Each step returns a `Reduced`: the smaller instance, and the map from its records to records of the
+original. `presolve` does all of them.
 
-- `compress`: only mentioned attributes stay; the values of an attribute that nothing mentions become one *class*.
-- `merge`: terms of equal literals become one, and vanish when their weights cancel.
-- `fix`: let U(u) be the weight of the one-literal terms that class u of an attribute makes true, f(u) the absolute
-  weight of the longer terms that would rather see u than anything else, and g(u) of those that
-  would rather see anything but u. Class u is best whatever the others do when U(u) - g(u) >= U(v) +
-  f(v) for every other class v. With U = 0 this is the pure literal rule. An attribute that stands
-  in one parity only can always set that parity right, so both go. Attributes that stand in
+- `compress`: only mentioned attributes are kept; the values of an attribute that nothing mentions
+  become one *class*.
+- `merge`: terms with equal literals become one, and vanish if their weights cancel.
+- `fix`: let U(u) be the weight of the one-literal terms that class u of an attribute makes true,
+  f(u) the absolute weight of the longer terms that class u can only help, and g(u) the absolute
+  weight of those that it can only harm. Class u is best for all values of the other attributes if
+  U(u) - g(u) >= U(v) + f(v) for every other class v. With U = 0 this is the pure literal rule. An
+  attribute in one parity only can always set that parity right, so both go. Attributes in
   constraints are left alone.
 """
 
@@ -28,17 +28,22 @@ from .integer import BestResponse
 Lift = Callable[[NDArray[Any], np.random.Generator], Integers]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Reduced:
-    """A smaller instance of the same best value, and the way back.
+    """A smaller instance of the same best value, and the map back.
 
     Attributes
     ----------
     instance
         The smaller instance.
     lift
-        From a record of it, shape (attributes left,), to one of the original of the same value,
-        shape (d,). In both, -1 is an attribute whose value does not matter.
+        The map from a record of the smaller instance, shape (attributes left,), to a record of the
+        original with the same value, shape (d,). In both, -1 is an attribute whose value does not
+        matter.
     """
 
     instance: BestResponse
@@ -46,13 +51,14 @@ class Reduced:
 
 
 def presolve(instance: BestResponse) -> Reduced:
-    """All reductions, until none finds anything."""
+    """All reductions, repeated until none removes a term."""
     steps = [compress(instance)]
     while True:
         before = steps[-1].instance
-        steps += [step := fix(merge(before))]
-        steps += [compress(step.instance)]
-        if steps[-1].instance.terms == before.terms:
+        fixed = fix(merge(before))
+        smaller = compress(fixed.instance)
+        steps += [fixed, smaller]
+        if smaller.instance.terms == before.terms:
             break
 
     def lift(record: NDArray[Any], rng: np.random.Generator) -> Integers:
@@ -60,28 +66,45 @@ def presolve(instance: BestResponse) -> Reduced:
             record = step.lift(record, rng)
         return record
 
-    return Reduced(instance=steps[-1].instance, lift=lift)
+    return Reduced(
+        instance=steps[-1].instance,
+        lift=lift,
+    )
 
 
 def compress(instance: BestResponse) -> Reduced:
-    """Mentioned attributes only, in their order, with their mentioned values, ascending, and one
-    class for the rest.
+    """Keep only mentioned attributes, with their mentioned values and one class for the others.
 
-    Binary attributes keep both values. Literals are without negation where there are two classes,
-    and in parities.
+    Attributes keep their order, and values ascend. Binary attributes keep both values. No literal
+    is negated on an attribute of two classes, or in a parity.
     """
     kept = instance.mentioned
     place = np.full(len(instance.sizes), -1, np.int64)
     place[kept] = np.arange(len(kept))
     classes = _Classes.of(instance, place, kept)
     attribute = place[instance.attribute]
-    value, negated = classes.code(attribute, instance.value), instance.negated
-    two, parity = classes.sizes[attribute] == 2, instance.parity[instance.term]
-    value, negated = np.where(two & negated, 1 - value, value), negated & ~two
+    value = classes.code(attribute, instance.value)
+    negated = instance.negated
+    # With two classes, "is not u" is "is v".
+    two = classes.sizes[attribute] == 2
+    value = np.where(two & negated, 1 - value, value)
+    negated = negated & ~two
     # In a parity, "is not 1" and "is 0" are "is 1" and one more.
+    parity = instance.parity[instance.term]
     odd = parity & (negated | (two & (value == 0)))
-    value, negated = np.where(odd & two, 1, value), negated & ~parity
+    value = np.where(odd & two, 1, value)
+    negated = negated & ~parity
     turned = np.bincount(instance.term[odd], minlength=instance.terms) % 2 == 1
+    constraints = []
+    for rule in instance.constraints:
+        own = place[rule.attribute]
+        constraints.append(
+            replace(
+                rule,
+                attribute=own,
+                value=classes.code(own, rule.value),
+            )
+        )
     smaller = replace(
         instance,
         sizes=classes.sizes,
@@ -90,14 +113,7 @@ def compress(instance: BestResponse) -> Reduced:
         negated=negated,
         weight=np.where(turned, -instance.weight, instance.weight),
         constant=instance.constant + int(instance.weight[turned].sum()),
-        constraints=tuple(
-            replace(
-                rule,
-                attribute=place[rule.attribute],
-                value=classes.code(place[rule.attribute], rule.value),
-            )
-            for rule in instance.constraints
-        ),
+        constraints=tuple(constraints),
     )
 
     def lift(record: NDArray[Any], rng: np.random.Generator) -> Integers:
@@ -105,16 +121,23 @@ def compress(instance: BestResponse) -> Reduced:
         whole[kept] = classes.decode(record, rng)
         return whole
 
-    return Reduced(instance=smaller, lift=lift)
+    return Reduced(
+        instance=smaller,
+        lift=lift,
+    )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class _Classes:
-    """Which values of the mentioned attributes are told apart; those with at most two values keep
-    them all.
+    """Which values of the mentioned attributes are distinguished.
 
-    `values` are the mentioned values of the others, flat and ascending in each attribute; `first`
-    is where an attribute's begin, `named` how many it has.
+    Attributes with at most two values keep them all. `values` are the mentioned values of the
+    others, flat and ascending in each attribute. `first` is the place of an attribute's first one,
+    and `named` their number. `original` and `sizes` are the numbers of values and of classes.
     """
 
     original: Integers
@@ -124,11 +147,16 @@ class _Classes:
     values: Integers
 
     @classmethod
-    def of(cls, instance: BestResponse, place: Integers, kept: Integers) -> "_Classes":
-        attribute = np.concatenate(
-            [instance.attribute, *(rule.attribute for rule in instance.constraints)]
-        )
-        value = np.concatenate([instance.value, *(rule.value for rule in instance.constraints)])
+    def of(
+        cls,
+        instance: BestResponse,
+        place: Integers,
+        kept: Integers,
+    ) -> "_Classes":
+        """The classes of an instance; `kept` are the mentioned attributes."""
+        rules = instance.constraints
+        attribute = np.concatenate([instance.attribute, *(rule.attribute for rule in rules)])
+        value = np.concatenate([instance.value, *(rule.value for rule in rules)])
         many = instance.sizes[attribute] > 2
         stride = int(instance.sizes.max(initial=1))
         keys = np.unique(place[attribute[many]] * stride + value[many])
@@ -161,6 +189,7 @@ class _Classes:
         named = np.flatnonzero(many & (classes >= 0) & (classes < self.named))
         result = classes.copy()
         result[named] = self.values[self.first[named] + classes[named]]
+        # Of the values that nothing mentions, one is drawn by its rank among them.
         rank = rng.integers(0, self.original[other] - self.named[other]) if len(other) else other
         for step in range(int(self.named[other].max(initial=0))):
             has = step < self.named[other]
@@ -171,11 +200,10 @@ class _Classes:
 
 
 def merge(instance: BestResponse) -> BestResponse:
-    """Terms of equal literals, in whatever order, as one; without those of weight zero and those
-    without literals.
+    """Merge terms with equal literals, in any order; drop terms of weight zero or without literals.
 
-    Equal terms are found by a hash of 64 bits and then compared, so a collision leaves them apart
-    at worst.
+    Equal terms are found by a hash of 64 bits and then compared. At worst, a collision leaves equal
+    terms apart.
     """
     lengths = np.diff(instance.offsets)
     top = int(instance.sizes.max(initial=1))
@@ -184,12 +212,14 @@ def merge(instance: BestResponse) -> BestResponse:
     sums = np.zeros(instance.terms, np.uint64)
     np.add.at(sums, instance.term, mixed)
     sums = _mixed(sums + instance.parity + np.uint64(2) * lengths.astype(np.uint64))
+    # Terms of equal hashes are neighbours in this order; `same` are those equal to the one before.
     order = np.argsort(sums, kind="stable")
     same = np.zeros(instance.terms, np.bool_)
     pairs = np.flatnonzero(sums[order[1:]] == sums[order[:-1]]) + 1
     if len(pairs):
         literal = literal[np.lexsort((literal, instance.term))]
         same[pairs] = _equal(instance, literal, lengths, order[pairs - 1], order[pairs])
+    # The weights of merged terms; terms without literals always hold.
     first = np.flatnonzero(~same)
     weight = np.add.reduceat(instance.weight[order], first) if len(first) else instance.weight[:0]
     kept = order[first]
@@ -199,11 +229,20 @@ def merge(instance: BestResponse) -> BestResponse:
     stays[kept] = (weight != 0) & ~empty
     total = np.zeros(instance.terms, np.int64)
     total[kept] = weight
-    return take(instance, stays, weight=total, constant=constant)
+    return take(
+        instance,
+        stays,
+        weight=total,
+        constant=constant,
+    )
 
 
 def _equal(
-    instance: BestResponse, literals: Integers, lengths: Integers, one: Integers, other: Integers
+    instance: BestResponse,
+    literals: Integers,
+    lengths: Integers,
+    one: Integers,
+    other: Integers,
 ) -> NDArray[np.bool_]:
     """Whether two terms have the same literals and kind, for many pairs."""
     equal = (lengths[one] == lengths[other]) & (instance.parity[one] == instance.parity[other])
@@ -217,7 +256,7 @@ def _equal(
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64."""
+    """Hashes of numbers: the finaliser of SplitMix64."""
     numbers = (numbers + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(29))
@@ -232,7 +271,7 @@ def take(
     literals: NDArray[np.bool_] | None = None,
     constraints: tuple[Constraint, ...] | None = None,
 ) -> BestResponse:
-    """The instance with some of the terms, of these weights, and some of their literals."""
+    """The instance with some of its terms and literals, and with new weights if they are given."""
     kept = stays[instance.term]
     if literals is not None:
         kept = kept & literals
@@ -251,8 +290,10 @@ def take(
 
 
 def fix(instance: BestResponse) -> Reduced:
-    """Attributes that have a best class whatever the others do, and parities that can always be set
-    right."""
+    """Fix attributes that have a best class for all values of the others.
+
+    Parities that one attribute can always set right are removed, too.
+    """
     from .loops import Layout
     from .presolve_loops import fix_attributes
 
@@ -260,10 +301,7 @@ def fix(instance: BestResponse) -> Reduced:
     weight = instance.weight.copy()
     alive = np.ones(instance.terms, np.bool_)
     peeled = np.empty((len(instance.sizes), 2), np.int64)
-    gained, peels = fix_attributes(
-        Layout.of(instance), instance.offsets, instance.attribute, instance.value, instance.negated,
-        weight, alive, fixed, peeled,
-    )  # fmt: skip
+    gained, peels = fix_attributes(Layout.of(instance), weight, alive, fixed, peeled)
     smaller = take(
         instance,
         alive,
@@ -278,26 +316,35 @@ def fix(instance: BestResponse) -> Reduced:
             _set_right(instance, int(term), int(attribute), whole, rng)
         return whole
 
-    return Reduced(instance=smaller, lift=lift)
+    return Reduced(
+        instance=smaller,
+        lift=lift,
+    )
 
 
 KEPT = -2
-"""What marks an attribute that `fix` does not decide; -1 marks one that no longer matters."""
+"""Marks an attribute that `fix` does not decide; -1 marks one that no longer matters."""
 
 
 def _set_right(
-    instance: BestResponse, term: int, attribute: int, record: Integers, rng: np.random.Generator
+    instance: BestResponse,
+    term: int,
+    attribute: int,
+    record: Integers,
+    rng: np.random.Generator,
 ) -> None:
-    """Choose an attribute's class so that a parity holds if its weight is positive, and does not if
-    negative."""
+    """Choose an attribute's class so that a parity holds if and only if its weight is positive."""
     span = slice(instance.offsets[term], instance.offsets[term + 1])
-    places, values, negated = instance.attribute[span], instance.value[span], instance.negated[span]
+    places = instance.attribute[span]
+    values = instance.value[span]
+    negated = instance.negated[span]
     loose = places[(record[places] < 0)]
     record[loose] = rng.integers(0, instance.sizes[loose])
     others = places != attribute
     odd = int(((record[places] == values) != negated)[others].sum()) % 2
     wanted = bool(odd) == (instance.weight[term] > 0)
     own = int(np.flatnonzero(~others)[0])
-    true, value = wanted != bool(negated[own]), int(values[own])
+    true = wanted != bool(negated[own])
+    value = int(values[own])
     size = int(instance.sizes[attribute])
     record[attribute] = value if true else (value + 1 + rng.integers(0, size - 1)) % size

@@ -1,42 +1,174 @@
-"""The compiled loop of `presolve.fix`, see there for the rule. numba is needed, so this is imported
-only when used."""
+"""The compiled loop of `presolve.fix`; the rule is stated in `presolve`."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled_in_order as compiled
-from ..types import Integers
+from ..compiled import compiled_in_order
+from ..types import Flags, Integers
 from .loops import Layout, Small
 
+__all__ = ["fix_attributes"]
 
-@compiled
-def _score(
-    sign: int, term: int, literals: Any, weight: Integers, parity: Any, fixed: Integers, slots: Integers, left: Small,
-    unit: Integers, favour: Integers, against: Integers, degree: Small, queue: Any,
-) -> None:  # fmt: skip
-    """Add (sign 1) or take away (-1) what a term says of each of its free attributes, and mark
-    these for a look.
+_FREE = -2
+"""Marks an attribute that is not fixed; `presolve.KEPT`."""
 
-    unit, favour and against are U, f and g of `presolve`, by class; slots[a] is where the classes
-    of a begin.
+_NO_MATTER = -1
+"""Marks an attribute whose value no longer matters."""
+
+_FAR = 2**62
+"""More than any score."""
+
+
+class _State(NamedTuple):
+    """What is left of the instance, and what its terms say of each free attribute.
+
+    `weight` and `alive` belong to terms, and `left` counts their literals on free attributes.
+    `fixed` and `degree` belong to attributes; `degree` counts the terms that are left. `unit`,
+    `favour` and `against` are U, f and g of `presolve`; the classes of attribute a stand at
+    ``slots[a]`` and after. `waiting` is a ring of attributes to look at, from ``ends[0]`` up to
+    ``ends[1]``; `marked` are those in it.
     """
-    offsets, attributes, values, negations = literals
-    marked, waiting, ends = queue
-    size = weight[term]
-    for entry in range(offsets[term], offsets[term + 1]):
+
+    weight: Integers
+    alive: Flags
+    left: Small
+    fixed: Integers
+    degree: Small
+    slots: Integers
+    unit: Integers
+    favour: Integers
+    against: Integers
+    marked: Flags
+    waiting: Integers
+    ends: Integers
+
+
+@compiled_in_order
+def fix_attributes(
+    layout: Layout,
+    weight: Integers,
+    alive: Flags,
+    fixed: Integers,
+    peeled: Integers,
+) -> tuple[int, int]:
+    """Fix the attributes that can be fixed, as `presolve` says.
+
+    Parameters
+    ----------
+    layout
+        The instance.
+    weight, alive
+        The weights of the terms, and which terms are left; changed in place.
+    fixed
+        -2 for each attribute; becomes a class, or -1 for an attribute that no longer matters.
+    peeled
+        Gets (parity, attribute) for attributes that can always set a parity right, in the order in
+        which they were removed; shape (attributes, 2).
+
+    Returns
+    -------
+    gained, peels
+        The increase of the constant, and the number of rows of `peeled` that were written.
+    """
+    state = _started(layout, weight, alive, fixed)
+    gained = 0
+    peels = 0
+    for term in range(layout.length.size):
+        _score(1, term, layout, state)
+    while state.ends[0] < state.ends[1]:
+        attribute = _next(state)
+        # Attributes in constraints are left alone.
+        in_rows = layout.row_ptr[attribute + 1] > layout.row_ptr[attribute]
+        if fixed[attribute] != _FREE or in_rows:
+            continue
+        if state.degree[attribute] == 0:
+            fixed[attribute] = _NO_MATTER
+            continue
+        chosen = _dominant(attribute, layout, state)
+        if chosen >= 0:
+            gained += _fix(attribute, chosen, layout, state)
+            continue
+        # An attribute in one parity only can always set it right: both go.
+        parity = _only_parity(attribute, layout, state)
+        if parity >= 0:
+            _score(-1, parity, layout, state)
+            gained += max(weight[parity], 0)
+            alive[parity] = False
+            fixed[attribute] = _NO_MATTER
+            peeled[peels, 0] = parity
+            peeled[peels, 1] = attribute
+            peels += 1
+    return gained, peels
+
+
+@compiled_in_order
+def _started(
+    layout: Layout,
+    weight: Integers,
+    alive: Flags,
+    fixed: Integers,
+) -> _State:
+    """The state before any term is scored."""
+    count = layout.sizes.size
+    slots = np.zeros(count + 1, np.int64)
+    for attribute in range(count):
+        slots[attribute + 1] = slots[attribute] + layout.sizes[attribute]
+    classes = slots[count]
+    return _State(
+        weight,
+        alive,
+        layout.length.copy(),
+        fixed,
+        np.zeros(count, np.int32),
+        slots,
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.int64),
+        np.zeros(classes, np.int64),
+        np.zeros(count, np.bool_),
+        np.empty(max(count, 1), np.int64),
+        np.zeros(2, np.int64),
+    )
+
+
+@compiled_in_order
+def _next(state: _State) -> int:
+    """Take the next attribute out of the ring."""
+    attribute = state.waiting[state.ends[0] % state.waiting.size]
+    state.ends[0] += 1
+    state.marked[attribute] = False
+    return int(attribute)
+
+
+@compiled_in_order
+def _score(
+    sign: int,
+    term: int,
+    layout: Layout,
+    state: _State,
+) -> None:
+    """Add (`sign` 1) or remove (-1) a term in the scores of its free attributes, and mark these."""
+    _, _, _, fixed, degree, slots, unit, favour, against, marked, waiting, ends = state
+    attributes = layout.literal_attribute
+    values = layout.literal_value
+    negations = layout.literal_negated
+    size = state.weight[term]
+    single = state.left[term] == 1
+    parity = layout.parity[term]
+    for entry in range(layout.offsets[term], layout.offsets[term + 1]):
         attribute = attributes[entry]
-        if fixed[attribute] != -2:
+        if fixed[attribute] != _FREE:
             continue
         slot = slots[attribute] + values[entry]
+        negated = negations[entry]
         degree[attribute] += sign
-        if left[term] == 1:
-            # A parity of one literal holds where the literal does not.
-            unit[slot] += -sign * size if negations[entry] != parity[term] else sign * size
-        elif parity[term]:
+        if single:
+            # A parity of one literal holds if the literal does not.
+            unit[slot] += -sign * size if negated != parity else sign * size
+        elif parity:
             favour[slot] += sign * abs(size)
             against[slot] += sign * abs(size)
-        elif (size > 0) != negations[entry]:
+        elif (size > 0) != negated:
             favour[slot] += sign * abs(size)
         else:
             against[slot] += sign * abs(size)
@@ -46,147 +178,87 @@ def _score(
             ends[1] += 1
 
 
-@compiled
+@compiled_in_order
 def _dominant(
     attribute: int,
     layout: Layout,
-    slots: Integers,
-    unit: Integers,
-    favour: Integers,
-    against: Integers,
+    state: _State,
 ) -> int:
-    """The class that is best whatever the other attributes are, or -1."""
-    first, size = slots[attribute], layout.sizes[attribute]
-    top, second, at = -(2**62), -(2**62), -1
+    """The class that is best for all values of the other attributes, or -1."""
+    unit = state.unit
+    favour = state.favour
+    against = state.against
+    first = state.slots[attribute]
+    size = layout.sizes[attribute]
+    # The best and the second best that a class can be.
+    top = -_FAR
+    second = -_FAR
+    at = -1
     for value in range(size):
         score = unit[first + value] + favour[first + value]
         if score > top:
-            top, second, at = score, top, value
+            second = top
+            top = score
+            at = value
         elif score > second:
             second = score
+    # A class whose worst is at least the best of all others.
     for value in range(size):
-        if unit[first + value] - against[first + value] >= (second if value == at else top):
+        worst = unit[first + value] - against[first + value]
+        if worst >= (second if value == at else top):
             return value
     return -1
 
 
-@compiled
-def fix_attributes(
-    layout: Layout, offsets: Integers, attributes: Integers, values: Integers, negations: Any, weight: Integers,
-    alive: Any, fixed: Integers, peeled: Integers,
-) -> tuple[int, int]:  # fmt: skip
-    """Fix what can be fixed, see `presolve`. Returns what the constant gains, and the number of
-    rows of `peeled`.
+@compiled_in_order
+def _only_parity(
+    attribute: int,
+    layout: Layout,
+    state: _State,
+) -> int:
+    """The parity that is the only term with an attribute, or -1."""
+    if state.degree[attribute] > 1:
+        return -1
+    only = -1
+    for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
+        if state.alive[layout.term[entry]]:
+            only = layout.term[entry]
+    return only if layout.parity[only] else -1
 
-    `weight` and `alive` (terms) and `fixed` (-2, a class, or -1 for one that stopped to matter) are
-    changed; `peeled` gets (parity, attribute) in the order in which they went.
-    """
-    number, terms = layout.sizes.size, layout.length.size
-    slots = np.zeros(number + 1, np.int64)
-    for attribute in range(number):
-        slots[attribute + 1] = slots[attribute] + layout.sizes[attribute]
-    classes = slots[number]
-    unit, favour, against = (
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-        np.zeros(classes, np.int64),
-    )
-    degree, left = np.zeros(number, np.int32), layout.length.copy()
-    marked, waiting, ends = (
-        np.zeros(number, np.bool_),
-        np.empty(max(number, 1), np.int64),
-        np.zeros(2, np.int64),
-    )
-    literals, queue = (offsets, attributes, values, negations), (marked, waiting, ends)
-    gained, peels = 0, 0
-    for term in range(terms):
-        _score(
-            1,
-            term,
-            literals,
-            weight,
-            layout.parity,
-            fixed,
-            slots,
-            left,
-            unit,
-            favour,
-            against,
-            degree,
-            queue,
-        )
-    while ends[0] < ends[1]:
-        attribute = waiting[ends[0] % waiting.size]
-        ends[0] += 1
-        marked[attribute] = False
-        if fixed[attribute] != -2 or layout.row_ptr[attribute + 1] > layout.row_ptr[attribute]:
+
+@compiled_in_order
+def _fix(
+    attribute: int,
+    chosen: int,
+    layout: Layout,
+    state: _State,
+) -> int:
+    """Give an attribute a class; returns the increase of the constant."""
+    weight = state.weight
+    alive = state.alive
+    left = state.left
+    gained = 0
+    for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
+        term = layout.term[entry]
+        if not alive[term]:
             continue
-        if degree[attribute] == 0:
-            fixed[attribute] = -1
-            continue
-        chosen = _dominant(attribute, layout, slots, unit, favour, against)
-        peel = -1
-        if chosen < 0:
-            if degree[attribute] > 1:
-                continue
-            for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-                if alive[layout.term[entry]]:
-                    peel = layout.term[entry]
-            if not layout.parity[peel]:
-                continue
-        for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-            term = layout.term[entry]
-            if not alive[term]:
-                continue
-            _score(
-                -1,
-                term,
-                literals,
-                weight,
-                layout.parity,
-                fixed,
-                slots,
-                left,
-                unit,
-                favour,
-                against,
-                degree,
-                queue,
-            )
-            if chosen < 0:
-                gained += max(weight[term], 0)
-                peeled[peels, 0], peeled[peels, 1] = term, attribute
-                peels += 1
-                alive[term] = False
-                continue
-            true = (layout.value[entry] == chosen) != layout.negated[entry]
-            left[term] -= 1
-            if layout.parity[term]:
-                if true:
-                    gained += weight[term]
-                    weight[term] = -weight[term]
-            elif not true:
-                alive[term] = False
-            if alive[term] and left[term] == 0:
+        _score(-1, term, layout, state)
+        true = (layout.value[entry] == chosen) != layout.negated[entry]
+        left[term] -= 1
+        if layout.parity[term]:
+            # A true literal turns the rest of a parity into its opposite.
+            if true:
                 gained += weight[term]
-                alive[term] = False
-        fixed[attribute] = chosen
-        for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
-            term = layout.term[entry]
-            if alive[term]:
-                _score(
-                    1,
-                    term,
-                    literals,
-                    weight,
-                    layout.parity,
-                    fixed,
-                    slots,
-                    left,
-                    unit,
-                    favour,
-                    against,
-                    degree,
-                    queue,
-                )
-    return gained, peels
+                weight[term] = -weight[term]
+        elif not true:
+            alive[term] = False
+        if alive[term] and left[term] == 0:
+            gained += weight[term]
+            alive[term] = False
+    state.fixed[attribute] = chosen
+    # The shorter terms are scored again, for their other attributes.
+    for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
+        term = layout.term[entry]
+        if alive[term]:
+            _score(1, term, layout, state)
+    return gained

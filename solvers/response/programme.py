@@ -1,5 +1,4 @@
-"""`Programme`: a `BestResponse` as arrays of a mixed integer linear programme, the same for every
-back-end."""
+"""`Programme`: a `BestResponse` as arrays of a mixed integer linear programme for all back-ends."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,32 +12,41 @@ from .integer import BestResponse, Record
 from .presolve import Reduced, compress
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Programme:
-    """Maximise offset + cost . y with lower <= matrix y <= upper, 0 <= y <= top, and y whole where
-    `whole`.
+    """A mixed integer linear programme.
 
-    All numbers are integers, kept as floats where solvers want them so. The first columns are the
-    attributes': of a binary one [its class is 1], of others one column for each class, which sum to
-    one. Then each term that is not a single literal has a column c:
+    Maximise offset + cost . y subject to lower <= matrix y <= upper and 0 <= y <= top, with y whole
+    where `whole` says so. All numbers are integers, kept as floats where solvers need floats.
+
+    The first columns belong to the attributes: one column [its class is 1] for a binary attribute,
+    and for others one column per class, which sum to one. Then each term that is not a single
+    literal has a column c:
 
     - a conjunction of positive weight w: c <= l for each literal l, cost w;
-    - one of negative weight: n <= sum of (1 - l), cost -w, offset w; n says that it does not hold;
+    - one of negative weight: n <= sum of (1 - l), cost -w, offset w; n = 1 if it does not hold;
     - a parity: sum of l = 2 e + 1 - c with a whole e, cost w.
 
-    c and n need not be whole: they are at the best. One row for each literal (Dual Query, section
-    5.2, has one for each conjunction) makes the relaxation tight. Rows of the instance follow.
+    c and n need not be declared whole: they are whole at the optimum. One row for each literal
+    makes the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of
+    the instance's constraints follow.
 
     Attributes
     ----------
     matrix
         Compressed rows, shape (rows, columns).
     lower, upper
-        Of the rows, infinite where there is no bound.
+        The bounds of the rows, shape (rows,); infinite for no bound.
     top, cost, whole
-        Of the columns.
+        The upper bounds of the columns, their costs, and which are integers, shape (columns,).
+    offset
+        The constant of the objective.
     reduced
-        The compressed instance that the columns are for, and the way back.
+        The compressed instance to which the columns belong, and the map back.
     """
 
     matrix: sparse.csr_array
@@ -52,6 +60,7 @@ class Programme:
 
     @classmethod
     def of(cls, instance: BestResponse) -> "Programme":
+        """The programme of an instance, after `compress`."""
         return _Builder(compress(instance)).build()
 
     @property
@@ -60,18 +69,25 @@ class Programme:
         return len(self.cost)
 
     def record(
-        self, instance: BestResponse, point: NDArray[np.floating] | None, rng: np.random.Generator
+        self,
+        instance: BestResponse,
+        point: NDArray[np.floating] | None,
+        rng: np.random.Generator,
     ) -> Record | None:
-        """The record of a point, shape (columns,) or longer; None for a point that is not one: not
-        finite, or with a column of an attribute more than 0.001 from a whole number, or more or
-        less than one class."""
+        """The record of a point, shape (columns,) or longer.
+
+        None if the point is not a record: it is not finite, a column of an attribute is more than
+        0.001 from a whole number, or an attribute has no class or several.
+        """
         small = self.reduced.instance
         first, width = _columns(small.sizes)
         used = int(width.sum())
         if point is None or len(point) < used:
             return None
         values = np.asarray(point[:used], np.float64)
-        if not np.isfinite(values).all() or (np.abs(values - np.round(values)) > 1e-3).any():
+        if not np.isfinite(values).all():
+            return None
+        if (np.abs(values - np.round(values)) > 1e-3).any():
             return None
         chosen = np.round(values).astype(np.int64)
         if chosen.min(initial=0) < 0 or chosen.max(initial=0) > 1:
@@ -81,23 +97,23 @@ class Programme:
         binary = small.sizes == 2
         if (np.bincount(owner, chosen, minlength=len(width))[~binary] != 1).any():
             return None
-        classes = np.bincount(
-            owner, np.where(binary[owner], chosen, chosen * place), minlength=len(width)
-        )
+        parts = np.where(binary[owner], chosen, chosen * place)
+        classes = np.bincount(owner, parts, minlength=len(width))
         return instance.fill(self.reduced.lift(classes.astype(np.int64), rng), rng)
 
 
 def _columns(sizes: Integers) -> tuple[Integers, Integers]:
-    """Where each attribute's columns begin, and how many it has."""
+    """The first column of each attribute, and the number of its columns."""
     width = np.where(sizes == 2, 1, sizes)
     return np.cumsum(width) - width, width
 
 
 class _Builder:
-    """The rows and columns, added family by family."""
+    """Builds the programme: rows and columns are added family by family."""
 
     def __init__(self, reduced: Reduced) -> None:
-        self.reduced, self.instance = reduced, reduced.instance
+        self.reduced = reduced
+        self.instance = reduced.instance
         instance = self.instance
         self.first, width = _columns(instance.sizes)
         self.width = int(width.sum())
@@ -109,15 +125,18 @@ class _Builder:
         self.rows = 0
         self.cost = [np.zeros(self.width)]
         self.offset = int(instance.constant)
-        self.top, self.whole = [np.ones(self.width)], [np.ones(self.width, np.bool_)]
+        self.top = [np.ones(self.width)]
+        self.whole = [np.ones(self.width, np.bool_)]
         self.column, self.sign, self.base = self._affine(
             instance.attribute, instance.value, instance.negated
         )
 
     def build(self) -> Programme:
+        """The programme of all terms and constraints."""
         self._groups()
         lengths = np.diff(self.instance.offsets)
-        weight, parity = self.instance.weight, self.instance.parity
+        weight = self.instance.weight
+        parity = self.instance.parity
         self.offset += int(weight[lengths == 0].sum())
         self._single(lengths == 1)
         several = lengths > 1
@@ -144,9 +163,17 @@ class _Builder:
         )
 
     def _affine(
-        self, attribute: Integers, value: Integers, negated: Flags
+        self,
+        attribute: Integers,
+        value: Integers,
+        negated: Flags,
     ) -> tuple[Integers, Integers, Integers]:
-        """[attribute has value], or has not, as base + sign x column."""
+        """Literals as base + sign x column.
+
+        Returns
+        -------
+        column, sign, base
+        """
         binary = self.instance.sizes[attribute] == 2
         column = self.first[attribute] + np.where(binary, 0, value)
         turned = negated != (binary & (value == 0))
@@ -160,14 +187,20 @@ class _Builder:
         lower: NDArray[Any],
         upper: NDArray[Any],
     ) -> None:
-        """Rows counted from zero, and their bounds."""
+        """Add rows, numbered from zero, with their entries and bounds."""
         self.entries.append((rows + self.rows, columns, values))
         self.lower.append(np.asarray(lower, np.float64))
         self.upper.append(np.asarray(upper, np.float64))
         self.rows += len(lower)
 
-    def _new(self, cost: Integers, *, top: Integers | None = None, whole: bool = False) -> Integers:
-        """New columns."""
+    def _new(
+        self,
+        cost: Integers,
+        *,
+        top: Integers | None = None,
+        whole: bool = False,
+    ) -> Integers:
+        """Add columns of these costs; returns their numbers."""
         begin = sum(map(len, self.cost))
         self.cost.append(cost.astype(np.float64))
         self.top.append(np.ones(len(cost)) if top is None else top.astype(np.float64))
@@ -175,12 +208,12 @@ class _Builder:
         return begin + np.arange(len(cost))
 
     def _literals(self, terms: Flags) -> tuple[Integers, Integers]:
-        """The literals of some terms, and each one's term counted from zero."""
+        """The literals of some terms, and the number of each literal's term among these."""
         literals = np.flatnonzero(terms[self.instance.term])
         return literals, (np.cumsum(terms) - 1)[self.instance.term[literals]]
 
     def _groups(self) -> None:
-        """Each attribute that is not binary has one class."""
+        """Rows: each attribute that is not binary has one class."""
         groups = np.flatnonzero(self.instance.sizes != 2)
         widths = self.instance.sizes[groups]
         rows = np.repeat(np.arange(len(groups)), widths)
@@ -193,16 +226,20 @@ class _Builder:
         self._add(rows, columns, np.ones(len(rows), np.int64), one, one)
 
     def _single(self, terms: Flags) -> None:
-        """Terms of one literal are worth something by themselves; such a parity holds where the
-        literal does not."""
+        """Terms of one literal are costs of its column.
+
+        A parity of one literal holds if the literal does not.
+        """
         literals, _ = self._literals(terms)
-        weight, parity = self.instance.weight[terms], self.instance.parity[terms]
+        weight = self.instance.weight[terms]
+        parity = self.instance.parity[terms]
         sign = np.where(parity, -self.sign[literals], self.sign[literals])
         base = np.where(parity, 1 - self.base[literals], self.base[literals])
         np.add.at(self.cost[0], self.column[literals], (sign * weight).astype(np.float64))
         self.offset += int((base * weight).sum())
 
     def _wanted(self, terms: Flags) -> None:
+        """Conjunctions of positive weight: c <= l for each literal l."""
         columns = self._new(self.instance.weight[terms])
         literals, own = self._literals(terms)
         rows = np.arange(len(literals))
@@ -215,6 +252,7 @@ class _Builder:
         )
 
     def _unwanted(self, terms: Flags) -> None:
+        """Conjunctions of negative weight: n <= sum of (1 - l)."""
         weight = self.instance.weight[terms]
         self.offset += int(weight.sum())
         columns = self._new(-weight)
@@ -230,10 +268,15 @@ class _Builder:
         )
 
     def _parities(self, terms: Flags) -> None:
+        """Parities: sum of l = 2 e + 1 - c, with a whole number e."""
         columns = self._new(self.instance.weight[terms])
         literals, own = self._literals(terms)
         lengths = np.bincount(own, minlength=len(columns))
-        halves = self._new(np.zeros(len(columns), np.int64), top=lengths // 2, whole=True)
+        halves = self._new(
+            np.zeros(len(columns), np.int64),
+            top=lengths // 2,
+            whole=True,
+        )
         rows = np.arange(len(columns))
         right = 1.0 - np.bincount(own, self.base[literals], minlength=len(columns))
         self._add(
@@ -247,6 +290,7 @@ class _Builder:
         )
 
     def _rows(self) -> None:
+        """The constraints of the instance."""
         for row in self.instance.constraints:
             column, sign, base = self._affine(
                 row.attribute, row.value, np.zeros(len(row.value), np.bool_)

@@ -1,5 +1,7 @@
-"""Weights that are dear when small, under bounds on their sums: a convex problem with one dual
-number a bound."""
+"""Weights whose costs rise as they fall, under bounds on their sums: a convex problem.
+
+There is one dual number for each bound.
+"""
 
 from typing import Any, NamedTuple
 
@@ -16,9 +18,9 @@ class BoundedWeights(NamedTuple):
     weights
         Positive, shape (n,); the largest bound holds with equality.
     objective
-        Of the weights.
+        The objective of the weights.
     bound
-        No weights have a smaller objective.
+        A lower bound on the objective of all weights.
     """
 
     weights: Floats
@@ -27,30 +29,36 @@ class BoundedWeights(NamedTuple):
 
 
 def bounded_weights(
-    matrix: Any, costs: Floats, *, power: float, tolerance: float = 1e-6, iterations: int = 20_000
+    matrix: Any,
+    costs: Floats,
+    *,
+    power: float,
+    tolerance: float = 1e-6,
+    iterations: int = 20_000,
 ) -> BoundedWeights:
     """Minimise sum_i costs_i * u_i ** -power over u > 0 with matrix @ u <= 1.
 
-    For dual numbers m >= 0 of sum one, the u that is best when only the bound (m @ matrix) @ u <= 1
-    is kept has u_i in proportion to (costs_i / (m @ matrix)_i) ** (1 / (1 + power)), and its
-    objective is a lower bound. Scaled so that all bounds hold it is a solution, and the ratio of
-    the two objectives is (max_j s_j / m @ s) ** power, s = matrix @ u. The dual numbers are
-    multiplied by powers of s_j / m @ s, larger where a bound is exceeded, as in the multiplicative
-    algorithms of optimal design (Silvey, Titterington and Torsney 1978), until the ratio is near
-    one.
+    Take dual numbers m >= 0 of sum one, and keep only the bound (m @ matrix) @ u <= 1. The best u
+    then has u_i in proportion to (costs_i / (m @ matrix)_i) ** (1 / (1 + power)), and its objective
+    is a lower bound. Scaled so that all bounds hold, it is a solution. The ratio of the two
+    objectives is (max_j s_j / m @ s) ** power, where s = matrix @ u.
+
+    The dual numbers are multiplied by powers of s_j / m @ s, which are larger where a bound is
+    exceeded, until the ratio is near one. Multiplicative algorithms of optimal design do the same
+    (Silvey, Titterington and Torsney 1978).
 
     Parameters
     ----------
     matrix
-        Non-negative, dense or sparse, shape (bounds, n); every column has a positive number.
+        Non-negative, dense or sparse, shape (bounds, n); every column has a positive entry.
     costs
         Positive, shape (n,).
     power
         Positive.
     tolerance
-        The relative gap between objective and bound at which to stop.
+        The relative gap between objective and bound at which the steps end.
     iterations
-        Where to stop at the latest.
+        The largest number of steps.
 
     Returns
     -------
@@ -58,7 +66,8 @@ def bounded_weights(
 
     Examples
     --------
-    >>> bounded_weights(np.array([[1.0, 1.0]]), np.array([1.0, 4.0]), power=1.0).weights.round(6).tolist()
+    >>> found = bounded_weights(np.array([[1.0, 1.0]]), np.array([1.0, 4.0]), power=1.0)
+    >>> found.weights.round(6).tolist()
     [0.333333, 0.666667]
     """
     duals = np.full(matrix.shape[0], 1 / matrix.shape[0])
@@ -67,9 +76,11 @@ def bounded_weights(
     for _ in range(iterations):
         weights = (costs / (duals @ matrix)) ** (1 / (1 + power))
         sums = matrix @ weights
-        mean, largest = float(duals @ sums), float(sums.max())
+        mean = float(duals @ sums)
+        largest = float(sums.max())
         value = float((costs * weights**-power).sum())
-        objective, bound = value * largest**power, value * mean**power
+        objective = value * largest**power
+        bound = value * mean**power
         if objective < best.objective:
             best = BoundedWeights(weights / largest, objective, max(best.bound, bound))
         elif bound < best.bound:

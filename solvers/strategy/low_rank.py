@@ -1,5 +1,7 @@
-"""A matrix as a product of two, with short columns on the right and little on the left: a bi-convex
-problem."""
+"""A matrix as a product B L with columns of L of norm at most one, and small B.
+
+The problem is convex in B and in L, but not in both.
+"""
 
 import numpy as np
 
@@ -7,15 +9,20 @@ from ..types import Floats
 
 
 def low_rank(
-    matrix: Floats, rank: int, *, order: int, iterations: int = 100, tolerance: float = 1e-6
+    matrix: Floats,
+    rank: int,
+    *,
+    order: int,
+    iterations: int = 100,
+    tolerance: float = 1e-6,
 ) -> tuple[Floats, Floats]:
     """Minimise the sum of the squares of B over B L = matrix, where each column of L has norm at
     most one.
 
     Yuan et al., VLDB 2012, Algorithm 1: an augmented Lagrangian in which B has a closed form and L
     is found by Nesterov's projected gradients. The problem is convex in each, not in both: the
-    result is a good product, not the best. Multipliers and penalty start small and grow slowly,
-    else L freezes where it happens to be.
+    result is a good product, not the best. Multipliers and penalty start small and grow slowly;
+    otherwise L stays near its start.
 
     Parameters
     ----------
@@ -24,11 +31,11 @@ def low_rank(
     rank
         The number of columns of B, at least the rank of the matrix.
     order
-        Of the norm: 1 or 2.
+        The order of the norm: 1 or 2.
     iterations
-        Of the outer loop, at most.
+        The largest number of rounds of the outer loop.
     tolerance
-        The relative size of matrix - B L at which to stop.
+        The relative size of matrix - B L at which the rounds end.
 
     Returns
     -------
@@ -39,7 +46,8 @@ def low_rank(
     scale = float(np.linalg.norm(left))
     target: Floats = matrix / scale
     size = float(np.linalg.norm(target))
-    multiplier, penalty = np.zeros_like(target), 1 / size**2
+    multiplier = np.zeros_like(target)
+    penalty = 1 / size**2
     for _ in range(iterations):
         for _ in range(10):
             left = (penalty * target + multiplier) @ right.T
@@ -55,29 +63,46 @@ def low_rank(
     return scale * left, right
 
 
-def _start(target: Floats, rank: int, order: int) -> tuple[Floats, Floats]:
-    """The singular vectors, scaled so that the longest column has norm one; the rows beyond them
-    are small copies."""
+def _start(
+    target: Floats,
+    rank: int,
+    order: int,
+) -> tuple[Floats, Floats]:
+    """A start from the singular vectors, scaled so that the longest column has norm one.
+
+    Further rows are small copies of them.
+    """
     _, values, right = np.linalg.svd(target, full_matrices=False)
     rows = np.sqrt(values)[:, None] * right
-    rows = (
-        np.resize(rows, (rank, target.shape[1]))
-        * np.where(np.arange(rank) < len(rows), 1.0, 0.1)[:, None]
-    )
-    rows /= np.linalg.norm(rows, ord=order, axis=0).max()
+    factors = np.where(np.arange(rank) < len(rows), 1.0, 0.1)
+    rows = np.resize(rows, (rank, target.shape[1])) * factors[:, None]
+    rows /= np.linalg.norm(
+        rows,
+        ord=order,
+        axis=0,
+    ).max()
     return target @ np.linalg.pinv(rows), rows
 
 
-def _columns(left: Floats, target: Floats, right: Floats, order: int, steps: int = 20) -> Floats:
+def _columns(
+    left: Floats,
+    target: Floats,
+    right: Floats,
+    order: int,
+    steps: int = 20,
+) -> Floats:
     """Nesterov steps on |target - left right|**2 over columns of norm at most one."""
-    gram, pull = left.T @ left, left.T @ target
+    gram = left.T @ left
+    pull = left.T @ target
     rate = 1 / max(float(np.linalg.norm(gram, 2)), 1e-300)
-    ahead, momentum = right, 1.0
+    ahead = right
+    momentum = 1.0
     for _ in range(steps):
         moved = _project(ahead - rate * (gram @ ahead - pull), order)
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = moved + (momentum - 1) / following * (moved - right)
-        right, momentum = moved, following
+        right = moved
+        momentum = following
     return right
 
 

@@ -1,4 +1,4 @@
-"""The best linear queries for given costs: a semidefinite programme."""
+"""The best linear queries for given costs, by a semidefinite programme."""
 
 import importlib
 from typing import Any
@@ -8,7 +8,12 @@ import numpy as np
 from ..types import Floats
 
 
-def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floats:
+def best_gram(
+    basis: Floats,
+    costs: Floats,
+    *,
+    solver: str = "CLARABEL",
+) -> Floats:
     """Minimise sum_i costs_i (X^-1)_ii over positive semidefinite X with (basis' X basis)_jj <= 1
     for every j.
 
@@ -20,11 +25,11 @@ def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floa
     Parameters
     ----------
     basis
-        One coordinate a row, shape (r, n).
+        One coordinate per row, shape (r, n).
     costs
         Positive, shape (r,).
     solver
-        One of cvxpy's for semidefinite programmes.
+        A solver of cvxpy for semidefinite programmes.
 
     Returns
     -------
@@ -33,7 +38,7 @@ def best_gram(basis: Floats, costs: Floats, *, solver: str = "CLARABEL") -> Floa
     Raises
     ------
     ValueError
-        When the solver does not find an optimum.
+        If the solver does not find an optimum.
     """
     cvxpy: Any = importlib.import_module("cvxpy")
     gram = cvxpy.Variable((len(basis), len(basis)), PSD=True)

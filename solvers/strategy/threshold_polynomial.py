@@ -1,4 +1,4 @@
-"""Low-degree polynomials that are near one at one point and near zero at those before it."""
+"""Polynomials of low degree that are near one at one point and near zero at all points before."""
 
 from functools import lru_cache
 from math import comb
@@ -11,18 +11,18 @@ from ..types import Floats
 
 @lru_cache
 def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
-    """The polynomial of the least degree >= 1 that is within `error` of 0 at 0 ... order - 1 and of
-    1 at `order`.
+    """The polynomial of smallest degree that is near 0 at 0 ... order - 1 and near 1 at `order`.
 
-    Among those of its degree it has the least error, found by linear programming: about sqrt(order
-    log(1 / error)) is enough (Nisan and Szegedy; Thaler, Ullman and Vadhan, ICALP 2012, section 3).
+    "Near" means within `error`; the degree is at least one. Linear programming finds the polynomial
+    with the smallest error of each degree. A degree of about sqrt(order log(1 / error)) is enough
+    (Nisan and Szegedy; Thaler, Ullman and Vadhan, ICALP 2012, section 3).
 
     Parameters
     ----------
     order
         A whole number >= 1.
     error
-        Above 0.
+        The largest error, > 0.
 
     Returns
     -------
@@ -35,9 +35,9 @@ def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
     (0.0, 0.0, 1.0)
     """
     for degree in range(1, order):
-        basis = np.array(
-            [[comb(s, i) for i in range(degree + 1)] for s in range(order + 1)], np.float64
-        )
+        # Row s has the values of all binomials at s.
+        rows = [[comb(s, i) for i in range(degree + 1)] for s in range(order + 1)]
+        basis = np.array(rows, np.float64)
         coefficients, worst = _best(basis, np.append(np.zeros(order), 1.0))
         if worst <= error:
             return tuple(coefficients.tolist())
@@ -45,7 +45,7 @@ def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
 
 
 def _best(basis: Floats, target: Floats) -> tuple[Floats, float]:
-    """Coefficients of the least largest error, and that error."""
+    """The coefficients with the smallest largest error, and this error."""
     column = -np.ones((len(basis), 1))
     below = np.concatenate([np.hstack([basis, column]), np.hstack([-basis, column])])
     cost = np.append(np.zeros(basis.shape[1]), 1.0)

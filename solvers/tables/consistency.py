@@ -1,47 +1,49 @@
-"""Making views agree on what they share: `ResidualConsistency` and, as published,
-`LatticeConsistency`."""
+"""Making views agree on what they share: `ResidualConsistency` and `LatticeConsistency`.
+
+The second is the published procedure; the results are equal.
+"""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..basis import transform
+from ..limits import EMPTYING_STEPS
 from ..types import Floats, Integers
+from .lattice import intersection_lattice
 from .tables import Axes, Tables
-
-_EMPTYING = 1000
-"""The most steps towards zeros; a few dozen are usual."""
-
-_Grouping = tuple[tuple[tuple[int, ...], slice], ...]
 
 
 class Consistency(Protocol):
-    """Anything that changes tables so that any two have the same marginal on the axes they share.
+    """Anything that changes tables so that any two have the same marginal on shared axes.
 
-    Cells that must be zero are zero then, and a known total is the sum of every table.
+    Afterwards, cells that must be zero are zero, and every table sums to a known total.
     """
 
     def __call__(self, tables: Tables, /) -> Tables: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ResidualConsistency:
-    """The best linear unbiased consistent tables: each residual component averaged over the views
-    that hold it.
+    """The best linear unbiased consistent tables.
 
-    A component S of a view V has independent error of equal variance in all its coefficients, so
-    generalised least squares decouples: the estimate is the mean over the views V that contain S,
-    weighted by 1 / (variance of V x product of the sizes of V outside S). The result equals that of
+    Each residual component is averaged over the views that hold it. A component S of a view V has
+    independent errors of equal variance in all its coefficients, so generalised least squares
+    decouples: the estimate is the mean over the views V that contain S, weighted by 1 / (variance
+    of V x product of the sizes of V outside S). The result equals the result of
     `LatticeConsistency`.
 
-    A known total takes the place of the views' own; where cells must be zero, the estimate is the
-    best linear one that has zeros there.
+    A known total replaces the views' own totals. If cells must be zero, the estimate is the best
+    linear one that has zeros there.
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -49,9 +51,56 @@ class ResidualConsistency:
         return components.tables(components.estimate(tables.values))
 
 
+class Packed(NamedTuple):
+    """The views for compiled loops.
+
+    View v owns the cells from ``bounds[v]`` up to ``bounds[v + 1]``, and the axes from ``axes[v]``
+    up to ``axes[v + 1]`` of `sizes`. `binary` tells which views have only axes of two categories.
+    `widest` is the number of cells of the largest view.
+    """
+
+    bounds: Integers
+    axes: Integers
+    sizes: Integers
+    binary: NDArray[np.bool_]
+    widest: int
+
+
+class Goals(NamedTuple):
+    """For compiled loops, the values to which the coefficients are drawn.
+
+    The n entries are the coefficients of all views. Entries that no other view holds are moved by
+    themselves. The k coefficients that several views hold are averaged.
+
+    Attributes
+    ----------
+    pull
+        The weight of each entry that stands alone; else zero, shape (n,).
+    pulled
+        The weight times the value to which the entry is drawn; else zero, shape (n,).
+    bounds
+        Shared coefficient i owns the next three arrays from ``bounds[i]`` up to ``bounds[i + 1]``,
+        shape (k + 1,).
+    places
+        Its entries among all.
+    into, out
+        Factors from each entry into the mean, and from the mean to the entry.
+    weight, observed
+        The weights of the shared coefficients, and the values to which they are drawn, shape (k,).
+    """
+
+    pull: Floats
+    pulled: Floats
+    bounds: Integers
+    places: Integers
+    into: Floats
+    out: Floats
+    weight: Floats
+    observed: Floats
+
+
 class Components:
-    """The residual components of the tables of several views, identified with each other across the
-    views.
+    """The residual components of the tables of several views, identified across the views.
 
     All cells of all tables stand in one vector of length n, views of equal shape side by side; `m`
     is the number of distinct coefficients.
@@ -63,49 +112,49 @@ class Components:
     deviation
         The cells' standard deviations, shape (n,).
     metric
-        What a squared change of each distinct coefficient adds to that of all cells, each divided
-        by its variance: the precision of the coefficient's best linear estimate from independent
-        tables; shape (m,).
+        The increase of the sum over all cells of squared change / variance, for a change of each
+        distinct coefficient by one. It is the precision of the coefficient's best linear estimate
+        from independent tables; shape (m,).
     """
 
     def __init__(self, tables: Tables) -> None:
         self._source = tables
-        self._rows, self._turns, groups, self._shared = _layout(tables.sizes, tables.views)
-        self._groups = [(transform(shape), where) for shape, where in groups]
+        layout = _layout(tables.sizes, tables.views)
+        self._rows = layout.rows
+        self._turns = layout.turns
+        self._shared = layout.numbers
+        self._groups = [(transform(shape), where) for shape, where in layout.groups]
         variances = np.array(tables.variances)[self._rows]
         cells = np.array([tables.values[row].size for row in self._rows])
         self.deviation = np.sqrt(np.repeat(variances, cells))
-        spread, order = (
-            np.concatenate(
-                [np.tile(part, (where.stop - where.start) // len(part)) for part, where in parts]
-            )
-            for parts in zip(
-                *(
-                    ((_spread(basis.shape), where), (basis.order, where))
-                    for basis, where in self._groups
-                ),
-                strict=True,
-            )
-        )
-        self._spread: Floats = spread
+        # Views of equal shape have equal coefficients: their numbers are repeated.
+        spreads = []
+        orders = []
+        for basis, where in self._groups:
+            views = (where.stop - where.start) // basis.cells
+            spreads.append(np.tile(_spread(basis.shape), views))
+            orders.append(np.tile(basis.order, views))
+        self._spread: Floats = np.concatenate(spreads)
         self._weight = 1 / (self.deviation * self._spread) ** 2
         self.metric: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
         self.order = np.zeros(len(self.metric), dtype=np.int64)
-        self.order[self._shared] = order
+        self.order[self._shared] = np.concatenate(orders)
 
     def flatten(self, values: Iterable[Floats]) -> Floats:
         """Tables in the order of the views as one vector of length n."""
         tables = list(values)
-        return np.concatenate(
-            [np.ravel(tables[row].transpose(self._turns[row])) for row in self._rows]
-        )
+        turned = [tables[row].transpose(self._turns[row]) for row in self._rows]
+        return np.concatenate([np.ravel(table) for table in turned])
 
     def analyse(self, cells: Floats) -> Floats:
-        """Each view's own estimate of its coefficients, in the scaling of the component's own
-        marginal; shape (n,) to (n,)."""
+        """Each view's own estimate of its coefficients, shape (n,) to (n,).
+
+        They are scaled as in the component's own marginal.
+        """
         coefficients = np.empty_like(cells)
         for basis, where in self._groups:
-            coefficients[where] = basis.analyse(cells[where].reshape(-1, basis.cells)).ravel()
+            tables = cells[where].reshape(-1, basis.cells)
+            coefficients[where] = basis.analyse(tables).ravel()
         return coefficients * self._spread
 
     def average(self, coefficients: Floats) -> Floats:
@@ -113,8 +162,10 @@ class Components:
         return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
 
     def estimate(self, values: Iterable[Floats]) -> Floats:
-        """The best linear estimate of the distinct coefficients given the tables, a known total,
-        and where cells must be zero; shape (m,)."""
+        """The best linear estimate of the distinct coefficients, shape (m,).
+
+        It uses the tables, a known total, and the cells that must be zero.
+        """
         shared = self.average(self.analyse(self.flatten(values)))
         precision = self.precision
         if self._source.known_total is not None:
@@ -124,20 +175,25 @@ class Components:
 
     @cached_property
     def empty(self) -> NDArray[np.bool_] | None:
-        """Which cells must be zero, shape (n,); None when there is none."""
+        """Which cells must be zero, shape (n,); None for no such cell."""
         empty = self._source.empty
-        return None if empty is None else self.flatten(empty)  # type: ignore[arg-type, return-value]
+        if empty is None:
+            return None
+        return self.flatten(empty)  # type: ignore[arg-type, return-value]
 
     def emptied(self, shared: Floats, weight: Floats) -> Floats:
-        """The nearest coefficients, in squares times weights, that leave nothing where cells must
-        be zero.
+        """The nearest coefficients that are zero in cells that must be zero, shape (m,).
 
-        Shapes (m,); what has an infinite weight does not change. Found by conjugate gradients,
-        which give the least change however often the same thing is asked for in several views.
+        The distance is the sum of squared changes times `weight`, shape (m,); a coefficient with an
+        infinite weight does not change. The system is solved by conjugate gradients (LSQR). They
+        give the least change even if several views require the same zero.
         """
         if self.empty is None:
             return shared
-        empty, scale = np.flatnonzero(self.empty), 1 / np.sqrt(weight)
+        import scipy.sparse.linalg
+
+        empty = np.flatnonzero(self.empty)
+        scale = 1 / np.sqrt(weight)
         cells = np.zeros(len(self._shared))
 
         def changed(step: Floats) -> Floats:
@@ -145,53 +201,62 @@ class Components:
 
         def pulled(values: Floats) -> Floats:
             cells[empty] = np.ravel(values)
-            return scale * np.bincount(self._shared, weights=self.analyse(cells) / self._spread**2)
-
-        import scipy.sparse.linalg
+            coefficients = self.analyse(cells) / self._spread**2
+            return scale * np.bincount(self._shared, weights=coefficients)
 
         linalg: Any = scipy.sparse.linalg
         operator = linalg.LinearOperator(
-            (len(empty), len(shared)), matvec=changed, rmatvec=pulled, dtype=np.float64
+            (len(empty), len(shared)),
+            matvec=changed,
+            rmatvec=pulled,
+            dtype=np.float64,
         )
         wrong = self.synthesise(shared)[empty]
-        step = linalg.lsqr(operator, -wrong, atol=1e-14, btol=1e-14, conlim=0, iter_lim=_EMPTYING)[
-            0
-        ]
-        return np.asarray(shared + scale * step)
+        found = linalg.lsqr(
+            operator,
+            -wrong,
+            atol=1e-14,
+            btol=1e-14,
+            conlim=0,
+            iter_lim=EMPTYING_STEPS,
+        )
+        return np.asarray(shared + scale * found[0])
 
     def synthesise(self, shared: Floats) -> Floats:
         """The cells of all views from the distinct coefficients, shape (m,) to (n,)."""
         coefficients = shared[self._shared] / self._spread
         cells = np.empty_like(coefficients)
         for basis, where in self._groups:
-            cells[where] = basis.synthesise(coefficients[where].reshape(-1, basis.cells)).ravel()
+            own = coefficients[where].reshape(-1, basis.cells)
+            cells[where] = basis.synthesise(own).ravel()
         return cells
 
     @cached_property
     def holders(self) -> Integers:
-        """How many views hold each distinct coefficient, of those that no other contains, shape
-        (m,); of equal views one counts."""
+        """The number of views that hold each distinct coefficient, shape (m,).
+
+        Only views count that no other view contains; equal views count once.
+        """
         cells = [self._source.values[row].size for row in self._rows]
-        # The last coefficient of a view varies on all its axes: it is held by what contains the
-        # view, and nothing else.
-        last, every = self._shared[np.cumsum(cells) - 1], np.bincount(self._shared)
-        equal, first = (
-            np.bincount(last, minlength=len(every)),
-            np.unique(last, return_index=True)[1],
-        )
+        # The last coefficient of a view varies on all its axes. Only views that contain the view
+        # hold it.
+        last = self._shared[np.cumsum(cells) - 1]
+        every = np.bincount(self._shared)
+        equal = np.bincount(last, minlength=len(every))
+        first = np.unique(last, return_index=True)[1]
         counts = np.zeros(len(cells), np.bool_)
         counts[first] = every[last[first]] == equal[last[first]]
-        return np.bincount(self._shared[np.repeat(counts, cells)], minlength=len(every))
+        counted = self._shared[np.repeat(counts, cells)]
+        return np.bincount(counted, minlength=len(every))
 
     def matrix(self) -> Any:
         """`synthesise` as a sparse matrix, shape (n, m)."""
         blocks = []
         for basis, where in self._groups:
-            blocks += [basis.synthesise(np.eye(basis.cells)).T] * (
-                (where.stop - where.start) // basis.cells
-            )
-        count = len(self._shared)
-        scatter = sparse.csr_array((1 / self._spread, (np.arange(count), self._shared)))
+            views = (where.stop - where.start) // basis.cells
+            blocks += [basis.synthesise(np.eye(basis.cells)).T] * views
+        rows = np.arange(len(self._shared))
+        scatter = sparse.csr_array((1 / self._spread, (rows, self._shared)))
         return sparse.csr_array(sparse.block_diag(blocks) @ scatter)
 
     @cached_property
@@ -205,162 +270,195 @@ class Components:
         for row in self._rows:
             turn = self._turns[row]
             basis = transform(tuple(self._source.values[row].shape[place] for place in turn))
-            masks = sum((basis.component >> here & 1) << place for here, place in enumerate(turn))
-            # Known is that of total times moment, which is the coefficient times the root of its
-            # marginal's cells.
-            cells = basis.cells / self._spread[start : start + basis.cells] ** 2
-            precision[self._shared[start : start + basis.cells]] = known[row][masks] * cells
+            # Each coefficient's component, as a bit mask over the view's own axes.
+            masks = np.zeros(basis.cells, np.int64)
+            for here, place in enumerate(turn):
+                masks |= (basis.component >> here & 1) << place
+            own = slice(start, start + basis.cells)
+            # `precisions` are for total x moment, which is the coefficient times the root of the
+            # number of cells of its marginal.
+            cells = basis.cells / self._spread[own] ** 2
+            precision[self._shared[own]] = known[row][masks] * cells
             start += basis.cells
         return precision
 
     @cached_property
-    def packed(self) -> tuple[Integers, Integers, Integers, NDArray[np.bool_], int]:
-        """The views for compiled loops: their bounds, those of their axes, the axes' sizes, which
-        views are binary, and the most cells of one."""
-        shapes = [
-            basis.shape
-            for basis, where in self._groups
-            for _ in range(where.start, where.stop, basis.cells)
-        ]
-        sizes = np.array([size for shape in shapes for size in shape], dtype=np.int64)
-        bounds, axes = (
-            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-            for lengths in (
-                [math.prod(shape) for shape in shapes],
-                [len(shape) for shape in shapes],
-            )
+    def packed(self) -> Packed:
+        """The views for compiled loops."""
+        shapes: list[tuple[int, ...]] = []
+        for basis, where in self._groups:
+            views = (where.stop - where.start) // basis.cells
+            shapes += [basis.shape] * views
+        bounds = np.cumsum([0, *(math.prod(shape) for shape in shapes)]).astype(np.int64)
+        return Packed(
+            bounds=bounds,
+            axes=np.cumsum([0, *(len(shape) for shape in shapes)]).astype(np.int64),
+            sizes=np.array([size for shape in shapes for size in shape], dtype=np.int64),
+            binary=np.array([bool(shape) and set(shape) == {2} for shape in shapes]),
+            widest=int(np.diff(bounds).max()),
         )
-        binary = np.array([bool(shape) and set(shape) == {2} for shape in shapes])
-        return bounds, axes, sizes, binary, int(np.diff(bounds).max())
 
-    def goals(self, weight: Floats, observed: Floats) -> tuple[Any, Any, Any]:
-        """For compiled loops, where each distinct coefficient is drawn to one that was observed,
-        shapes (m,).
+    def goals(self, weight: Floats, observed: Floats) -> Goals:
+        """For compiled loops, the values to which the coefficients are drawn.
 
-        The loops' functions have mean square one, hence the root of the number of cells in the
-        factors.
-
-        Returns
-        -------
-        alone
-            For each entry that no other holds, its weight, and that times what it should be; else
-            zeros; shapes (n,).
-        shared
-            Of the other coefficients the bounds of their entries, these, and factors into the mean
-            and out of it.
-        goal
-            Their weights and what was observed.
+        Parameters
+        ----------
+        weight
+            The weight of each distinct coefficient, shape (m,).
+        observed
+            The value to which it is drawn, shape (m,).
         """
-        cells = np.repeat(np.diff(self.packed[0]), np.diff(self.packed[0]))
-        root = np.sqrt(cells)
+        # The loops' functions have mean square one. Hence the root of the number of cells.
+        cells = np.diff(self.packed.bounds)
+        root = np.sqrt(np.repeat(cells, cells))
+        out = 1 / (self._spread * root)
         holders = np.bincount(self._shared)
         several = (holders > 1) | np.isinf(weight)
-        out = 1 / (self._spread * root)
-        pull = np.where(several, 0.0, weight)[self._shared]
-        pulled = (np.where(several, 0.0, weight) * observed)[self._shared] * out
+        alone = np.where(several, 0.0, weight)
+        # The entries of shared coefficients, by coefficient.
         places = np.flatnonzero(several[self._shared])
         places = places[np.argsort(self._shared[places], kind="stable")]
         numbers = self._shared[places]
-        into = (self._weight * self._spread * root)[places] / self.metric[numbers]
-        bounds = np.concatenate([[0], np.cumsum(holders[several])])
-        return (
-            (pull, pulled),
-            (bounds, places, into, out[places]),
-            (weight[several], observed[several]),
+        return Goals(
+            pull=alone[self._shared],
+            pulled=(alone * observed)[self._shared] * out,
+            bounds=np.concatenate([[0], np.cumsum(holders[several])]),
+            places=places,
+            into=(self._weight * self._spread * root)[places] / self.metric[numbers],
+            out=out[places],
+            weight=weight[several],
+            observed=observed[several],
         )
 
     def tables(self, shared: Floats) -> Tables:
-        """The consistent tables that have these distinct coefficients."""
+        """The consistent tables that have these distinct coefficients, shape (m,)."""
         return self.with_cells(self.synthesise(shared))
 
     def with_cells(self, cells: Floats) -> Tables:
-        """The tables that the cells of all views make up, with nothing where cells must be zero."""
+        """The tables with these cells, shape (n,); cells that must be zero are set to zero."""
         if self.empty is not None:
             cells = np.where(self.empty, 0.0, cells)
         values: list[Floats] = [np.empty(0)] * len(self._rows)
         start = 0
         for row in self._rows:
-            like = self._source.values[row].transpose(self._turns[row])
+            turn = self._turns[row]
+            like = self._source.values[row].transpose(turn)
             turned = cells[start : start + like.size].reshape(like.shape)
-            values[row] = np.ascontiguousarray(turned.transpose(np.argsort(self._turns[row])))
+            values[row] = np.ascontiguousarray(turned.transpose(np.argsort(turn)))
             start += like.size
         return self._source.with_values(values)
 
 
 def _spread(shape: tuple[int, ...]) -> Floats:
-    """For each coefficient the root of the number of cells outside its component, shape (cells,)."""
+    """The root of the number of cells outside each coefficient's component, shape (cells,)."""
     spread = np.ones(1)
     for size in shape:
-        spread = (spread[:, None] * np.where(np.arange(size) == 0, math.sqrt(size), 1.0)).ravel()
+        outside = np.where(np.arange(size) == 0, math.sqrt(size), 1.0)
+        spread = (spread[:, None] * outside).ravel()
     return spread
 
 
-def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
-    """The places of a view's axes, those of many categories first."""
-    return tuple(sorted(range(len(view)), key=lambda place: (-sizes[view[place]], view[place])))
+class _Layout(NamedTuple):
+    """How the cells of all views stand in one vector of length n.
+
+    Attributes
+    ----------
+    rows
+        The order of the views: those of equal shape are side by side.
+    turns
+        For each view the order of its axes, as places.
+    groups
+        The runs of views of equal shape, each with its slice of the vector.
+    numbers
+        The number of each entry's distinct coefficient, shape (n,).
+    """
+
+    rows: Integers
+    turns: tuple[Axes, ...]
+    groups: tuple[tuple[tuple[int, ...], slice], ...]
+    numbers: Integers
 
 
 @lru_cache(maxsize=16)
-def _layout(
-    sizes: tuple[int, ...], views: tuple[Axes, ...]
-) -> tuple[Integers, tuple[Axes, ...], _Grouping, Integers]:
-    """The order of the views, that of each one's axes, the runs of equal shape, and each cell's
-    distinct coefficient.
+def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> _Layout:
+    """The layout of some views.
 
-    Axes go by size, so that as many views as possible have equal shapes and are transformed
-    together; large ones first, which is faster. Coefficients are numbered axis by axis: one that
-    varies last on axis a, with function c, is known by the number of its part before a and by c. So
-    equal products get equal numbers in every view, without hashing.
+    Axes are sorted by size, so that as many views as possible have equal shapes and are transformed
+    together; large axes come first, which is faster.
     """
-    order = sorted(range(len(sizes)), key=lambda axis: (-sizes[axis], axis))
     turns = tuple(_by_size(sizes, view) for view in views)
     shapes = [tuple(sorted((sizes[axis] for axis in view), reverse=True)) for view in views]
     rows = sorted(range(len(views)), key=shapes.__getitem__)
     groups: list[tuple[tuple[int, ...], slice]] = []
     start = 0
     for row in rows:
-        stop = start + math.prod(shapes[row])
-        if groups and groups[-1][0] == shapes[row]:
-            groups[-1] = (shapes[row], slice(groups[-1][1].start, stop))
+        shape = shapes[row]
+        stop = start + math.prod(shape)
+        if groups and groups[-1][0] == shape:
+            groups[-1] = (shape, slice(groups[-1][1].start, stop))
         else:
-            groups.append((shapes[row], slice(start, stop)))
+            groups.append((shape, slice(start, stop)))
         start = stop
-    numbers = [np.zeros(1, dtype=np.int64) for _ in views]
-    known = 1
+    numbers = _numbers(sizes, views)
+    return _Layout(
+        rows=np.array(rows),
+        turns=turns,
+        groups=tuple(groups),
+        numbers=np.concatenate([numbers[row] for row in rows]),
+    )
+
+
+def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
+    """The places of a view's axes, axes of many categories first."""
+    return tuple(sorted(range(len(view)), key=lambda place: (-sizes[view[place]], view[place])))
+
+
+def _numbers(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> list[Integers]:
+    """For each view the numbers of its coefficients; equal products have equal numbers.
+
+    Coefficients are numbered axis by axis. A coefficient that varies last on axis a, with function
+    c, is identified by c and by the number of its part before a. So equal products get equal
+    numbers in every view, without hashing.
+    """
     holders: list[list[int]] = [[] for _ in sizes]
     for row, view in enumerate(views):
         for axis in view:
             holders[axis].append(row)
-    for axis in order:
+    numbers = [np.zeros(1, dtype=np.int64) for _ in views]
+    known = 1
+    for axis in sorted(range(len(sizes)), key=lambda axis: (-sizes[axis], axis)):
         size = sizes[axis]
-        if size == 1 or not holders[axis]:
+        rows = holders[axis]
+        if size == 1 or not rows:
             continue
-        keys = [
-            (numbers[row][:, None] * size + np.arange(1, size)).ravel() for row in holders[axis]
-        ]
+        # The keys (number before, function) of the new coefficients of each view.
+        functions = np.arange(1, size)
+        keys = [(numbers[row][:, None] * size + functions).ravel() for row in rows]
         distinct, new = np.unique(np.concatenate(keys), return_inverse=True)
-        parts = np.split(known + new, np.cumsum([len(key) for key in keys])[:-1])
+        ends = np.cumsum([len(key) for key in keys])
+        parts = np.split(known + new, ends[:-1])
         known += len(distinct)
-        for row, part in zip(holders[axis], parts, strict=True):
+        for row, part in zip(rows, parts, strict=True):
             before = numbers[row][:, None]
-            numbers[row] = np.concatenate(
-                [before, part.reshape(len(before), size - 1)], axis=1
-            ).ravel()
-    return np.array(rows), turns, tuple(groups), np.concatenate([numbers[row] for row in rows])
+            varying = part.reshape(len(before), size - 1)
+            numbers[row] = np.concatenate([before, varying], axis=1).ravel()
+    return numbers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LatticeConsistency:
-    """The published procedure: mutual consistency on every intersection of views, smallest first.
+    """The published procedure: agreement on every intersection of views, smaller ones first.
 
     Qardaji, Yang and Li, SIGMOD 2014, section 4.4, with views of unequal noise and any numbers of
-    categories: on each set A of the intersection lattice, in a topological order of inclusion, the
-    best estimate of the marginal on A is the mean over the views V that contain A, weighted by 1 /
-    (variance of V x cells of V per cell of A); each of these views is then corrected evenly within
-    each cell of A.
+    categories. On each set A of `intersection_lattice`, subsets first, the best estimate of the
+    marginal on A is the mean over the views V that contain A, weighted by 1 / (variance of V x
+    cells of V per cell of A). Each of these views is then corrected evenly within each cell of A.
 
-    A known total, and cells that must be zero, are not in that paper: they are met by the nearest
-    tables in the end.
+    A known total, and cells that must be zero, are not in that paper. The nearest tables that meet
+    them are taken at the end.
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -376,43 +474,35 @@ class LatticeConsistency:
 
 
 def intersections(views: tuple[Axes, ...]) -> list[frozenset[int]]:
-    """Every intersection of one or more views, and the empty set, in a topological order of
-    inclusion."""
+    """Every set of `intersection_lattice`, each after all its subsets."""
     import networkx
 
-    order: Any = networkx.DiGraph()
-    masks = [frozenset(view) for view in views]
-    closed: set[frozenset[int]] = {frozenset()}
-    fresh = set(masks)
-    while fresh:
-        closed |= fresh
-        # A set's meets with single views are edges enough: through them every subset in the lattice
-        # is reached.
-        steps = {
-            (common & mask, common) for common in fresh for mask in masks if not common <= mask
-        }
-        order.add_edges_from(steps)
-        fresh = {smaller for smaller, _ in steps} - closed
-    order.add_nodes_from(closed)
-    order.add_edges_from((frozenset(), common) for common in closed if common)
-    return list(networkx.topological_sort(order))
+    larger_first = networkx.topological_sort(intersection_lattice(views))
+    return [frozenset(axes) for axes in reversed(list(larger_first))]
 
 
 def _agree(
-    tables: Tables, values: list[Floats], common: frozenset[int], holders: list[int]
+    tables: Tables,
+    values: list[Floats],
+    common: frozenset[int],
+    holders: list[int],
 ) -> None:
-    """Correct the tables of some views, in place, so that they agree on the axes that are common to
-    all of them."""
-    outside = {
-        row: tuple(place for place, axis in enumerate(tables.views[row]) if axis not in common)
-        for row in holders
-    }
-    cells = {row: math.prod(values[row].shape[place] for place in outside[row]) for row in holders}
-    weight = {row: 1 / (tables.variances[row] * cells[row]) for row in holders}
-    projected = {row: values[row].sum(axis=outside[row], keepdims=True) for row in holders}
+    """Correct the tables of some views, in place, so that they agree on common axes."""
     shape = tuple(tables.sizes[axis] for axis in sorted(common))
-    best = sum(weight[row] * projected[row].reshape(shape) for row in holders) / sum(
-        weight.values()
-    )
+    projected: dict[int, Floats] = {}
+    cells: dict[int, int] = {}
+    weight: dict[int, float] = {}
     for row in holders:
-        values[row] += (np.reshape(best, projected[row].shape) - projected[row]) / cells[row]
+        view = tables.views[row]
+        outside = tuple(place for place, axis in enumerate(view) if axis not in common)
+        projected[row] = values[row].sum(
+            axis=outside,
+            keepdims=True,
+        )
+        cells[row] = math.prod(values[row].shape[place] for place in outside)
+        weight[row] = 1 / (tables.variances[row] * cells[row])
+    total = sum(weight[row] * projected[row].reshape(shape) for row in holders)
+    best = total / sum(weight.values())
+    for row in holders:
+        correction = np.reshape(best, projected[row].shape) - projected[row]
+        values[row] += correction / cells[row]

@@ -1,5 +1,4 @@
-"""`agreeing`: the values of the nodes of trees, fitted by least squares so that each is the sum of
-those below it."""
+"""`agreeing`: values of the nodes of trees, fitted so that each node is the sum of its children."""
 
 import numpy as np
 
@@ -15,25 +14,25 @@ def agreeing(
     variance: float,
     missing_variance: float,
 ) -> Floats:
-    """Least squares on a forest in two passes (Hay, Rastogi, Miklau and Suciu 2010, section 4, with
-    weights).
+    """Least squares on a forest, in two passes.
 
-    Minimises sum (x_v - values_v)**2 / variance + sum over missing nodes x_m**2 / missing_variance,
-    where each node that has nodes below it, given or missing, is their sum. A node without any
-    given below is free of what is missing.
+    Hay, Rastogi, Miklau and Suciu 2010, section 4, with weights. Minimises sum (x_v - values_v)**2
+    / variance + sum over missing nodes x_m**2 / missing_variance, where each node that has
+    children, given or missing, is their sum. A node without given children does not depend on its
+    missing children.
 
     Parameters
     ----------
     values
-        What is said of each node, shape (nodes,).
+        The measured value of each node, shape (nodes,).
     parent
-        The place of the node above it; its own for a root.
+        The position of each node's parent; a root's own position.
     level
-        Above that of the nodes below it.
+        The height of each node: larger than the heights of its children.
     missing
-        How many nodes right below it are not given.
+        The number of each node's children that are not given.
     variance, missing_variance
-        How much is made of each; both > 0.
+        The variance of a measured value, and of the prior of a missing node around zero; both > 0.
 
     Returns
     -------
@@ -47,20 +46,28 @@ def agreeing(
     >>> agreeing(root_and_two, above, height, none, variance=1.0, missing_variance=1.0)
     array([9., 5., 4.])
     """
-    fitted, spread = values.astype(np.float64), np.full(values.size, variance)
-    sums, spreads = np.zeros(values.size), missing * missing_variance
-    below = np.zeros(values.size, np.bool_)
-    rows = [np.flatnonzero(level == height) for height in range(int(level.max(initial=-1)) + 1)]
-    for nodes in rows:
-        inner = nodes[below[nodes]]
-        own, theirs = 1 / variance, 1 / spreads[inner]
+    fitted = values.astype(np.float64)
+    spread = np.full(values.size, variance)
+    # The estimates of each node from its children, and their variances.
+    sums = np.zeros(values.size)
+    spreads = missing * missing_variance
+    has_children = np.zeros(values.size, np.bool_)
+    top = int(level.max(initial=-1))
+    by_level = [np.flatnonzero(level == height) for height in range(top + 1)]
+    # Upwards: the best estimate of each node from all that lies below it.
+    for nodes in by_level:
+        inner = nodes[has_children[nodes]]
+        own = 1 / variance
+        theirs = 1 / spreads[inner]
         fitted[inner] = (values[inner] * own + sums[inner] * theirs) / (own + theirs)
         spread[inner] = 1 / (own + theirs)
         lower = nodes[parent[nodes] != nodes]
-        np.add.at(sums, parent[lower], fitted[lower])
-        np.add.at(spreads, parent[lower], spread[lower])
-        below[parent[lower]] = True
-    for nodes in reversed(rows):
+        above = parent[lower]
+        np.add.at(sums, above, fitted[lower])
+        np.add.at(spreads, above, spread[lower])
+        has_children[above] = True
+    # Downwards: each difference is divided among the children in proportion to their variances.
+    for nodes in reversed(by_level):
         lower = nodes[parent[nodes] != nodes]
         above = parent[lower]
         fitted[lower] += (fitted[above] - sums[above]) * spread[lower] / spreads[above]

@@ -1,4 +1,4 @@
-"""What consistent tables know of the moments of marginals: read off, many marginals at a time."""
+"""The known moments of marginals, read from consistent tables, many marginals at a time."""
 
 import math
 from collections.abc import Sequence
@@ -8,39 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..basis import transform
+from ..limits import QUERY_ENTRIES_AT_ONCE, TABLE_CELLS
 from ..types import Floats, Integers
 from .tables import Axes, Tables
 
 __all__ = ["KnownMoments", "known_moments", "require_small"]
 
-_LARGEST = 1 << 24
-"""How many cells a table may have."""
-
 
 def require_small(shape: tuple[int, ...]) -> None:
-    """Refuse tables that are too large to reconstruct, before anything of that size is made."""
-    if math.prod(shape) > _LARGEST:
+    """ValueError if a table is too large to be reconstructed; no memory is taken before."""
+    cells = math.prod(shape)
+    if cells > TABLE_CELLS:
         raise ValueError(
-            f"a table of {math.prod(shape)} cells is too large; at most {_LARGEST} can be reconstructed: "
+            f"a table of {cells} cells is too large; at most {TABLE_CELLS} can be reconstructed: "
             "ask for fewer attributes"
         )
 
 
-_CHUNK = 1 << 18
-"""How many entries the arrays may have that are made for some queries at a time: they then stay in
-the cache."""
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class KnownMoments:
-    """What is known of n marginals of one shape, one marginal after another.
+    """The known moments of n marginals of one shape, one marginal after another.
 
     Attributes
     ----------
     shape
         The sizes of the axes of every marginal.
     counts
-        How many coefficients each marginal knows, shape (n,).
+        The number of known coefficients of each marginal, shape (n,).
     index, target, variance
         The positions of these coefficients, their moments and error variances, shape (m,).
     total_variance
@@ -59,33 +56,30 @@ class KnownMoments:
 
 
 def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMoments:
-    """What tables of positive total know of marginals, each on ascending axes: shape (n, k).
+    """The moments of marginals that tables of positive total know.
+
+    Parameters
+    ----------
+    tables
+        Consistent tables.
+    axes
+        The axes of each marginal, ascending, shape (n, k).
 
     Raises
     ------
     ValueError
-        When the axes are not of that form, the marginals differ in shape or are too large, or the
+        If the axes are not of that form, the marginals differ in shape or are too large, or the
         total is not positive.
     """
     if not tables.total > 0:
         raise ValueError(f"the tables' total ({tables.total}) must be positive")
     asked = np.asarray(axes, dtype=np.int64)
-    if asked.ndim != 2 or not len(asked):
-        raise ValueError("axes must have shape (n, k), one marginal a row, n > 0")
-    if asked.size and (
-        asked.min() < 0 or asked.max() >= len(tables.sizes) or (np.diff(asked) <= 0).any()
-    ):
-        raise ValueError(f"the axes of a marginal must be ascending and below {len(tables.sizes)}")
-    shapes = np.array(tables.sizes, dtype=np.int64)[asked]
-    if (shapes != shapes[0]).any():
-        raise ValueError("all marginals of a batch must have the same shape")
-    shape = tuple(shapes[0].tolist())
+    shape = _shape(tables, asked)
     require_small(shape)
     # A bounded number of marginals at a time, so that the arrays stay in the cache.
-    rows = max(1, _CHUNK // max(len(tables.views), math.prod(shape)))
-    parts = [
-        _gather(tables, asked[start : start + rows], shape) for start in range(0, len(asked), rows)
-    ]
+    rows = max(1, QUERY_ENTRIES_AT_ONCE // max(len(tables.views), math.prod(shape)))
+    starts = range(0, len(asked), rows)
+    parts = [_gather(tables, asked[start : start + rows], shape) for start in starts]
     counts, index, target, variance, total_variance = map(np.concatenate, zip(*parts, strict=True))
     zeros = None if tables.zeros is None else tables.zeros.cells_of_many(asked)
     return KnownMoments(
@@ -99,20 +93,42 @@ def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMomen
     )
 
 
+def _shape(tables: Tables, asked: Integers) -> tuple[int, ...]:
+    """The common shape of marginals; ValueError if their axes are wrong or their shapes differ."""
+    if asked.ndim != 2 or not len(asked):
+        raise ValueError(
+            f"axes must have shape (n, k), one marginal per row, n > 0; their shape is "
+            f"{asked.shape}"
+        )
+    count = len(tables.sizes)
+    outside = asked.size and (asked.min() < 0 or asked.max() >= count)
+    if outside or (np.diff(asked) <= 0).any():
+        raise ValueError(f"the axes of a marginal must be ascending, from 0 and below {count}")
+    shapes = np.array(tables.sizes, dtype=np.int64)[asked]
+    if (shapes != shapes[0]).any():
+        raise ValueError(
+            "all marginals of a batch must have the same shape; ask for each shape by itself"
+        )
+    return tuple(shapes[0].tolist())
+
+
 def _gather(
-    tables: Tables, asked: Integers, shape: tuple[int, ...]
+    tables: Tables,
+    asked: Integers,
+    shape: tuple[int, ...],
 ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
-    """For some queries of one shape: how many coefficients each knows, which, their moments and
-    variances, and the variance of the total."""
+    """The fields of `KnownMoments` from `counts` to `total_variance`, for some marginals."""
     precision, holder = tables.holders(asked)
     component = transform(shape).component
     known = precision[:, component] > 0
     known[:, 0] = False
     query, index = np.nonzero(known)
     which = component[index]
+    # The place of each coefficient in the view that holds it.
     view = holder[query, which]
     place = tables.starts[view]
-    for axis, digit in enumerate(np.unravel_index(np.arange(len(component)), shape)):
+    digits = np.unravel_index(np.arange(len(component)), shape)
+    for axis, digit in enumerate(digits):
         place += digit[index] * tables.strides[view, asked[query, axis]]
     variance = 1 / (precision[query, which] * tables.total**2)
     return known.sum(axis=1), index, tables.all_moments[place], variance, 1 / precision[:, 0]

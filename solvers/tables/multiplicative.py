@@ -1,4 +1,4 @@
-"""Multiplicative weights: a table pulled towards marginals by factors on its cells."""
+"""Multiplicative weights: a table that is changed towards marginals by factors on its cells."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,22 @@ import numpy as np
 
 from ..types import Floats
 
-_MOST = 50.0  # of the exponent, beyond which a factor would overflow
+_MOST = 50.0
+"""Largest absolute exponent (nats); with more, a factor would overflow."""
 
 
 def replayed(
-    table: Floats, views: Sequence[Sequence[int]], targets: Sequence[Floats], *, times: int
+    table: Floats,
+    views: Sequence[Sequence[int]],
+    targets: Sequence[Floats],
+    *,
+    times: int,
 ) -> Floats:
     """A positive table of the same total after several rounds through some marginals.
 
-    For each marginal every cell is multiplied by exp((t - s) / (2 n)), where t is the target of the
-    marginal's cell that it is in, s the sum there now and n the total; then the table is scaled
-    back to its total (Hardt, Ligett and McSherry, NIPS 2012, Figure 1).
+    For each marginal, every cell is multiplied by exp((t - s) / (2 n)), where t is the target of
+    the marginal's cell that contains it, s the current sum there, and n the total. The table is
+    then scaled back to its total (Hardt, Ligett and McSherry, NIPS 2012, Figure 1).
 
     Parameters
     ----------
@@ -27,23 +32,29 @@ def replayed(
     targets
         The marginals.
     times
-        How many rounds.
+        The number of rounds.
     """
     cells = np.array(table, np.float64)
     total = float(cells.sum())
     plans = [_plan(cells.shape, view, target) for view, target in zip(views, targets, strict=True)]
     for _ in range(times):
         for dropped, target in plans:
-            now = cells.sum(axis=dropped, keepdims=True)
-            factor = np.exp(np.clip((target - now) / (2 * total), -_MOST, _MOST))
+            now = cells.sum(
+                axis=dropped,
+                keepdims=True,
+            )
+            exponent = np.clip((target - now) / (2 * total), -_MOST, _MOST)
+            factor = np.exp(exponent)
             cells *= factor * (total / float((now * factor).sum()))
     return cells
 
 
 def _plan(
-    shape: tuple[int, ...], view: Sequence[int], target: Floats
+    shape: tuple[int, ...],
+    view: Sequence[int],
+    target: Floats,
 ) -> tuple[tuple[int, ...], Floats]:
-    """The axes to sum over, and the target with all axes of the table, those of length one."""
-    spread = [size if axis in view else 1 for axis, size in enumerate(shape)]
+    """The axes to sum over, and the target with length one along these axes."""
     dropped = tuple(axis for axis in range(len(shape)) if axis not in view)
+    spread = [size if axis in view else 1 for axis, size in enumerate(shape)]
     return dropped, target.transpose(np.argsort(view)).reshape(spread)

@@ -8,7 +8,7 @@ from ..types import Floats
 
 
 def nearest_table(matrix: Floats, answers: Floats) -> Floats:
-    """Minimise the largest absolute number of matrix @ x - answers over x >= 0, by HiGHS.
+    """Minimise the largest absolute entry of matrix @ x - answers over x >= 0, by HiGHS.
 
     Barak et al., PODS 2007, section 3.1. There can be many solutions.
 
@@ -19,25 +19,34 @@ def nearest_table(matrix: Floats, answers: Floats) -> Floats:
     answers
         Shape (m,).
 
+    Returns
+    -------
+    ndarray of shape (n,)
+
     Raises
     ------
     ValueError
-        When HiGHS finds no solution.
+        If HiGHS finds no solution.
 
     Examples
     --------
     >>> nearest_table(np.eye(2), np.array([3.0, -1.0])).tolist()[1]
     0.0
     """
+    import scipy.optimize
+
     scale = max(float(np.abs(answers).max()), 1.0)
+    # Every error, with either sign, is at most the last variable, which is minimised.
     column = -np.ones((len(matrix), 1))
     below = np.concatenate([np.hstack([matrix, column]), np.hstack([-matrix, column])])
     bound = np.concatenate([answers, -answers]) / scale
-    import scipy.optimize
-
+    cost = np.append(np.zeros(matrix.shape[1]), 1.0)
     optimize: Any = scipy.optimize
     found = optimize.linprog(
-        np.append(np.zeros(matrix.shape[1]), 1.0), A_ub=below, b_ub=bound, method="highs"
+        cost,
+        A_ub=below,
+        b_ub=bound,
+        method="highs",
     )
     if found.x is None:
         raise ValueError(f"the linear programme was not solved ({found.message})")

@@ -1,5 +1,4 @@
-"""Making tables non-negative at the least harm: `JointProjection`, `Ripple` as published, `Simplex`
-and `Clip`."""
+"""Making tables non-negative: `JointProjection`, the published `Ripple`, `Simplex` and `Clip`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,19 +7,17 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..fitted import NUMPY_SECONDS_A_CELL, PATIENCE, RELAXATION, SINGLE_AXIS, WORTH_THREADS
 from ..threads import compiled_loops, in_parts, processors, single_thread
-from ..types import Floats
+from ..types import Flags, Floats
 from .consistency import Components
 from .tables import Tables
 
 
 class NonNegativity(Protocol):
-    """Anything that changes tables so that no cell is (much) below zero, and none is above that
-    must be zero.
+    """Anything that changes tables so that no cell is (much) below zero.
 
-    Where the total is known, every table adds up to it afterwards.
-
-    `keeps_consistency` says whether consistent tables stay consistent.
+    Cells that must be zero are zero afterwards. If the total is known, every table sums to it.
     """
 
     @property
@@ -30,10 +27,14 @@ class NonNegativity(Protocol):
     def __call__(self, tables: Tables, /) -> Tables: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Clip:
-    """Set negative cells to zero. Simple, and biased: totals grow (the paper's *Simple*), unless
-    the total is known: tables are then scaled to it.
+    """Set negative cells to zero (*Simple* in the paper).
+
+    Simple, and biased: totals grow. If the total is known, tables are scaled to it.
     """
 
     keeps_consistency: ClassVar[bool] = False
@@ -43,46 +44,61 @@ class Clip:
         for value, empty in _with_empty(tables):
             clipped = np.where(empty, 0.0, np.maximum(value, 0.0))
             if tables.known_total is not None:
-                clipped = clipped if clipped.any() else np.where(empty, 0.0, 1.0)
+                if not clipped.any():
+                    clipped = np.where(empty, 0.0, 1.0)
                 clipped *= tables.known_total / clipped.sum()
             values.append(clipped)
         return tables.with_values(values)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Simplex:
-    """The nearest non-negative table of the same total, one by one (the paper's *Global*).
+    """The nearest non-negative table of the same total, for each view (*Global* in the paper).
 
-    Euclidean projection onto the scaled simplex: the same number is taken from every cell that
-    stays positive. A table whose total is not positive becomes zero. What cells hold that must be
-    zero goes to the others.
+    Euclidean projection onto the scaled simplex: the same number is subtracted from every cell that
+    stays positive. A table whose total is not positive becomes zero. The content of cells that must
+    be zero goes to the other cells.
     """
 
     keeps_consistency: ClassVar[bool] = False
 
     def __call__(self, tables: Tables) -> Tables:
+        total = tables.known_total
         return tables.with_values(
-            [_simplex(value, empty, tables.known_total) for value, empty in _with_empty(tables)]
+            [_simplex(value, empty, total) for value, empty in _with_empty(tables)]
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Ripple:
-    """Hand each negative cell's deficit to its neighbours, in equal parts, until none is left.
+    """Take each negative cell's deficit from its neighbours, in equal parts, until none is left.
 
     Qardaji, Yang and Li, SIGMOD 2014, section 4.4; neighbours differ in one attribute (section
-    4.7). The order of the steps does not matter for the result, so all cells below the threshold
-    are served at once. A table whose total is not positive becomes zero, since the published
-    procedure would not end on it; one that is not done after `sweeps` is finished by `Simplex`.
-    Cells that must be zero are nobody's neighbours: what they hold is spread evenly over the others
-    at first, and so is what a table lacks of a known total.
+    4.7). The order of the steps does not change the result, so all cells below the threshold are
+    treated at once. A table whose total is not positive becomes zero, because the published
+    procedure would not end on it. A table that is not done after `sweeps` is finished by `Simplex`.
+
+    Cells that must be zero are no cell's neighbours. Their content is spread evenly over the other
+    cells first; so is the difference to a known total.
 
     Parameters
     ----------
     threshold
-        A cell counts as negative below minus this many standard deviations of its noise.
+        A cell counts as negative if it lies more than this many standard deviations of its noise
+        below zero, > 0.
     sweeps
-        How many rounds are made at most.
+        The largest number of rounds.
+
+    Raises
+    ------
+    ValueError
+        If the threshold is not positive.
     """
 
     threshold: float = 0.01
@@ -98,46 +114,53 @@ class Ripple:
         for rows in _same_shape(tables):
             limits = self.threshold * np.sqrt([tables.variances[row] for row in rows])
             empty = None if tables.empty is None else np.stack([tables.empty[row] for row in rows])
-            batch = _evened(np.stack([values[row] for row in rows]), empty, tables.known_total)
+            batch = np.stack([values[row] for row in rows])
+            batch = _evened(batch, empty, tables.known_total)
             batch = _ripple(batch, limits, self.sweeps, empty)
             for row, value in zip(rows, batch, strict=True):
                 values[row] = value
         return tables.with_values(values)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class JointProjection:
-    """All views at once: the nearest consistent non-negative tables, where low-order components
-    weigh more.
+    """All views at once: the nearest consistent non-negative tables, with weights by order.
 
-    Solves: minimise sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent
-    tables c >= 0 of the given total, where S runs over the residual components (see `basis`),
-    precision_S is that of the best linear estimate, and importance_S = (3 if |S| = 1 else |S| **
-    -decay) * sqrt(number of views that hold S), not counting views that others contain.
+    Minimises sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent tables
+    c >= 0 of the given total, where S runs over the residual components (see `basis`), precision_S
+    is the precision of the best linear estimate, and importance_S = (3 if |S| = 1 else |S| **
+    -decay) * sqrt(number of views that hold S), without views that others contain.
 
-    Were all equally important this would be maximum likelihood, whose clipping bias spoils what is
-    known best: every view pushes its components up where it has negative cells, and these pushes
-    add up where the noise of many views cancels out. So components of many views are protected, and
-    single axes, on which all answers rest, most. The numbers were chosen by the errors on made-up
-    clicks, chains and classes, and on two real tables.
+    With equal importance this would be maximum likelihood, whose clipping bias spoils the
+    components that are known best: every view raises its components where it has negative cells,
+    and these changes add up, while the noise of many views cancels. So components of many views are
+    protected, and single axes, on which all answers rest, most. The numbers were chosen by the
+    errors on generated clicks, chains and classes, and on two real tables (`fitted`).
 
     Solved by the alternating direction method of multipliers: both steps are closed forms, an
     average of components and a clip. The result is exactly consistent and exactly non-negative:
-    what the iteration leaves below zero is lifted by mixing in the uniform table. When the total is
-    not positive all tables become zero.
+    cells that the iteration leaves below zero are lifted by mixing in the uniform table. If the
+    total is not positive, all tables become zero.
 
-    Cells that must be zero are zero: in the clip, then, for what the iteration leaves there, by the
-    nearest consistent tables of which that is true, and in what is mixed in, a distribution that is
-    positive everywhere else.
+    Cells that must be zero are zero in the clip. After the iteration, the nearest consistent tables
+    with these zeros are taken, and the table that is mixed in is positive everywhere else.
 
     Parameters
     ----------
     decay
-        The exponent above, >= 0: the larger, the less important are components of many axes.
+        The exponent above, >= 0. The larger it is, the less important are components of many axes.
     tolerance
-        Where to stop, in standard deviations of the cells' noise.
+        The change, in standard deviations of the cells' noise, at which the iteration stops.
     iterations
-        Where to stop at the latest.
+        The largest number of iterations.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     decay: float = 1.0
@@ -157,38 +180,46 @@ class JointProjection:
         total = float(observed[components.order == 0].item())
         if total <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
-        # The total keeps its place: an infinite weight.
+        # An infinite weight keeps the total fixed.
         known = components.precision / components.metric
-        weight = np.where(components.order > 0, known * importance(components, self.decay), np.inf)
+        weight = known * importance(components, self.decay)
+        weight = np.where(components.order > 0, weight, np.inf)
         cells = components.synthesise(observed)
         if components.empty is not None:
             cells[components.empty] = 0.0
         if cells.min() < 0:
             with single_thread():
                 cells = self._solve(components, observed, weight, cells)
+        # A cell c < 0 needs a share t of the inner cell u such that (1 - t) c + t u >= 0.
         inner = total * components.flatten(map(tables.inner, range(len(tables.views))))
-        # Cells that are still negative by c < 0 need a share t of the inner cell u with (1 - t) c +
-        # t u >= 0.
         low = np.minimum(cells, 0.0)
         share = float(np.max(low / np.where(inner > 0, low - inner, -np.inf)))
         return components.with_cells(np.maximum((1 - share) * cells + share * inner, 0.0))
 
     def _solve(
-        self, components: Components, observed: Floats, weight: Floats, cells: Floats
+        self,
+        components: Components,
+        observed: Floats,
+        weight: Floats,
+        cells: Floats,
     ) -> Floats:
-        loops = compiled_loops("tables.projection_loops", _NUMPY_SECONDS * cells.size)
-        state = (_Splitting if loops is None else _CompiledSplitting)(
-            components, observed, weight, cells, loops
-        )
-        rho, patience = 1.0, _PATIENCE
+        """The cells after the iteration, shape (n,)."""
+        loops = compiled_loops("tables.projection_loops", NUMPY_SECONDS_A_CELL * cells.size)
+        state: _Splitting
+        if loops is None:
+            state = _Splitting(components, observed, weight, cells)
+        else:
+            state = _CompiledSplitting(components, observed, weight, cells, loops)
+        rho = 1.0
+        patience = PATIENCE
         for iteration in range(self.iterations):
             primal, change = state.step(rho)
             if primal < self.tolerance and change < self.tolerance:
                 break
-            if (
-                iteration == patience
-            ):  # many cells change their sign again and again: let the multipliers move faster
-                rho, patience = 2 * rho, 2 * patience
+            if iteration == patience:
+                # Many cells change their sign again and again: larger steps of the multipliers.
+                rho *= 2
+                patience *= 2
                 state.dual /= 2
         if components.empty is None:
             return state.cells
@@ -197,141 +228,141 @@ class JointProjection:
 
 
 def importance(components: Components, decay: float) -> Floats:
-    """How much a change of each distinct coefficient weighs beside its precision, shape (m,); see
-    `JointProjection`."""
-    by_order = np.where(components.order == 1, _SINGLE, np.maximum(components.order, 1.0) ** -decay)
+    """The weight of a change of each distinct coefficient beside its precision, shape (m,).
+
+    See `JointProjection`.
+    """
+    order = components.order
+    by_order = np.where(order == 1, SINGLE_AXIS, np.maximum(order, 1.0) ** -decay)
     return np.asarray(by_order * np.sqrt(components.holders))
 
 
 class _Splitting:
-    """The two copies of the cells, consistent and non-negative, and the multipliers of their
-    difference."""
+    """The state of the iteration: two copies of the cells, and multipliers of their difference.
+
+    `cells` is consistent and `positive` is non-negative; all arrays have shape (n,).
+    """
 
     def __init__(
-        self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any
+        self,
+        components: Components,
+        observed: Floats,
+        weight: Floats,
+        cells: Floats,
     ) -> None:
-        self.components, self.observed, self.weight, self.loops = (
-            components,
-            observed,
-            weight,
-            loops,
-        )
+        self.components = components
+        self.observed = observed
+        self.weight = weight
         self.cells = cells
         self.empty = np.zeros(0, np.bool_) if components.empty is None else components.empty
         self.positive = np.maximum(cells, 0.0)
         self.dual = np.zeros_like(cells)
 
     def step(self, rho: float) -> tuple[float, float]:
-        """Move both copies; their distance, and how far the non-negative one moved, in standard
-        deviations."""
-        components, weight, positive = self.components, self.weight, self.positive
-        pulled = components.average(components.analyse(positive - self.dual))
+        """Move both copies.
+
+        Returns
+        -------
+        distance, change
+            The largest distance of the two copies, and the largest change of the non-negative one,
+            in standard deviations.
+        """
+        components = self.components
+        weight = self.weight
+        before = self.positive
+        # The consistent copy: each coefficient between its observed value and the other copy.
+        pulled = components.average(components.analyse(before - self.dual))
         with np.errstate(invalid="ignore"):
-            shared = np.where(
-                np.isinf(weight),
-                self.observed,
-                (weight * self.observed + rho * pulled) / (weight + rho),
-            )
+            between = (weight * self.observed + rho * pulled) / (weight + rho)
+        shared = np.where(np.isinf(weight), self.observed, between)
         self.cells = components.synthesise(shared)
-        relaxed = _RELAXATION * self.cells + (1 - _RELAXATION) * positive + self.dual
+        # The non-negative copy: over-relaxation, then a clip.
+        relaxed = RELAXATION * self.cells + (1 - RELAXATION) * before + self.dual
         self.positive = np.maximum(relaxed, 0.0)
         if self.empty.size:
             self.positive[self.empty] = 0.0
         self.dual = relaxed - self.positive
-        deviation = components.deviation
-        return (
-            float(np.max(np.abs(self.cells - self.positive) / deviation)),
-            float(np.max(np.abs(self.positive - positive) / deviation)),
-        )
+        distance = np.abs(self.cells - self.positive) / components.deviation
+        change = np.abs(self.positive - before) / components.deviation
+        return float(np.max(distance)), float(np.max(change))
 
 
 class _CompiledSplitting(_Splitting):
-    """The same by compiled loops, on all processors where there is work for them."""
+    """The same by compiled loops, on all processors if there are enough cells."""
 
     def __init__(
-        self, components: Components, observed: Floats, weight: Floats, cells: Floats, loops: Any
+        self,
+        components: Components,
+        observed: Floats,
+        weight: Floats,
+        cells: Floats,
+        loops: Any,
     ) -> None:
-        super().__init__(components, observed, weight, cells.copy(), loops)
-        self._views = components.packed
-        self._alone, self._shared, self._goal = components.goals(weight, observed)
-        bounds = self._views[0]
-        self._deviation = components.deviation[bounds[:-1]]
-        self._worst = np.zeros((len(bounds) - 1, 2))
-        self._threads = processors() if cells.size > _WORTH_THREADS else 1
+        super().__init__(components, observed, weight, cells.copy())
+        self.loops = loops
+        views = components.packed
+        goals = components.goals(weight, observed)
+        state = loops.State(
+            cells=self.cells,
+            positive=self.positive,
+            dual=self.dual,
+            empty=self.empty,
+            deviation=components.deviation[views.bounds[:-1]],
+            worst=np.zeros((len(views.bounds) - 1, 2)),
+        )
+        self._worst = state.worst
+        self._shared = len(goals.weight)
+        self._records = (tuple(views), tuple(goals), tuple(state))
+        self._threads = processors() if cells.size > WORTH_THREADS else 1
 
     def step(self, rho: float) -> tuple[float, float]:
-        loops, views, cells, positive, dual = (
-            self.loops,
-            self._views,
-            self.cells,
-            self.positive,
-            self.dual,
-        )
+        """See `_Splitting.step`."""
+        loops = self.loops
+        views, goals, state = self._records
 
         def analyse(start: int, stop: int) -> None:
-            loops.analyse(start, stop, views, self._alone, rho, positive, dual, cells)
+            loops.analyse(start, stop, views, goals, state, rho)
 
         def agree(start: int, stop: int) -> None:
-            loops.agree(start, stop, self._shared, self._goal, rho, cells)
+            loops.agree(start, stop, goals, state, rho)
 
         def clip(start: int, stop: int) -> None:
-            loops.clip(
-                start,
-                stop,
-                views,
-                self._deviation,
-                _RELAXATION,
-                self.empty,
-                cells,
-                positive,
-                dual,
-                self._worst,
-            )
+            loops.clip(start, stop, views, state, RELAXATION)
 
         in_parts(len(self._worst), self._threads, analyse)
-        in_parts(len(self._goal[0]), self._threads, agree)
+        in_parts(self._shared, self._threads, agree)
         in_parts(len(self._worst), self._threads, clip)
-        primal, change = self._worst.max(axis=0).tolist()
-        return primal, change
-
-
-_SINGLE = 3.0
-"""The importance of the components of single axes, beside 1 / 2 for pairs at the usual decay."""
-
-_NUMPY_SECONDS = 1.2e-5
-"""Roughly how long numpy takes for a cell in all."""
-
-_WORTH_THREADS = 200_000
-"""How many cells make it worth to start threads."""
-
-_PATIENCE = 40
-"""After how many steps, and again after twice as many, the multipliers' step is doubled."""
-
-_RELAXATION = 1.8
-"""Over-relaxation of the multiplier method, between 1.5 and 1.8 by common experience; measured best
-with rho = 1."""
+        distance, change = self._worst.max(axis=0).tolist()
+        return distance, change
 
 
 def _same_shape(tables: Tables) -> Iterator[list[int]]:
-    """The rows of the views, those of equal shape together."""
+    """The rows of the views, rows of equal shape together."""
     rows: dict[tuple[int, ...], list[int]] = {}
     for row, value in enumerate(tables.values):
         rows.setdefault(value.shape, []).append(row)
     yield from rows.values()
 
 
-def _with_empty(tables: Tables) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
-    """The views' tables, each with which of its cells must be zero."""
-    empty = tables.empty or tuple(np.zeros(value.shape, np.bool_) for value in tables.values)
+def _with_empty(tables: Tables) -> Iterator[tuple[Floats, Flags]]:
+    """The views' tables, each with the flags of cells that must be zero."""
+    empty = tables.empty
+    if empty is None:
+        empty = tuple(np.zeros(value.shape, np.bool_) for value in tables.values)
     return zip(tables.values, empty, strict=True)
 
 
 def _simplex(
-    table: Floats, empty: NDArray[np.bool_] | None = None, total: float | None = None
+    table: Floats,
+    empty: Flags | None = None,
+    total: float | None = None,
 ) -> Floats:
-    """The nearest non-negative table of its own total, or a given one, with nothing in cells that
-    must be empty."""
-    total = float(table.sum()) if total is None else total
+    """The nearest non-negative table of its own total, or of a given one.
+
+    `empty` are the cells that must be zero.
+    """
+    if total is None:
+        total = float(table.sum())
     if empty is not None and empty.any():
         result = np.zeros_like(table)
         result[~empty] = _simplex(table[~empty], total=total)
@@ -340,48 +371,91 @@ def _simplex(
         return np.zeros_like(table)
     falling = np.sort(table, axis=None)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, table.size + 1)
-    # Not above, but at least: the first cell passes even where a tiny total is lost in rounding.
-    return np.asarray(np.maximum(table - excess[np.flatnonzero(falling >= excess)[-1]], 0.0))
+    # ">=", so that the first cell passes even if a tiny total is lost in rounding.
+    last = np.flatnonzero(falling >= excess)[-1]
+    return np.asarray(np.maximum(table - excess[last], 0.0))
 
 
-def _evened(batch: Floats, empty: NDArray[np.bool_] | None, total: float | None) -> Floats:
-    """Tables of one shape, (rows, ...), with nothing in cells that must be empty, of their own
-    total or a given one.
+def _evened(
+    batch: Floats,
+    empty: Flags | None,
+    total: float | None,
+) -> Floats:
+    """Tables of one shape, (rows, ...), with zeros in cells that must be zero.
 
-    What is left over or lacks is spread evenly over the other cells.
+    They keep their own totals or get a given one. The difference is spread evenly over the other
+    cells.
     """
     if empty is None and total is None:
         return batch
     inner = tuple(range(1, batch.ndim))
     full = np.ones_like(batch) if empty is None else (~empty).astype(np.float64)
-    lacks = (batch.sum(axis=inner, keepdims=True) if total is None else total) - (batch * full).sum(
-        axis=inner, keepdims=True
+    wanted = (
+        batch.sum(
+            axis=inner,
+            keepdims=True,
+        )
+        if total is None
+        else total
     )
-    return np.asarray(full * (batch + lacks / full.sum(axis=inner, keepdims=True)))
+    lacks = wanted - (batch * full).sum(
+        axis=inner,
+        keepdims=True,
+    )
+    return np.asarray(
+        full
+        * (
+            batch
+            + lacks
+            / full.sum(
+                axis=inner,
+                keepdims=True,
+            )
+        )
+    )
 
 
 def _ripple(
-    batch: Floats, limits: NDArray[np.float64], sweeps: int, empty: NDArray[np.bool_] | None = None
+    batch: Floats,
+    limits: NDArray[np.float64],
+    sweeps: int,
+    empty: Flags | None = None,
 ) -> Floats:
     """Ripple tables of one shape, (rows, ...), each until no cell is below minus its limit.
 
-    Cells that must be empty take no part. A cell without neighbours is left to `_simplex`.
+    Cells that must be zero take no part. A cell without neighbours is left to `_simplex`.
     """
     inner = tuple(range(1, batch.ndim))
-    batch = np.where(batch.sum(axis=inner, keepdims=True) > 0, batch, 0.0)
+    batch = np.where(
+        batch.sum(
+            axis=inner,
+            keepdims=True,
+        )
+        > 0,
+        batch,
+        0.0,
+    )
     full = np.ones((1, *batch.shape[1:])) if empty is None else (~empty).astype(np.float64)
+    # The share that each neighbour takes: one over the number of neighbours.
     neighbours = _passed(full)
-    weight = np.divide(full, neighbours, out=np.zeros_like(full), where=neighbours > 0)
+    weight = np.divide(
+        full,
+        neighbours,
+        out=np.zeros_like(full),
+        where=neighbours > 0,
+    )
     limits = limits.reshape(-1, *[1] * (batch.ndim - 1))
     active = np.arange(len(batch))
     for _ in range(sweeps if weight.any() else 0):
-        part, own = batch[active], active if empty is not None else slice(None)
+        part = batch[active]
+        own = active if empty is not None else slice(None)
         deficit = np.where((part < -limits[active]) & (weight[own] > 0), -part, 0.0)
         unfinished = deficit.any(axis=inner)
         if not unfinished.any():
             active = active[:0]
             break
-        active, deficit = active[unfinished], deficit[unfinished]
+        active = active[unfinished]
+        deficit = deficit[unfinished]
         own = active if empty is not None else slice(None)
         batch[active] += deficit - full[own] * _passed(deficit * weight[own])
     if empty is not None:
@@ -392,7 +466,15 @@ def _ripple(
 
 
 def _passed(batch: Floats) -> Floats:
-    """What reaches each cell when every cell hands its number to each of its neighbours."""
+    """The sum that each cell receives if every cell passes its number to each neighbour."""
+    axes = range(1, batch.ndim)
     return np.asarray(
-        sum(batch.sum(axis=axis, keepdims=True) - batch for axis in range(1, batch.ndim))
+        sum(
+            batch.sum(
+                axis=axis,
+                keepdims=True,
+            )
+            - batch
+            for axis in axes
+        )
     )

@@ -1,18 +1,18 @@
-"""`Population`: rows of whole categories whose marginals come as close as they can to given tables.
+"""`Population`: rows of categories whose marginals come as close as possible to given tables.
 
-An integer least-squares programme. The unknowns are the categories x of n rows; with T_v(x) the
+An integer least-squares programme. The unknowns are the categories x of n rows. With T_v(x) the
 counts of the rows in the cells of view v, t_v the given table scaled to n rows, and w_v its
 precision,
 
-    minimise  sum_v w_v |T_v(x) - t_v|^2   over  x in {0, ..., m_1 - 1} x ... x {0, ..., m_d - 1}, n
-    times over,
+    minimise  sum_v w_v |T_v(x) - t_v|^2
+    over      x in ({0, ..., m_1 - 1} x ... x {0, ..., m_d - 1})^n
 
-without rows in cells that must be zero (`Tables.zeros`), whether or not a view tells.
+without rows in cells that must be zero (`Tables.zeros`), even if no view contains such a cell.
 
-Rows are first drawn attribute by attribute, each from the view that shares most with what is drawn
-already, and rows that may not be are drawn anew. Then rows are changed one category at a time, each
-to the category that lowers the objective most (coordinate descent), until a sweep over all rows
-gains next to nothing. A change costs two look-ups for each view that holds the attribute.
+Rows are first drawn attribute by attribute, each from the view that shares most with the attributes
+drawn before. Rows that must not occur are drawn again. Then rows are changed one category at a
+time, each to the category that lowers the objective most (coordinate descent), until a sweep over
+all rows gains almost nothing. A change costs two look-ups for each view that holds the attribute.
 """
 
 from dataclasses import dataclass
@@ -20,17 +20,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..limits import MOST_ROWS
 from ..types import Floats, Integers
 from .tables import Axes, Tables
 
 __all__ = ["Population", "Rows"]
 
-_MOST_ROWS = 10**8
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Rows:
-    """Rows and how well they fit.
+    """Rows, and how well they fit.
 
     Attributes
     ----------
@@ -39,7 +42,7 @@ class Rows:
     gaps
         For each view |T_v - t_v| / n in the L2 norm, shape (views,).
     sweeps
-        How often all rows were gone through.
+        The number of sweeps over all rows.
     """
 
     codes: NDArray[np.int32]
@@ -47,27 +50,43 @@ class Rows:
     sweeps: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Population:
-    """Coordinate descent on whole rows; see the module.
+    """Coordinate descent on whole rows; the module states the programme.
 
     Parameters
     ----------
     sweeps
-        The most sweeps over all rows, >= 0.
+        The largest number of sweeps over all rows, >= 0.
     gain
-        The descent ends when a sweep lowers the objective by less than this share.
+        The descent ends if a sweep lowers the objective by less than this share, >= 0 and < 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     sweeps: int = 40
     gain: float = 0.01
 
     def __post_init__(self) -> None:
-        if self.sweeps < 0 or not 0 <= self.gain < 1:
-            raise ValueError("sweeps must be at least 0, and gain at least 0 and below 1")
+        if self.sweeps < 0:
+            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0")
+        if not 0 <= self.gain < 1:
+            raise ValueError(f"gain ({self.gain}) must be >= 0 and < 1")
 
-    def fit(self, tables: Tables, rows: int, *, seed: int) -> Rows:
-        """Rows for the tables of some views.
+    def fit(
+        self,
+        tables: Tables,
+        rows: int,
+        *,
+        seed: int,
+    ) -> Rows:
+        """Rows whose marginals come as close as possible to the tables of some views.
 
         Parameters
         ----------
@@ -75,99 +94,131 @@ class Population:
             Consistent, non-negative, of positive total. Axes that no view holds are drawn
             uniformly.
         rows
-            How many, n, from 1 to 10**8; in general not the tables' total.
+            The number of rows, from 1 to 10**8; in general not the tables' total.
         seed
             The same arguments give the same rows.
 
         Raises
         ------
         ValueError
-            When the tables have no positive total, or n is out of range.
+            If the tables have no positive total, or the number of rows is out of range.
         """
-        if not 1 <= rows <= _MOST_ROWS or not tables.total > 0:
-            raise ValueError(
-                f"rows ({rows}) must be from 1 to {_MOST_ROWS}, and the tables' total positive"
-            )
+        if not 1 <= rows <= MOST_ROWS:
+            raise ValueError(f"rows ({rows}) must be from 1 to {MOST_ROWS}")
+        if not tables.total > 0:
+            raise ValueError("the total of the tables must be positive")
         rng = np.random.default_rng(seed)
         codes = _drawn(tables, rows, rng)
         if tables.zeros is not None:
             tables.zeros.mend(codes, rng)
         state = _State(tables, codes)
-        worth = [state.objective]
-        while len(worth) <= self.sweeps and (
-            len(worth) == 1 or worth[-2] - worth[-1] > self.gain * worth[-2]
-        ):
+        sweeps = 0
+        objective = state.objective
+        while sweeps < self.sweeps:
             state.sweep(rng)
-            worth.append(state.objective)
-        return Rows(codes=codes, gaps=state.gaps, sweeps=len(worth) - 1)
+            sweeps += 1
+            before = objective
+            objective = state.objective
+            if not before - objective > self.gain * before:
+                break
+        return Rows(
+            codes=codes,
+            gaps=state.gaps,
+            sweeps=sweeps,
+        )
 
 
 class _State:
-    """Rows, the cells they are in, and how far the counts of all cells are from what is wanted."""
+    """Rows, the cells they are in, and the difference of all counts from the targets."""
 
     def __init__(self, tables: Tables, codes: NDArray[np.int32]) -> None:
         self._codes = codes
-        self._starts = np.append(tables.starts, sum(value.size for value in tables.values))
         self._rows = len(codes)
+        self._sizes = tables.sizes
+        self._strides = tables.strides
+        self._zeros = tables.zeros
+        self._starts = np.append(tables.starts, sum(value.size for value in tables.values))
+        # The excess of each cell: its count less the given table, scaled to the number of rows.
         scale = self._rows / tables.total
         self._excess = -scale * np.concatenate([np.ravel(value) for value in tables.values])
-        precision = 1 / np.array(tables.variances)
-        self._weights = precision / precision.max()
         self._cells = (codes.astype(np.int64) @ tables.strides.T + tables.starts).astype(np.int64)
         for column in self._cells.T:
             self._excess += np.bincount(column, minlength=self._excess.size)
+        precision = 1 / np.array(tables.variances)
+        self._weights = precision / precision.max()
         self._holders = [np.flatnonzero(member).astype(np.int64) for member in tables.member.T]
-        self._strides = tables.strides
-        self._sizes = tables.sizes
-        self._zeros = tables.zeros
+
+    @property
+    def _squares(self) -> Floats:
+        """|T_v - t_v|^2 of each view."""
+        return np.add.reduceat(self._excess**2, self._starts[:-1])
 
     @property
     def objective(self) -> float:
-        squares = np.add.reduceat(self._excess**2, self._starts[:-1])
-        return float(self._weights @ squares)
+        """The objective, with weights of at most one."""
+        return float(self._weights @ self._squares)
 
     @property
     def gaps(self) -> Floats:
-        return np.sqrt(np.add.reduceat(self._excess**2, self._starts[:-1])) / self._rows
+        """See `Rows.gaps`."""
+        return np.sqrt(self._squares) / self._rows
 
     def sweep(self, rng: np.random.Generator) -> None:
         """Go once through all rows for each axis, the axes and the rows in a random order."""
-        from .population_loops import descend
+        from .population_loops import Axis, State, descend
 
+        state = tuple(State(self._cells, self._excess))
         for axis in rng.permutation(len(self._sizes)).tolist():
             holders = self._holders[axis]
-            if holders.size and self._sizes[axis] > 1:
-                descend(
-                    self._codes[:, axis],
-                    self._cells,
-                    self._excess,
-                    rng.permutation(self._rows),
-                    holders,
-                    self._strides[holders, axis],
-                    self._weights[holders],
-                    self._sizes[axis],
-                    *self._barred(axis),
-                )
+            if not holders.size or self._sizes[axis] == 1:
+                continue
+            order = rng.permutation(self._rows)
+            case, barred = self._barred(axis)
+            one = Axis(
+                codes=self._codes[:, axis],
+                size=self._sizes[axis],
+                holders=holders,
+                strides=self._strides[holders, axis],
+                weights=self._weights[holders],
+                case=case,
+                barred=barred,
+            )
+            # numba recognises the types of plain tuples much faster than those of named ones.
+            descend(state, tuple(one), order)  # type: ignore[arg-type]
 
     def _barred(self, axis: int) -> tuple[Integers, NDArray[np.bool_]]:
-        """Which categories of an axis a row may not get, given its other axes: a case for each row,
-        and for each case the categories, shape (cases, size); both empty where all may be."""
-        boxes = (
-            [] if self._zeros is None else [box for box in self._zeros.boxes if axis in dict(box)]
-        )
+        """The categories of an axis that a row must not get, given its other axes.
+
+        Returns
+        -------
+        case, barred
+            See `population_loops.Axis`.
+        """
+        boxes = []
+        if self._zeros is not None:
+            boxes = [box for box in self._zeros.boxes if axis in dict(box)]
         if self._zeros is None or not boxes:
             return np.empty(0, np.int64), np.zeros((0, 0), np.bool_)
+        # A case is a set of boxes that contain the row on all other axes.
         near = [tuple(part for part in box if part[0] != axis) for box in boxes]
         inside = np.stack([self._zeros.inside(self._codes, box) for box in near], axis=1)
-        cases, case = np.unique(inside, axis=0, return_inverse=True)
+        cases, case = np.unique(
+            inside,
+            axis=0,
+            return_inverse=True,
+        )
         flags = np.zeros((len(boxes), self._sizes[axis]), np.int64)
         for row, box in enumerate(boxes):
             flags[row, list(dict(box)[axis])] = 1
         return np.ravel(case).astype(np.int64), cases.astype(np.int64) @ flags > 0
 
 
-def _drawn(tables: Tables, rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
-    """Rows drawn axis by axis, each given those of the drawn axes that one view holds with it."""
+def _drawn(
+    tables: Tables,
+    rows: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Rows drawn axis by axis, each given those drawn axes that one view holds with it."""
     codes = np.zeros((rows, len(tables.sizes)), np.int32, order="F")
     drawn = np.zeros(len(tables.sizes), np.bool_)
     left = set(range(len(tables.sizes)))
@@ -183,16 +234,23 @@ def _drawn(tables: Tables, rows: int, rng: np.random.Generator) -> NDArray[np.in
     return codes
 
 
-def _next(tables: Tables, drawn: NDArray[np.bool_], left: list[int]) -> tuple[int, int | None]:
-    """The axis, and the view, of which most is drawn already; no view when none holds an axis that
-    is left."""
+def _next(
+    tables: Tables,
+    drawn: NDArray[np.bool_],
+    left: list[int],
+) -> tuple[int, int | None]:
+    """The next axis, and the view that shares most with the drawn axes.
+
+    The view is None if no view holds an axis that is left.
+    """
     shared = tables.member @ drawn.astype(np.int64)
-    best: tuple[int, int | None] = left[0], None
+    best: tuple[int, int | None] = (left[0], None)
     most = -1
     for axis in left:
         for row in np.flatnonzero(tables.member[:, axis]).tolist():
             if shared[row] > most:
-                most, best = int(shared[row]), (axis, row)
+                most = int(shared[row])
+                best = (axis, row)
     return best
 
 
@@ -204,20 +262,33 @@ def _conditional(
     codes: NDArray[np.int32],
     rng: np.random.Generator,
 ) -> Integers:
-    """A category for each row, drawn by the view's shares given the other axes; evenly spread, not
-    independently."""
+    """A category for each row, by the view's shares given the other axes.
+
+    The draws are systematic, not independent: the counts in each group are as even as possible.
+    """
     together = tuple(sorted((*given, axis)))
-    table = np.moveaxis(np.maximum(tables.project(row, together), 0), together.index(axis), -1)
+    positive = np.maximum(tables.project(row, together), 0)
+    table = np.moveaxis(positive, together.index(axis), -1)
     size = tables.sizes[axis]
     shares = table.reshape(-1, size) + 1e-9 * max(tables.total, 1.0)
-    cumulative = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+    cumulative = np.cumsum(
+        shares
+        / shares.sum(
+            axis=1,
+            keepdims=True,
+        ),
+        axis=1,
+    )
+    # A group is the rows with equal categories of the other axes.
     group = np.zeros(len(codes), np.int64)
     for other in given:
         group = group * tables.sizes[other] + codes[:, other]
+    # Evenly spaced marks in each group, in a random order, with a random shift.
     order = np.lexsort((rng.random(len(codes)), group))
     counts = np.bincount(group, minlength=len(shares))
     place = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
-    marks = (place + rng.random(len(shares)).repeat(counts)) / counts.repeat(counts)
+    shift = rng.random(len(shares))
+    marks = (place + shift.repeat(counts)) / counts.repeat(counts)
     picked = np.empty(len(codes), np.int64)
     picked[order] = (cumulative[group[order]] < marks[:, None]).sum(axis=1)
     return np.minimum(picked, size - 1)

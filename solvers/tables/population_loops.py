@@ -1,64 +1,75 @@
 """The compiled loop of `Population`."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import compiled_in_order
 from ..types import Floats, Integers
 
-__all__ = ["descend"]
+__all__ = ["Axis", "State", "descend"]
+
+
+class State(NamedTuple):
+    """The rows and the cells that they are in.
+
+    `cells` is the cell of each row in each view, shape (rows, views); the cells of all views are
+    numbered one after another. `excess` is the number of rows that each cell has above its target.
+    """
+
+    cells: Integers
+    excess: Floats
+
+
+class Axis(NamedTuple):
+    """One axis.
+
+    `codes` is its category in each row, shape (rows,), and `size` the number of categories.
+    `holders` are the views that hold it; `strides` is the distance of neighbouring categories in
+    each of them, and `weights` the weight of each view. `case` is a case for each row, and `barred`
+    the categories that are not allowed in each case, shape (cases, size); both are empty if all
+    categories are allowed.
+    """
+
+    codes: NDArray[np.int32]
+    size: int
+    holders: Integers
+    strides: Integers
+    weights: Floats
+    case: Integers
+    barred: NDArray[np.bool_]
 
 
 @compiled_in_order
 def descend(
-    codes: NDArray[np.int32],
-    cells: Integers,
-    excess: Floats,
+    state: State,
+    axis: Axis,
     order: Integers,
-    holders: Integers,
-    strides: Integers,
-    weights: Floats,
-    size: int,
-    case: Integers,
-    barred: NDArray[np.bool_],
 ) -> None:
-    """Set the category of one axis of each row, in the given order, to the best given all else; in
-    place.
+    """Set the category of one axis of each row to the best one, given all else, in place.
 
-    Parameters
-    ----------
-    codes
-        The axis's category in each row, shape (rows,).
-    cells
-        The cell of each row in each view, shape (rows, views), cells of all views numbered one
-        after another.
-    excess
-        How many rows each cell has more than it should.
-    order
-        The rows.
-    holders, strides, weights
-        The views that hold the axis, how far apart its neighbours are in each, and how much each
-        view counts.
-    size
-        The number of categories.
-    case, barred
-        For each row a case, and for each case the categories that it may not get; without entries
-        where it may get all.
+    The rows come in the given order.
     """
+    cells, excess = state
+    codes, size, holders, strides, weights, case, barred = axis
     some_barred = barred.size > 0
     for row in order:
         now = codes[row]
-        best, gain = now, -1e-9
+        best = now
+        gain = -1e-9
         for other in range(size):
             if other == now or (some_barred and barred[case[row], other]):
                 continue
+            # The change of half the objective if the row moves in all views.
             change = 0.0
             for place in range(holders.size):
                 cell = cells[row, holders[place]]
                 moved = cell + (other - now) * strides[place]
                 change += weights[place] * (excess[moved] - excess[cell] + 1.0)
             if change < gain:
-                best, gain = other, change
+                best = other
+                gain = change
         if best != now:
             for place in range(holders.size):
                 cell = cells[row, holders[place]]

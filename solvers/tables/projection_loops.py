@@ -1,91 +1,133 @@
-"""The compiled loops of `JointProjection` and `Ripple`; `nonnegativity` has the same in numpy.
+"""The compiled loops of `JointProjection`; `nonnegativity` has the same in numpy.
 
-The cells of all views stand in one vector. Views are independent of each other in two of the three
-parts of a step, and coefficients in the other, so that any division among threads gives the same
-numbers.
+The cells of all views stand in one vector. In two of the three parts of a step the views are
+independent of each other, and in the other part the coefficients are. So any division among threads
+gives the same numbers.
+
+numba recognises the types of plain tuples much faster than those of named ones. So the records
+come as plain tuples in the order of their fields.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import compiled, means, sums
-from ..types import Floats
+from ..types import Flags, Floats
+from .consistency import Goals, Packed
+
+__all__ = ["State", "agree", "analyse", "clip"]
+
+
+class State(NamedTuple):
+    """The arrays that a step changes, and two that it reads.
+
+    `cells` is the consistent copy, and holds coefficients between `analyse` and `clip`. `positive`
+    is the non-negative copy, `dual` the multipliers. `empty` tells which cells must be zero, or has
+    no entries. `deviation` is the standard deviation of each view's cells. `worst` gets each view's
+    largest distance between the two copies, and largest change, shape (views, 2).
+    """
+
+    cells: Floats
+    positive: Floats
+    dual: Floats
+    empty: Flags
+    deviation: Floats
+    worst: Floats
 
 
 @compiled
 def analyse(
     start: int,
     stop: int,
-    views: Any,
-    goal: Any,
+    views: Packed,
+    goals: Goals,
+    state: State,
     rho: float,
-    positive: Floats,
-    dual: Floats,
-    coefficients: Floats,
 ) -> None:
-    """The coefficients of positive - dual, for the views from `start` up to `stop`, drawn to their
-    goals.
+    """The coefficients of positive - dual, for the views from `start` up to `stop`.
 
-    Those that other views hold, too, have no pull, and are only divided by the number of cells.
+    Coefficients that no other view holds are moved towards their goals. The others have no pull,
+    and are only divided by the number of cells.
     """
-    bounds, axes, sizes, binary, widest = views
-    pull, pulled = goal
+    bounds, axes, all_sizes, binary, widest = views
+    pull, pulled = goals[:2]
+    cells, positive, dual = state[:3]
     spare = np.empty(widest)
     for view in range(start, stop):
-        low, high = bounds[view], bounds[view + 1]
-        own = coefficients[low:high]
+        low = bounds[view]
+        own = cells[low : bounds[view + 1]]
+        sizes = all_sizes[axes[view] : axes[view + 1]]
         for cell in range(own.size):
             own[cell] = positive[low + cell] - dual[low + cell]
-        means(own, spare[: own.size], sizes[axes[view] : axes[view + 1]], binary[view])
+        means(own, spare[: own.size], sizes, binary[view])
         scale = rho / own.size
         for cell in range(own.size):
             own[cell] = (pulled[low + cell] + scale * own[cell]) / (pull[low + cell] + rho)
 
 
 @compiled
-def agree(start: int, stop: int, shared: Any, goal: Any, rho: float, coefficients: Floats) -> None:
-    """Replace coefficients that several views hold, from the one at `start` up to `stop`, by what
-    they agree on."""
-    bounds, places, into, out = shared
-    pull, held = goal
+def agree(
+    start: int,
+    stop: int,
+    goals: Goals,
+    state: State,
+    rho: float,
+) -> None:
+    """Replace coefficients that several views hold by their weighted mean.
+
+    These are the shared coefficients from `start` up to `stop`.
+    """
+    _, _, bounds, places, into, out, weights, observed = goals
+    coefficients = state[0]
     for number in range(start, stop):
-        value = held[number]
-        if not np.isinf(pull[number]):  # for the total it is
+        low = bounds[number]
+        high = bounds[number + 1]
+        weight = weights[number]
+        value = observed[number]
+        if not np.isinf(weight):  # the total has an infinite weight, and stays
             total = 0.0
-            for entry in range(bounds[number], bounds[number + 1]):
+            for entry in range(low, high):
                 total += into[entry] * coefficients[places[entry]]
-            value = (value * pull[number] + rho * total) / (pull[number] + rho)
-        for entry in range(bounds[number], bounds[number + 1]):
+            value = (value * weight + rho * total) / (weight + rho)
+        for entry in range(low, high):
             coefficients[places[entry]] = value * out[entry]
 
 
 @compiled
 def clip(
-    start: int, stop: int, views: Any, deviation: Floats, relaxation: float, empty: Any, cells: Floats,
-    positive: Floats, dual: Floats, worst: Floats,
-) -> None:  # fmt: skip
-    """Turn coefficients into cells, in place, and update the non-negative copy and the multipliers.
+    start: int,
+    stop: int,
+    views: Packed,
+    state: State,
+    relaxation: float,
+) -> None:
+    """Turn coefficients into cells, in place, and update the other copy and the multipliers.
 
-    `empty` tells which cells must be zero, or has no entries. Leaves each view's largest distance
-    between the two copies, and largest change, in `worst`.
+    This is done for the views from `start` up to `stop`.
     """
-    bounds, axes, sizes, binary, widest = views
+    bounds, axes, all_sizes, binary, widest = views
+    cells, positive, dual, empty, deviations, worst = state
     spare = np.empty(widest)
     some_empty = empty.size > 0
     for view in range(start, stop):
-        low, high = bounds[view], bounds[view + 1]
-        own = cells[low:high]
-        sums(own, spare[: own.size], sizes[axes[view] : axes[view + 1]], binary[view])
-        primal, change = 0.0, 0.0
+        low = bounds[view]
+        own = cells[low : bounds[view + 1]]
+        sizes = all_sizes[axes[view] : axes[view + 1]]
+        sums(own, spare[: own.size], sizes, binary[view])
+        deviation = deviations[view]
+        distance = 0.0
+        change = 0.0
         for cell in range(own.size):
             before = positive[low + cell]
+            # Over-relaxation, then a clip.
             relaxed = relaxation * own[cell] + (1 - relaxation) * before + dual[low + cell]
             after = max(relaxed, 0.0)
             if some_empty and empty[low + cell]:
                 after = 0.0
             positive[low + cell] = after
             dual[low + cell] = relaxed - after
-            primal = max(primal, abs(own[cell] - after) / deviation[view])
-            change = max(change, abs(after - before) / deviation[view])
-        worst[view, 0], worst[view, 1] = primal, change
+            distance = max(distance, abs(own[cell] - after) / deviation)
+            change = max(change, abs(after - before) / deviation)
+        worst[view, 0] = distance
+        worst[view, 1] = change

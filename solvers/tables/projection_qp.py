@@ -1,4 +1,4 @@
-"""`ProjectionQP`: the programme of `JointProjection` given to a quadratic solver, for comparison."""
+"""`ProjectionQP`: the programme of `JointProjection` by a general quadratic solver."""
 
 import importlib
 from dataclasses import dataclass
@@ -14,10 +14,14 @@ from .nonnegativity import importance
 from .tables import Tables
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ProjectionQP:
-    """The nearest consistent non-negative tables by a general solver; see `JointProjection` for the
-    programme.
+    """The nearest consistent non-negative tables by a general solver, for comparison.
+
+    `JointProjection` states the programme.
 
     Parameters
     ----------
@@ -31,7 +35,7 @@ class ProjectionQP:
     Raises
     ------
     RuntimeError
-        On use, when the solver ends without an answer; the text is that of the `Status`.
+        On use, if the solver ends without an answer; the text is the text of the `Status`.
     """
 
     solver: str = "OSQP"
@@ -45,10 +49,11 @@ class ProjectionQP:
         if observed[components.order == 0].item() <= 0:
             return tables.with_values([np.zeros_like(value) for value in tables.values])
         cvxpy: Any = importlib.import_module("cvxpy")
+        # The unknowns are changes of coefficients, in standard deviations, and so are the cells:
+        # the programme is then well scaled.
         free = components.order > 0
-        # Unknowns are changes of coefficients, and cells are measured, in standard deviations: a
-        # well-scaled programme.
-        change, scale = cvxpy.Variable(int(free.sum())), np.sqrt(components.precision[free])
+        change = cvxpy.Variable(int(free.sum()))
+        scale = np.sqrt(components.precision[free])
         weight = importance(components, self.decay)[free]
         deviation = sparse.diags_array(1 / components.deviation)
         synthesis = deviation @ components.matrix()[:, free] @ sparse.diags_array(1 / scale)
@@ -57,9 +62,8 @@ class ProjectionQP:
         signs = [cells >= 0]
         if components.empty is not None:
             signs.append(cells[components.empty] == 0)
-        status, _ = run(
-            cvxpy.Problem(cvxpy.Minimize(distance), signs), self.solver, self.time_limit
-        )
+        programme = cvxpy.Problem(cvxpy.Minimize(distance), signs)
+        status, _ = run(programme, self.solver, self.time_limit)
         if status is not Status.OPTIMAL or change.value is None:
             raise RuntimeError(f"{self.solver}: {status.value}")
         shared = observed.copy()

@@ -1,5 +1,4 @@
-"""`Tables`: the marginal tables of several views, their noise, and what they say about any set of
-axes."""
+"""`Tables`: the marginal tables of several views, their noise, and what follows for other axes."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..basis import transform, widths
+from ..limits import VARIANCE_NUMBERS_AT_ONCE
 from ..types import Floats, Integers
 from ..zeros import Zeros
 
 Axes = tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Tables:
     """Estimated marginal tables of views of one array.
 
@@ -35,18 +38,18 @@ class Tables:
         For consistent tables whose components are known better or worse than `variances` alone say
         (see `Evidence`): for each view the precision of the estimate of each of its components, in
         the scaling of total times moment, by bit masks over its axes, shape (2 ** axes,). Views
-        that share a component give it the same precision. None when all that is known is
-        independent tables.
+        that share a component give it the same precision. None if the tables are independent
+        measurements.
     zeros
         Cells of the whole array that must be zero, or None for no such cell. Estimates respect
         them.
     known_total
-        What all cells sum to, where that is known exactly, > 0; else None. Estimates add up to it.
+        The exact sum of all cells, > 0, or None if it is not known. Estimates sum to it.
 
     Raises
     ------
     ValueError
-        When these do not fit each other.
+        If these do not fit each other.
     """
 
     sizes: tuple[int, ...]
@@ -59,30 +62,47 @@ class Tables:
 
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
-            raise ValueError("views, values and variances must be equally many, and at least one")
+            raise ValueError(
+                "views, values and variances must be equally many, and at least one; there are "
+                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}"
+            )
         for view, value, variance in zip(self.views, self.values, self.variances, strict=True):
-            if list(view) != sorted(set(view)) or (
-                view and not 0 <= view[0] <= view[-1] < len(self.sizes)
-            ):
-                raise ValueError(f"view {view} must be ascending axes below {len(self.sizes)}")
-            if value.shape != tuple(self.sizes[axis] for axis in view):
-                raise ValueError(f"the table of view {view} has shape {value.shape}")
-            if not np.isfinite(value).all():
-                raise ValueError(f"the table of view {view} must be finite")
-            if not (variance > 0 and math.isfinite(variance)):
+            self._check_view(view, value, variance)
+        if self.precisions is not None:
+            lengths = [len(precision) for precision in self.precisions]
+            if lengths != [1 << len(view) for view in self.views]:
                 raise ValueError(
-                    f"the variance of view {view} must be positive and finite, not {variance}"
+                    "precisions must hold one number for each component of each view, "
+                    "2 ** (number of axes)"
                 )
-        if self.precisions is not None and [len(p) for p in self.precisions] != [
-            1 << len(v) for v in self.views
-        ]:
-            raise ValueError("precisions must hold one number for each component of each view")
         if self.zeros is not None and self.zeros.sizes != self.sizes:
             raise ValueError("zeros must be of an array of the same sizes")
-        if self.known_total is not None and not (
-            self.known_total > 0 and math.isfinite(self.known_total)
-        ):
-            raise ValueError(f"known_total ({self.known_total}) must be positive and finite")
+        total = self.known_total
+        if total is not None and not (total > 0 and math.isfinite(total)):
+            raise ValueError(f"known_total ({total}) must be positive and finite")
+
+    def _check_view(
+        self,
+        view: Axes,
+        value: Floats,
+        variance: float,
+    ) -> None:
+        """Refuse a view whose axes, table or variance do not fit."""
+        count = len(self.sizes)
+        inside = not view or 0 <= view[0] <= view[-1] < count
+        if list(view) != sorted(set(view)) or not inside:
+            raise ValueError(f"the axes of view {view} must be ascending, from 0 and below {count}")
+        expected = tuple(self.sizes[axis] for axis in view)
+        if value.shape != expected:
+            raise ValueError(
+                f"the table of view {view} has shape {value.shape}; expected {expected}"
+            )
+        if not np.isfinite(value).all():
+            raise ValueError(f"the table of view {view} must be finite")
+        if not (variance > 0 and math.isfinite(variance)):
+            raise ValueError(
+                f"the variance of view {view} ({variance}) must be positive and finite"
+            )
 
     def with_values(self, values: Sequence[Floats]) -> "Tables":
         """The same views with other tables."""
@@ -90,8 +110,10 @@ class Tables:
 
     @cached_property
     def total(self) -> float:
-        """The sum of all cells, as known or by the best linear estimate: the views' totals weighted
-        by precision."""
+        """The sum of all cells: known, or its best linear estimate.
+
+        The estimate is the mean of the views' totals, weighted by precision.
+        """
         if self.known_total is not None:
             return self.known_total
         totals = np.array([value.sum() for value in self.values])
@@ -99,16 +121,17 @@ class Tables:
 
     @cached_property
     def empty(self) -> tuple[NDArray[np.bool_], ...] | None:
-        """For each view which cells must be zero, shaped like its table; None when there is none in
-        any."""
+        """For each view which cells must be zero, shaped like its table; None for no such cell."""
         if self.zeros is None:
             return None
         empty = tuple(self.zeros.cells(view) for view in self.views)
         return empty if any(cells.any() for cells in empty) else None
 
     def inner(self, row: int) -> Floats:
-        """For one view its part of a distribution on the whole array that is positive wherever it
-        may be."""
+        """One view's marginal of a distribution that is positive wherever a cell may be positive.
+
+        All views give marginals of the same distribution.
+        """
         if self.zeros is not None:
             return self.zeros.positive(self.views[row])
         return np.full(self.values[row].shape, 1 / self.values[row].size)
@@ -123,16 +146,19 @@ class Tables:
 
     @cached_property
     def precision(self) -> Floats:
-        """For each view 1 / (cells x cell variance): what it adds to the precision of a
-        coefficient, shape (views,)."""
-        return np.array(
-            [1 / (value.size * v) for value, v in zip(self.values, self.variances, strict=True)]
-        )
+        """For each view 1 / (cells x cell variance), shape (views,).
+
+        The view adds this to the precision of each coefficient that it holds.
+        """
+        pairs = zip(self.values, self.variances, strict=True)
+        return np.array([1 / (value.size * variance) for value, variance in pairs])
 
     @cached_property
     def moments(self) -> tuple[Floats, ...]:
-        """For each view its table's moments (see `basis`), shaped like the table; for consistent
-        tables of positive total."""
+        """For each view its table's moments (see `basis`), shaped like the table.
+
+        The tables must be consistent and of positive total.
+        """
         return tuple(_moments(value) / self.total for value in self.values)
 
     @cached_property
@@ -142,15 +168,16 @@ class Tables:
 
     @cached_property
     def starts(self) -> Integers:
-        """Where each view's moments start among all, shape (views,)."""
-        return np.concatenate([[0], np.cumsum([value.size for value in self.values])[:-1]]).astype(
-            np.int64
-        )
+        """The place of each view's first moment in `all_moments`, shape (views,)."""
+        cells = [value.size for value in self.values]
+        return np.cumsum([0, *cells[:-1]]).astype(np.int64)
 
     @cached_property
     def strides(self) -> Integers:
-        """How far apart in a view's table neighbours along an axis are, shape (views, axes); 0 for
-        other axes."""
+        """The distance of neighbours along each axis in each view's flattened table.
+
+        Shape (views, axes); 0 for axes that the view does not have.
+        """
         strides = np.zeros((len(self.views), len(self.sizes)), dtype=np.int64)
         for row, view in enumerate(self.views):
             stride = 1
@@ -162,7 +189,11 @@ class Tables:
     def covering(self, axes: Axes) -> int | None:
         """The position of the smallest view that contains all the axes, or None."""
         holders = np.flatnonzero(self.member[:, list(axes)].all(axis=1))
-        return min(map(int, holders), key=lambda row: self.values[row].size, default=None)
+        return min(
+            map(int, holders),
+            key=lambda row: self.values[row].size,
+            default=None,
+        )
 
     def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
         """Which sets of axes, all of one size, lie within a view, shape (n,)."""
@@ -174,23 +205,24 @@ class Tables:
 
     def project(self, row: int, axes: Axes) -> Floats:
         """The marginal of one view's table on some of its axes, given and returned ascending."""
-        dropped = tuple(place for place, axis in enumerate(self.views[row]) if axis not in axes)
+        view = self.views[row]
+        dropped = tuple(place for place, axis in enumerate(view) if axis not in axes)
         return np.asarray(self.values[row].sum(axis=dropped))
 
     def component_precision(self, axes: Axes) -> Floats:
-        """The precision of the best linear estimate of each component of a marginal; zero where no
-        view holds it.
+        """The precision of the best linear estimate of each component of a marginal.
 
-        A coefficient has variance ``cells x cell variance`` in any view that holds its component,
-        in the scaling of total times moment, and the views' precisions add up, unless `precisions`
-        tells them.
+        It is zero if no view holds the component. In any view that holds it, a coefficient has
+        variance ``cells x cell variance``, in the scaling of total times moment. The views'
+        precisions add up, unless `precisions` is given.
 
         Returns
         -------
         ndarray of shape (2 ** len(axes),), by bit masks over the places of `axes`
         """
-        precision: Floats = self.holders(np.array([axes], dtype=np.int64))[0][0]
-        return precision
+        precision, _ = self.holders(np.array([axes], dtype=np.int64))
+        first: Floats = precision[0]
+        return first
 
     def holders(self, asked: Integers) -> tuple[Floats, Integers]:
         """For each component of many marginals its precision and a view that holds it.
@@ -205,30 +237,31 @@ class Tables:
         precision
             See `component_precision`, shape (n, 2 ** k).
         view
-            The position of the first view that holds the component, shape (n, 2 ** k); meaningless
-            where none does.
+            The position of the first view that holds the component, shape (n, 2 ** k). It has no
+            meaning if no view does.
         """
         count, places = asked.shape
-        masks = np.zeros((len(self.views), count), dtype=np.int64)
+        views = len(self.views)
+        # For each view and marginal the common axes as a bit mask, marginals one after another.
+        masks = np.zeros((views, count), dtype=np.int64)
         for place in range(places):
             masks |= self.member[:, asked[:, place]].astype(np.int64) << place
         masks += np.arange(count) << places
         weight = np.repeat(self.precision, count)
-        precision: Floats = (
-            np.bincount(masks.ravel(), weight, count << places)
-            .reshape(count, -1)
-            .astype(np.float64)
-        )
-        first = np.full(count << places, len(self.views), dtype=np.int64)
-        for row in range(len(self.views) - 1, -1, -1):
+        summed = np.bincount(masks.ravel(), weight, count << places)
+        precision: Floats = summed.reshape(count, -1).astype(np.float64)
+        first = np.full(count << places, views, dtype=np.int64)
+        for row in range(views - 1, -1, -1):
             first[masks[row]] = row
         view = first.reshape(count, -1)
+        # A view that holds a component with an axis also holds the component without this axis.
         for place in range(places):
-            # What holds a component with this axis holds it without.
-            sums, firsts = precision.reshape(-1, 2, 1 << place), view.reshape(-1, 2, 1 << place)
+            sums = precision.reshape(-1, 2, 1 << place)
+            firsts = view.reshape(-1, 2, 1 << place)
             sums[:, 0] += sums[:, 1]
             np.minimum(firsts[:, 0], firsts[:, 1], out=firsts[:, 0])
-        held, view = view < len(self.views), np.minimum(view, len(self.views) - 1)
+        held = view < views
+        view = np.minimum(view, views - 1)
         if self.precisions is not None:
             precision = np.where(held, self._known_precision(asked, view), 0.0)
         if self.known_total is not None:
@@ -236,46 +269,52 @@ class Tables:
         return precision, view
 
     def _known_precision(self, asked: Integers, view: Integers) -> Floats:
-        """What `precisions` says of each component of many marginals, by the views that hold them,
-        shapes as of `holders`."""
+        """The precisions in `precisions` of each component of many marginals.
+
+        `view` are the views that hold them; shapes as in `holders`.
+        """
         assert self.precisions is not None
+        # The component as a bit mask over the view's own axes.
         before: Integers = np.cumsum(self.member, axis=1) - self.member
         own = np.zeros_like(view)
         for place in range(asked.shape[1]):
             present = np.arange(view.shape[1]) >> place & 1
             axis = asked[:, place, None]
-            own += np.where(present & self.member[view, axis], 1 << before[view, axis], 0)
-        starts = np.concatenate([[0], np.cumsum([len(known) for known in self.precisions])[:-1]])
+            bit = 1 << before[view, axis]
+            own += np.where(present & self.member[view, axis], bit, 0)
+        lengths = [len(known) for known in self.precisions]
+        starts = np.cumsum([0, *lengths[:-1]])
         return np.asarray(np.concatenate(self.precisions)[starts[view] + own])
 
     def variance(self, axes: Axes) -> float:
-        """The variance of each cell of the best linear estimate of a covered marginal; see
-        `covered_variances`."""
+        """The variance of each cell of the best linear estimate of a covered marginal.
+
+        See `covered_variances`.
+        """
         return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
 
     def covered_variances(self, asked: Integers) -> Floats:
-        """The variance of each cell of the best linear estimates of covered marginals of one shape,
-        (n, k) to (n,).
+        """The variance of each cell of best linear estimates of covered marginals, (n, k) to (n,).
 
-        What zeros tell beyond the tables is left out: cells that must be zero have none, and others
-        no more than this.
+        The marginals have one shape. A marginal on B is the sum over the subsets S of B of its
+        components. So a cell's variance is the sum over S of prod_{a in S} (n_a - 1) / precision_S,
+        divided by the square of the number of cells of B.
 
-        A marginal on B is the sum over the subsets S of B of its components, so a cell's variance
-        is the sum over S of prod_{a in S} (n_a - 1) / precision_S, divided by the square of the
-        number of cells of B.
+        Zeros are not used: cells that must be zero have no variance, and other cells at most this.
         """
         sizes = np.array(self.sizes)[asked[0]]
-        functions, cells = widths(sizes), math.prod(sizes.tolist())
+        functions = widths(sizes)
+        cells = math.prod(sizes.tolist())
         held = functions > 0
-        step = max(
-            1, (1 << 22) // max(len(self.views), len(functions))
-        )  # at most so many numbers at a time
-        parts = [
-            self.holders(asked[start : start + step])[0] for start in range(0, len(asked), step)
-        ]
-        return np.asarray((functions[held] / np.concatenate(parts)[:, held]).sum(axis=1) / cells**2)
+        # A bounded number of numbers at a time.
+        step = max(1, VARIANCE_NUMBERS_AT_ONCE // max(len(self.views), len(functions)))
+        starts = range(0, len(asked), step)
+        parts = [self.holders(asked[start : start + step])[0] for start in starts]
+        precision = np.concatenate(parts)[:, held]
+        return np.asarray((functions[held] / precision).sum(axis=1) / cells**2)
 
 
 def _moments(table: Floats) -> Floats:
-    basis = transform(table.shape)
-    return (basis.analyse(table.reshape(-1)) * math.sqrt(table.size)).reshape(table.shape)
+    """Total times moment of a table, shaped like the table."""
+    coefficients = transform(table.shape).analyse(table.reshape(-1))
+    return (coefficients * math.sqrt(table.size)).reshape(table.shape)

@@ -342,7 +342,7 @@ def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
             nonnegativity, "compiled_loops", lambda name, seconds, module=module: module
         )
         monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
-        monkeypatch.setattr(nonnegativity, "_WORTH_THREADS", 0)
+        monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
     for one, other in zip(*(some.values for some in found), strict=True):
         assert other == pytest.approx(one, abs=1e-9)

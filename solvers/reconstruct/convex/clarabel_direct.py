@@ -10,12 +10,16 @@ from scipy import sparse
 
 from ...backends import available
 from ...status import Status
+from ...types import Floats
 from ..batch import OneByOne
 from ..dual import Penalised
 from ..problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ClarabelDirect(Penalised, OneByOne):
     """The programme of `Newton` as Clarabel's own input.
 
@@ -26,8 +30,11 @@ class ClarabelDirect(Penalised, OneByOne):
     Parameters
     ----------
     strength
-        As for `Newton`; `tolerance` is that of the gap and `iterations` that of interior-point
-        steps.
+        As for `Newton`.
+    tolerance
+        The gap at which Clarabel stops.
+    iterations
+        The largest number of interior-point steps.
     time_limit
         Seconds, or None.
     """
@@ -36,8 +43,11 @@ class ClarabelDirect(Penalised, OneByOne):
     time_limit: float | None = None
 
     def answer(self, problem: Problem) -> Solution:
+        """The table that Clarabel finds; `Status.MISSING` if it is not installed."""
         started = time.process_time()
-        status, iterations, found = Status.MISSING, 0, None
+        status = Status.MISSING
+        iterations = 0
+        found = None
         if available("clarabel"):
             status, iterations, found = self._solve(problem)
         return problem.solution(
@@ -49,46 +59,55 @@ class ClarabelDirect(Penalised, OneByOne):
             relaxation=self.strength_on(problem.shape),
         )
 
-    def _solve(
-        self, problem: Problem
-    ) -> tuple[Status, int, np.ndarray[tuple[int], np.dtype[np.float64]] | None]:
+    def _solve(self, problem: Problem) -> tuple[Status, int, Floats | None]:
+        """The status, the number of steps, and the cells."""
         clarabel: Any = importlib.import_module("clarabel")  # without types
-        cells, known = len(problem.possible), len(problem.index)
-        scale = 1 / np.sqrt(self.ridge(problem))
-        functions = problem.functions(np.eye(known))[:, problem.possible] * scale[:, None]
-        quadratic = sparse.diags_array(
-            np.concatenate([np.zeros(2 * cells), np.ones(known)])
-        ).tocsc()
-        linear = np.concatenate([np.zeros(cells), -np.ones(cells), np.zeros(known)])
-        sum_row = np.append(np.ones(cells), np.zeros(cells + known))[None, :]
-        misses = np.concatenate([functions, np.zeros((known, cells)), -np.eye(known)], axis=1)
-        equal = sparse.csc_array(np.concatenate([sum_row, misses]))
-        place = np.arange(cells)
-        rows, columns = (
-            np.concatenate([3 * place, 3 * place + 1]),
-            np.concatenate([cells + place, place]),
-        )
-        cone = sparse.csc_array(
-            (-np.ones(2 * cells), (rows, columns)), shape=(3 * cells, 2 * cells + known)
-        )
-        right = np.concatenate([[1.0], problem.target * scale, np.tile([0.0, 0.0, 1.0], cells)])
+        cells = len(problem.possible)
+        known = len(problem.index)
+        quadratic, linear = _objective(cells, known)
+        constraints, right = _constraints(problem, 1 / np.sqrt(self.ridge(problem)))
+        cones = [clarabel.ZeroConeT(1 + known), *[clarabel.ExponentialConeT()] * cells]
         settings = clarabel.DefaultSettings()
-        settings.verbose, settings.max_iter = False, self.iterations
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.tolerance
+        settings.verbose = False
+        settings.max_iter = self.iterations
+        settings.tol_gap_abs = self.tolerance
+        settings.tol_gap_rel = self.tolerance
+        settings.tol_feas = self.tolerance
         if self.time_limit is not None:
             settings.time_limit = self.time_limit
-        cones = [clarabel.ZeroConeT(1 + known), *[clarabel.ExponentialConeT()] * cells]
-        constraints = sparse.vstack([equal, cone]).tocsc()
-        found = clarabel.DefaultSolver(
-            quadratic, linear, constraints, right, cones, settings
-        ).solve()
+        solver = clarabel.DefaultSolver(quadratic, linear, constraints, right, cones, settings)
+        found = solver.solve()
         status = _STATUS.get(str(found.status), Status.FAILED)
         answered = status in (Status.OPTIMAL, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-        return (
-            status,
-            int(found.iterations),
-            problem.spread(np.array(found.x[:cells])) if answered else None,
-        )
+        table = problem.spread(np.array(found.x[:cells])) if answered else None
+        return status, int(found.iterations), table
+
+
+def _objective(cells: int, known: int) -> tuple[Any, Floats]:
+    """The quadratic and the linear part of the objective, over (p, h, r)."""
+    squares = np.concatenate([np.zeros(2 * cells), np.ones(known)])
+    linear = np.concatenate([np.zeros(cells), -np.ones(cells), np.zeros(known)])
+    return sparse.diags_array(squares).tocsc(), linear
+
+
+def _constraints(problem: Problem, scale: Floats) -> tuple[Any, Floats]:
+    """The matrix A and the right-hand side b of b - A (p, h, r) in the cones."""
+    cells = len(problem.possible)
+    known = len(problem.index)
+    # The zero cone: sum(p) = 1, and the definition of the scaled misses r.
+    functions = problem.functions(np.eye(known))[:, problem.possible] * scale[:, None]
+    sum_row = np.append(np.ones(cells), np.zeros(cells + known))[None, :]
+    misses = np.concatenate([functions, np.zeros((known, cells)), -np.eye(known)], axis=1)
+    equal = sparse.csc_array(np.concatenate([sum_row, misses]))
+    # The exponential cones: (h, p, 1) for each cell.
+    place = np.arange(cells)
+    rows = np.concatenate([3 * place, 3 * place + 1])
+    columns = np.concatenate([cells + place, place])
+    shape = (3 * cells, 2 * cells + known)
+    cone = sparse.csc_array((-np.ones(2 * cells), (rows, columns)), shape=shape)
+    ones = np.tile([0.0, 0.0, 1.0], cells)
+    right = np.concatenate([[1.0], problem.target * scale, ones])
+    return sparse.vstack([equal, cone]).tocsc(), right
 
 
 _STATUS = {
@@ -99,3 +118,4 @@ _STATUS = {
     "MaxTime": Status.TIME_LIMIT,
     "PrimalInfeasible": Status.INFEASIBLE,
 }
+"""Clarabel's statuses as ours."""

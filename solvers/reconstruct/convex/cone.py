@@ -13,7 +13,10 @@ from ..dual import Penalised
 from ..problem import Problem, Solution
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Cone(Penalised, OneByOne):
     """The programme of `Newton` by any exponential-cone solver that cvxpy finds installed.
 
@@ -22,7 +25,8 @@ class Cone(Penalised, OneByOne):
     solver
         Its name in cvxpy: CLARABEL, SCS, ...
     strength
-        As for `Newton`; the back-end's own tolerances replace the other two.
+        As for `Newton`. The back-end has its own tolerances; `tolerance` and `iterations` are not
+        used.
     time_limit
         Seconds, or None.
     """
@@ -31,15 +35,17 @@ class Cone(Penalised, OneByOne):
     time_limit: float | None = None
 
     def answer(self, problem: Problem) -> Solution:
+        """The table that the back-end finds."""
         started = time.process_time()
         cvxpy: Any = importlib.import_module("cvxpy")
         ridge = self.ridge(problem)
         cells = cvxpy.Variable(len(problem.possible))
         objective = -cvxpy.sum(cvxpy.entr(cells))
         if len(ridge):
+            # Misses in units of the root of their ridge: the programme is then well scaled.
+            root = np.sqrt(ridge)
             functions = problem.functions(np.eye(len(ridge)))[:, problem.possible]
-            # Misses in units of their ridge: the programme is then well scaled.
-            misses = (functions / np.sqrt(ridge)[:, None]) @ cells - problem.target / np.sqrt(ridge)
+            misses = (functions / root[:, None]) @ cells - problem.target / root
             objective += 0.5 * cvxpy.sum_squares(misses)
         programme = cvxpy.Problem(cvxpy.Minimize(objective), [cvxpy.sum(cells) == 1])
         status, iterations = run(programme, self.solver, self.time_limit)

@@ -1,4 +1,4 @@
-"""`Ladder`: maximum entropy as published, through cvxpy, relaxing the constraints step by step."""
+"""`Ladder`: maximum entropy as published, through cvxpy, with constraints relaxed step by step."""
 
 import importlib
 import time
@@ -15,18 +15,23 @@ from ..batch import OneByOne
 from ..dual import divergence
 from ..problem import Problem, Solution
 
+_Margins = list[tuple[tuple[int, ...], Floats]]
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Ladder(OneByOne):
     """Maximum entropy under exact marginals, relaxed by rising tolerances until an answer exists.
 
     Qardaji, Yang and Li, SIGMOD 2014, section 4.3: maximise the entropy of T >= 0 such that each
-    known marginal equals that of T; when the solver finds no such table, replace each equality by a
-    pair of inequalities with an increasing tolerance, up to that at which the uniform table is the
-    answer.
+    known marginal equals the marginal of T. If the solver finds no such table, replace each
+    equality by a pair of inequalities with an increasing tolerance. At the largest tolerance the
+    uniform table is the answer.
 
-    `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises;
-    `Solution.relaxation` the tolerance that was needed.
+    `Solution.objective` is KL(p || uniform) in nats, which falls as the entropy rises.
+    `Solution.relaxation` is the tolerance that was needed.
 
     Parameters
     ----------
@@ -35,7 +40,12 @@ class Ladder(OneByOne):
     first
         The first tolerance after the equalities, as a share of the total.
     factor
-        By how much each tolerance exceeds the one before, > 1.
+        The ratio of each tolerance to the one before, > 1.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     solver: str = "CLARABEL"
@@ -43,28 +53,31 @@ class Ladder(OneByOne):
     factor: float = 10.0
 
     def __post_init__(self) -> None:
-        if not self.first > 0 or not self.factor > 1:
-            raise ValueError(f"first ({self.first}) must be > 0 and factor ({self.factor}) > 1")
+        if not self.first > 0:
+            raise ValueError(f"first ({self.first}) must be > 0")
+        if not self.factor > 1:
+            raise ValueError(f"factor ({self.factor}) must be > 1")
 
     def answer(self, problem: Problem) -> Solution:
-        """The table of the first rung that has one."""
+        """The table of the first tolerance that allows one."""
         started = time.process_time()
         margins = problem.margins()
-        tolerance, iterations = 0.0, 0
+        # At this tolerance the uniform table meets the constraints, and no table has more entropy.
+        last = 0.0
+        for places, marginal in margins:
+            uniform = projection(problem.shape, places) @ problem.uniform
+            last = max(last, float(np.abs(marginal.ravel() - uniform).max()))
+        tolerance = 0.0
+        iterations = 0
         table: Floats | None = None
         status = Status.OPTIMAL
-        # From here on the uniform table meets the constraints, and no table has more entropy.
-        gaps = (
-            np.abs(marginal.ravel() - projection(problem.shape, places) @ problem.uniform)
-            for places, marginal in margins
-        )
-        last = max((float(gap.max()) for gap in gaps), default=0.0)
         while table is None and tolerance < last and status is not Status.MISSING:
             status, table, iterations = self._attempt(problem, margins, tolerance)
             if table is None:
                 tolerance = max(self.first, tolerance * self.factor)
         if table is None and status is not Status.MISSING:
-            tolerance, table = min(tolerance, last), problem.uniform
+            tolerance = min(tolerance, last)
+            table = problem.uniform
         if table is not None:
             status = Status.RELAXED if tolerance else Status.OPTIMAL
         return problem.solution(
@@ -77,10 +90,13 @@ class Ladder(OneByOne):
         )
 
     def _attempt(
-        self, problem: Problem, margins: list[tuple[tuple[int, ...], Floats]], tolerance: float
+        self,
+        problem: Problem,
+        margins: _Margins,
+        tolerance: float,
     ) -> tuple[Status, Floats | None, int]:
-        cvxpy: Any = importlib.import_module("cvxpy")  # heavy, and without types
-
+        """The status, the table if there is one, and the iterations at one tolerance."""
+        cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
         table = cvxpy.Variable(len(problem.possible), nonneg=True)
         constraints: list[Any] = [cvxpy.sum(table) == 1]
         for places, marginal in margins:
@@ -91,10 +107,6 @@ class Ladder(OneByOne):
                 constraints.append(projected == marginal.ravel())
         programme = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.entr(table))), constraints)
         status, iterations = run(programme, self.solver, None, accurate=False)
-        return (
-            status,
-            problem.spread(table.value)
-            if status is Status.OPTIMAL and table.value is not None
-            else None,
-            iterations,
-        )
+        if status is not Status.OPTIMAL or table.value is None:
+            return status, None, iterations
+        return status, problem.spread(table.value), iterations

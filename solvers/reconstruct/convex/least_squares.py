@@ -15,17 +15,20 @@ from ..dual import Penalised
 from ..problem import Problem, Solution
 
 _HEAVY = 1e5
-"""The weight, in `scipy`'s least squares, of the equation that the cells sum to one."""
+"""Weight of the equation that the cells sum to one, in `scipy`'s least squares."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LeastSquares(Penalised, OneByOne):
-    """Like `Newton`, with the squared distance from the uniform table in place of the divergence.
+    """Like `Newton`, with the squared distance from the uniform table instead of the divergence.
 
     Minimises over distributions p on the n cells that need not be zero: n |p - 1/n| ** 2 / 2 +
-    sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S). As the ridge goes to zero this is the method of
-    least norm that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy; cells far from
-    uniform make it much less accurate.
+    sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S). As the ridge goes to zero, this is the method of
+    least norm that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy. It is much less
+    accurate if cells are far from uniform.
 
     Parameters
     ----------
@@ -33,7 +36,8 @@ class LeastSquares(Penalised, OneByOne):
         A quadratic solver that cvxpy finds installed (OSQP, CLARABEL, PIQP, ...), or SCIPY for
         `scipy.optimize.nnls`.
     strength
-        As for `Newton`; the back-end's own tolerances replace the other two.
+        As for `Newton`. The back-end has its own tolerances; `tolerance` and `iterations` are not
+        used.
     time_limit
         Seconds, or None.
     """
@@ -42,26 +46,23 @@ class LeastSquares(Penalised, OneByOne):
     time_limit: float | None = None
 
     def objective(self, problem: Problem, distribution: Floats) -> float:
-        """The value of what is minimised at a distribution."""
+        """The value of the objective at a distribution."""
         misses = problem.moments(distribution) - problem.target
         spread = len(problem.possible) * ((distribution - problem.uniform) ** 2).sum()
         return float(0.5 * (spread + (misses**2 / self.ridge(problem)).sum()))
 
     def answer(self, problem: Problem) -> Solution:
+        """The table that the back-end finds."""
         started = time.process_time()
         scale = 1 / np.sqrt(self.ridge(problem))
-        # Unknowns are n p, which are about one; the rows are the terms of the objective.
+        # The unknowns are n p, which are about one. The rows are the terms of the objective.
         count = len(problem.possible)
-        functions = (
-            problem.functions(np.eye(len(scale))).reshape(-1, problem.cells)[:, problem.possible]
-            / count
-        )
+        functions = problem.functions(np.eye(len(scale))).reshape(-1, problem.cells)
+        functions = functions[:, problem.possible] / count
         rows = np.concatenate([np.eye(count) / np.sqrt(count), functions * scale[:, None]])
         right = np.concatenate([np.full(count, 1 / np.sqrt(count)), problem.target * scale])
-        if self.solver.upper() == "SCIPY":
-            status, iterations, cells = _scipy(rows, right)
-        else:
-            status, iterations, cells = self._cvxpy(rows, right)
+        solve = _scipy if self.solver.upper() == "SCIPY" else self._cvxpy
+        status, iterations, cells = solve(rows, right)
         return problem.solution(
             None if cells is None else problem.spread(cells / count),
             status=status,
@@ -72,27 +73,29 @@ class LeastSquares(Penalised, OneByOne):
         )
 
     def _cvxpy(self, rows: Floats, right: Floats) -> tuple[Status, int, Floats | None]:
+        """The status, the iterations, and n p, by cvxpy."""
         cvxpy: Any = importlib.import_module("cvxpy")
-        cells = cvxpy.Variable(rows.shape[1])
-        constraints = [cells >= 0, cvxpy.sum(cells) == rows.shape[1]]
-        programme = cvxpy.Problem(
-            cvxpy.Minimize(0.5 * cvxpy.sum_squares(rows @ cells - right)), constraints
-        )
+        count = rows.shape[1]
+        cells = cvxpy.Variable(count)
+        constraints = [cells >= 0, cvxpy.sum(cells) == count]
+        distance = 0.5 * cvxpy.sum_squares(rows @ cells - right)
+        programme = cvxpy.Problem(cvxpy.Minimize(distance), constraints)
         status, iterations = run(programme, self.solver, self.time_limit)
         return status, iterations, cells.value
 
 
 def _scipy(rows: Floats, right: Floats) -> tuple[Status, int, Floats | None]:
-    count = rows.shape[1]
-    heavy = _HEAVY * float(np.abs(rows).max()) / count
-    try:
-        import scipy.optimize
+    """The status, the iterations, and n p, by non-negative least squares."""
+    import scipy.optimize
 
-        cells, _ = scipy.optimize.nnls(
-            np.concatenate([rows, np.full((1, count), heavy)]),
-            np.append(right, heavy * count),
-            maxiter=30 * count,
-        )
+    count = rows.shape[1]
+    # scipy takes no equations: the sum of the cells becomes a heavy row.
+    heavy = _HEAVY * float(np.abs(rows).max()) / count
+    all_rows = np.concatenate([rows, np.full((1, count), heavy)])
+    all_right = np.append(right, heavy * count)
+    limit = 30 * count
+    try:
+        cells, _ = scipy.optimize.nnls(all_rows, all_right, maxiter=limit)
     except RuntimeError:
-        return Status.ITERATION_LIMIT, 30 * count, None
+        return Status.ITERATION_LIMIT, limit, None
     return Status.OPTIMAL, 0, np.asarray(cells)

@@ -65,7 +65,7 @@ def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkey
         total_variance=cells * noise**2,
     )
     if way == "sampled":
-        monkeypatch.setattr(dual_module, "_MOST_SUMMED", 0)
+        monkeypatch.setattr(dual_module, "SUMMED_NUMBERS", 0)
         monkeypatch.setattr(sampling, "PROBES", 50_000)  # deviations are right to 0.3 %
     if way == "compiled":
         loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import sys
 
 import numpy as np
@@ -18,7 +19,7 @@ from margin.solvers import (
     Status,
     Tables,
 )
-from margin.solvers import threads as threads_module
+from margin.solvers import threads
 from margin.solvers.testing import examples
 
 
@@ -220,11 +221,13 @@ def test_a_single_problem_uses_the_compiled_loops_that_are_there(kernels, monkey
     assert len(called) == 1
 
 
-def test_without_numba_numpy_does_it_all(monkeypatch):
-    monkeypatch.setattr(threads_module, "PATIENCE", 0.0)
-    monkeypatch.setitem(sys.modules, "margin.solvers.reconstruct.newton_loops", None)
-    tables = consistent(1, sizes=(2,) * 6, count=6)
-    assert len(Newton().solve(Batch.of(tables, [(0, 1, 2), (3, 4, 5)]))) == 2
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("reconstruct.newton_loops", "solve_range"), ("tables.projection_loops", "agree")],
+)
+def test_long_work_loads_the_compiled_loops(name, function):
+    """A wrong name would leave everything to numpy."""
+    assert hasattr(threads.compiled_loops(name, math.inf), function)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_the_whole_chain_speaks_for_its_ends():
 
 
 def test_context_is_chosen_by_association(monkeypatch):
-    monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
+    monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
     array = chain()
     tables = tables_of(array, VIEWS, variance=1e-6)
     answer = Reconstruction(tables, Newton(context=3)).solve([(1, 3)])[0]
@@ -49,7 +49,7 @@ def test_context_is_chosen_by_association(monkeypatch):
 def test_variance_of_a_projection_is_that_of_its_cells(joint, monkeypatch):
     """Against derivatives by differences: solve again with each target moved."""
     if not joint:
-        monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
+        monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
     array = np.random.default_rng(3).gamma(2.0, 100.0, (2, 3, 2))
     tables = tables_of(array, [(0, 1), (1, 2)], variance=400.0)
     solver = Newton(context=3, tolerance=1e-12, strength=10.0)
@@ -140,12 +140,12 @@ def test_variances_with_the_kept_inverse_are_those_of_solving(sizes, zeros):
 )
 def test_sampled_variances_are_the_exact_ones_but_for_chance(sizes, joint, monkeypatch):
     if not joint:
-        monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
+        monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
     _, exact = joint_of(sizes)
     _, sampled = joint_of(sizes)
     asked = list(itertools.combinations(range(len(sizes)), 3))
     expected = [exact.solve([axes])[0].variance for axes in asked]
-    monkeypatch.setattr(context_module, "_LARGEST_EXACT", 0)
+    monkeypatch.setattr(context_module, "EXACT_BAR_CELLS", 0)
     monkeypatch.setattr(sampling, "PROBES", 10_000)  # right to 1.4 %
     for axes, variance in zip(asked, expected, strict=True):
         assert variance.max() > 0
@@ -165,8 +165,8 @@ def test_variances_of_many_cells_need_no_matrix_of_all_pairs_of_them():
 
 
 def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatch):
-    monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
-    monkeypatch.setattr(context_module, "_CONTEXT_CELLS", 4)
+    monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
+    monkeypatch.setattr(context_module, "CONTEXT_CELLS", 4)
     tables, reconstruction = joint_of((2,) * 6)
     found = reconstruction.solve([(0, 2, 4), (1, 3, 5)])
     alone = Newton(strength=reconstruction.solver.strength).solve(
@@ -181,14 +181,14 @@ def test_with_nothing_around_them_all_asked_axes_are_solved_for_alone(monkeypatc
     "together", [1, 70, 1 << 22], ids=["one by one", "two at a time", "all at once"]
 )
 def test_answers_do_not_depend_on_how_many_are_solved_for_together(together, bars, monkeypatch):
-    monkeypatch.setattr(context_module, "_JOINT_CELLS", 0)
-    monkeypatch.setattr(context_module, "_CONTEXT_CELLS", 32)
+    monkeypatch.setattr(context_module, "JOINT_CELLS", 0)
+    monkeypatch.setattr(context_module, "CONTEXT_CELLS", 32)
     tables, _ = joint_of((2, 3, 2, 2, 3))
     asked = [(0, 2), (0, 3), (2, 3)]
     alone = [
         Reconstruction(tables, Newton(context=4, bars=bars)).solve([axes])[0] for axes in asked
     ]
-    monkeypatch.setattr(context_module, "_AT_ONCE", together)
+    monkeypatch.setattr(context_module, "CONTEXT_CELLS_AT_ONCE", together)
     found = Reconstruction(tables, Newton(context=4, bars=bars)).solve(asked)
     for one, expected in zip(found, alone, strict=True):
         assert one.table == pytest.approx(expected.table)

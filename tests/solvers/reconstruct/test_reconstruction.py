@@ -77,7 +77,7 @@ def test_newton_meets_its_optimality_conditions(large, seed):
     problem = Problem.of(tables, tuple(range(len(tables.sizes))))
     with pytest.MonkeyPatch.context() as patch:
         if large:
-            patch.setattr(dual_module, "_LARGEST_HESSIAN", -1)
+            patch.setattr(dual_module, "HESSIAN_UNKNOWNS", -1)
         solution = Newton(strength=2.0).solve(problem)
     assert solution.status is Status.OPTIMAL
     distribution = solution.table.ravel() / problem.total
@@ -97,7 +97,7 @@ def test_both_representations_of_newton_agree(seed, monkeypatch):
     )
     problem = Problem.of(tables, (0, 1, 2, 3))
     small = Newton(tolerance=1e-10).solve(problem)
-    monkeypatch.setattr(dual_module, "_LARGEST_HESSIAN", -1)
+    monkeypatch.setattr(dual_module, "HESSIAN_UNKNOWNS", -1)
     large = Newton(tolerance=1e-10).solve(problem)
     assert large.table == pytest.approx(small.table, rel=1e-6, abs=1e-6)
     assert small.variance is not None and large.variance is not None

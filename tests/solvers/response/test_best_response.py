@@ -451,7 +451,7 @@ def test_claims_are_held_against_what_is_known():
         assert (
             response.status is Status.FAILED
             and response.value == 3
-            and "3 is reached" in response.detail
+            and "a record reaches 3" in response.detail
         )
     refuted = instance.respond(None, status=Status.INFEASIBLE, known=good)
     assert refuted.status is Status.FAILED and refuted.value == 3

@@ -5,8 +5,14 @@ import numpy as np
 import pytest
 from cases import disagreement, random_tables, seeds, tables_of
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from margin.solvers import LatticeConsistency, ResidualConsistency, Tables
+from margin.solvers import (
+    LatticeConsistency,
+    ResidualConsistency,
+    Tables,
+    intersection_lattice,
+)
 from margin.solvers.tables.consistency import Components, intersections
 
 METHODS = [LatticeConsistency(), ResidualConsistency()]
@@ -98,3 +104,30 @@ def test_holders_are_the_views_that_no_other_contains(seed):
         functions = math.prod(sizes[axis] - 1 for axis in part)
         expected += [sum(part <= view for view in largest)] * functions
     assert sorted(components.holders.tolist()) == sorted(expected)
+
+
+@given(
+    views=st.lists(st.sets(st.integers(0, 6), max_size=5).map(sorted), max_size=6),
+)
+@settings(max_examples=60)
+def test_the_intersection_lattice_equals_brute_force(views):
+    """All intersections of one or more views and the empty set; edges to maximal proper subsets."""
+    sets = {frozenset()}
+    for size in range(1, len(views) + 1):
+        for some in itertools.combinations(views, size):
+            sets.add(frozenset.intersection(*map(frozenset, some)))
+    edges = set()
+    for larger in sets:
+        below = [smaller for smaller in sets if smaller < larger]
+        for smaller in below:
+            if not any(smaller < other for other in below):
+                edges.add((tuple(sorted(larger)), tuple(sorted(smaller))))
+    lattice = intersection_lattice(views)
+    assert set(lattice.nodes) == {tuple(sorted(members)) for members in sets}
+    assert set(lattice.edges) == edges
+
+
+def test_intersections_come_after_their_subsets():
+    order = intersections(((0, 1, 2), (1, 2, 3), (2, 4), (0, 5)))
+    for place, members in enumerate(order):
+        assert not any(later < members for later in order[place:])

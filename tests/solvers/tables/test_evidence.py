@@ -175,7 +175,7 @@ def test_projection_does_not_depend_on_how_tables_were_told(seed):
 
 def test_what_does_not_fit_is_refused():
     evidence = Evidence(sizes=(2, 3))
-    with pytest.raises(ValueError, match="must be known"):
+    with pytest.raises(ValueError, match="nothing was measured"):
         evidence.tables()
     for axes, moments, variance in [((1, 0), np.ones((1, 2)), 1.0), ((0,), np.ones(2), 1.0)]:
         with pytest.raises(ValueError, match="moments of shape"):

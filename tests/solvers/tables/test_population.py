@@ -136,5 +136,5 @@ def test_tables_of_nothing_are_refused():
 
 @pytest.mark.parametrize("wrong", [{"sweeps": -1}, {"gain": 1.0}, {"gain": float("nan")}])
 def test_bad_parameters_are_refused(wrong):
-    with pytest.raises(ValueError, match="sweeps"):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         Population(**wrong)
