@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 import margin
 
 from .._replace import replacing, tried
-from ..data.secrecy import masked
+from .._secrecy import masked
 from ..errors import FileError
 
 __all__ = [

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..data.secrecy import masked
+from .._secrecy import masked
 from ..errors import MarginError
 from . import compare as cli_compare
 from . import ledger as cli_ledger

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._secrecy import masked
 from ..domain.domain import Domain
 from ..errors import DataError
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
-from .secrecy import masked
 
 __all__ = [
     "SUFFIXES",

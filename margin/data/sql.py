@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from .._secrecy import is_path, masked
 from ..domain.domain import Domain
 from ..errors import DataError
 from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
 from .files import FileSource, connect, guesses_folders, guesses_types, identifier, quoted, stream
 from .folders import FilesSource, open_path
 from .scratch import scratch
-from .secrecy import is_path, masked
 
 __all__ = ["Sql"]
 

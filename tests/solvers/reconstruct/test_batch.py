@@ -18,8 +18,8 @@ from margin.solvers import (
     ResidualConsistency,
     Status,
     Tables,
+    threads,
 )
-from margin.solvers import threads
 from margin.solvers.testing import examples
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import margin
 from margin import Sql
+from margin._secrecy import masked
 from margin.cli.main import main
-from margin.data.secrecy import masked
 
 PASSWORD = "HUNTER2"
 ADDRESSES = [
