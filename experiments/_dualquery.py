@@ -9,17 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments._study import Row
-from margin import (
-    ApproxDP,
-    DataError,
-    Domain,
-    DualQuery,
-    FileError,
-    Neighbours,
-    PackedSource,
-    datasets,
-    simulate,
-)
+from margin import ApproxDP, DataError, Domain, DualQuery, FileError, Neighbours, datasets, simulate
+from margin.data import PackedSource
 from margin.queries import BitTable, Conjunctions
 
 DELTA = "1e-3"

@@ -17,15 +17,8 @@ from typing import Any
 import numpy as np
 
 import margin
-from margin import (
-    Domain,
-    Flat,
-    Marginal,
-    MatrixMechanism,
-    PriView,
-    PureDP,
-    Workload,
-)
+from margin import Domain, Marginal, MatrixMechanism, PriView, PureDP, Workload
+from margin.mechanisms import Flat
 from margin.mechanisms.strategies import OptimisedMarginals
 from margin.solvers import Newton
 from margin.synopses import ViewSynopsis
@@ -280,7 +273,7 @@ def _direct(cell: Cell) -> Iterator[Row]:
         started = time.process_time()
         workload = Workload.of(domain, [[names[axis] for axis in axes] for axes in asked])
         share = Fraction(len(asked), math.comb(len(names), k))
-        made = _simulated(cell, margin.Direct(), workload, share)
+        made = _simulated(cell, margin.mechanisms.Direct(), workload, share)
         yield {"k": k, "release": time.process_time() - started} | _scored(cell, k, made.marginals)
 
 

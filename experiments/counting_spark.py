@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from margin import SparkSource
+from margin.data import SparkSource
 from margin.data.count import count
 
 from . import _pages, _study

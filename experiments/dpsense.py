@@ -16,7 +16,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 import margin
-from margin import DPSense, DPSenseS, FourierItems, PeeledItems, PlainItems, PureDP, SampledItems
+from margin import DPSense, PureDP
+from margin.mechanisms import DPSenseS, FourierItems, PeeledItems, PlainItems, SampledItems
 
 from ._pages import Claim, page
 from ._plots import lines

@@ -50,24 +50,25 @@ def _matrix(strategy: str) -> Method:
 
 def _noiseless(gamma: float) -> Method:
     """Learning without noise, which shows the error of its approximation."""
-    return lambda cell: exact(cell, margin.Learning(gamma=gamma), cell.asked)
+    return lambda cell: exact(cell, margin.mechanisms.Learning(gamma=gamma), cell.asked)
 
 
 LEARNING = {f"Learning 1/{part}": 1 / part for part in (2, 4, 8)}
 
 METHODS: Mapping[str, Method] = {
     "Uniform": uniform,
-    "Flat": _all(lambda: margin.Flat()),
-    "Direct": _all(lambda: margin.Direct()),
-    "Fourier": _all(lambda: margin.Fourier()),
-    "FourierLP": _all(lambda: margin.FourierLP()),
-    "DataCubes": _all(lambda: margin.DataCubes()),
+    "Flat": _all(lambda: margin.mechanisms.Flat()),
+    "Direct": _all(lambda: margin.mechanisms.Direct()),
+    "Fourier": _all(lambda: margin.mechanisms.Fourier()),
+    "FourierLP": _all(lambda: margin.mechanisms.FourierLP()),
+    "DataCubes": _all(lambda: margin.mechanisms.DataCubes()),
     "Matrix, eigen": _matrix("EigenDesign"),
     "Matrix, low rank": _matrix("LowRank"),
     "Matrix, marginals": _matrix("OptimisedMarginals"),
     "MWEM": _all(lambda: margin.MWEM(rounds=15)),
     **{
-        name: _all(lambda part=part: margin.Learning(gamma=part)) for name, part in LEARNING.items()
+        name: _all(lambda part=part: margin.mechanisms.Learning(gamma=part))
+        for name, part in LEARNING.items()
     },
     **{f"{name}*": _noiseless(part) for name, part in LEARNING.items()},
     "PriView": lambda cell: cell.answers(lattice(_views(cell), reconstruction=Ladder())),

@@ -50,7 +50,7 @@ def _direct(cell: Cell) -> list[Table]:
     gets the noise that it would get if all were released for the whole budget.
     """
     part = Fraction(len(cell.asked), math.comb(len(cell.table.domain), cell.k))
-    return cell.answers(margin.Direct(), share_of_budget=part, workload=cell.asked)
+    return cell.answers(margin.mechanisms.Direct(), share_of_budget=part, workload=cell.asked)
 
 
 def _one_total(cell: Cell) -> list[Table]:
@@ -62,7 +62,7 @@ def _one_total(cell: Cell) -> list[Table]:
     every = math.comb(len(cell.table.domain), cell.k)
     part = Fraction(len(cell.asked), every)
     raw = cell.simulate(
-        margin.Direct(nonnegativity=None), share_of_budget=part, workload=cell.asked
+        margin.mechanisms.Direct(nonnegativity=None), share_of_budget=part, workload=cell.asked
     )
     marginals = raw.marginals(cell.asked)
     spread = math.sqrt(marginals[0].variance.sum() / every)
@@ -93,7 +93,7 @@ def _fourier(cell: Cell) -> list[Table]:
     }
     every = sum(math.comb(len(cell.table.domain), size) for size in range(cell.k + 1))
     part = Fraction(len(released), every)
-    return cell.answers(margin.Fourier(), share_of_budget=part, workload=cell.asked)
+    return cell.answers(margin.mechanisms.Fourier(), share_of_budget=part, workload=cell.asked)
 
 
 def _views(cell: Cell, t: int) -> Any:

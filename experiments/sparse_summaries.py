@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import margin
-from margin import Dyadic, FilterPriority, Haar, HighPass, PrioritySample, PureDP, ThresholdSample
+from margin import HighPass, PureDP
+from margin.mechanisms import Dyadic, FilterPriority, Haar, PrioritySample, ThresholdSample
 from margin.noise.laws import DiscreteLaplace, SystemEntropy
 
 from ._pages import Claim, page

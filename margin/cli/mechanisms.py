@@ -45,12 +45,12 @@ PLAIN: Mapping[str, Callable[[], Any]] = {
     "adaptive": lambda: margin.Adaptive(),
     "priview-paper": lambda: margin.PriView.paper(),
     "optimised": lambda: margin.MatrixMechanism(),
-    "direct": lambda: margin.Direct(),
-    "fourier": lambda: margin.Fourier(),
-    "flat": lambda: margin.Flat(),
-    "data-cubes": lambda: margin.DataCubes(),
+    "direct": lambda: margin.mechanisms.Direct(),
+    "fourier": lambda: margin.mechanisms.Fourier(),
+    "flat": lambda: margin.mechanisms.Flat(),
+    "data-cubes": lambda: margin.mechanisms.DataCubes(),
     "mwem": lambda: margin.MWEM(),
-    "uniform": lambda: margin.Uniform(),
+    "uniform": lambda: margin.mechanisms.Uniform(),
 }
 """The mechanisms that have no options on the command line."""
 

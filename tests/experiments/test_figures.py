@@ -92,7 +92,7 @@ def test_direct_and_fourier_get_the_noise_of_all_marginals():
     cell = Cell(name="clicks-12", epsilon="1", k=4, run=0, queries=30)
     every = math.comb(12, 4)
     raw = cell.simulate(
-        margin.Direct(nonnegativity=None),
+        margin.mechanisms.Direct(nonnegativity=None),
         share_of_budget=figure2.Fraction(30, every),
         workload=cell.asked,
     )
@@ -110,7 +110,7 @@ def test_direct_and_fourier_get_the_noise_of_all_marginals():
         sum(math.comb(12, size) for size in range(5)),
     )
     assert len(fourier) == 30
-    assert margin.Fourier().expected_error(
+    assert margin.mechanisms.Fourier().expected_error(
         cell.table.domain, margin.Workload.all_kway(cell.table.domain, 4), margin.PureDP(1)
     ) == pytest.approx(every * 2 * coefficients**2, rel=1e-3)
 

@@ -19,11 +19,11 @@ from margin import (
     PureDP,
     Simulation,
     SolverError,
-    ViewSynopsis,
     Workload,
 )
 from margin.privacy.budget import certified
 from margin.solvers import Ladder, Newton, Ripple, Simplex, Solution, Status
+from margin.synopses import ViewSynopsis
 
 VIEWS = [["age", "sex", "region"], ["sex", "children"], ["region", "children", "income"]]
 BUDGETS = [PureDP(1), ZCDP("0.1"), ApproxDP(1, "1e-6")]

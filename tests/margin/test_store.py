@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import margin
-from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation, ViewSynopsis
+from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation
 from margin.privacy.budget import certified
 from margin.solvers import Newton, Solution, Status
 from margin.store import _CHECKSUMS, _MANIFEST, _SIGNATURE
+from margin.synopses import ViewSynopsis
 
 _TABLES = "tables.npy"
 

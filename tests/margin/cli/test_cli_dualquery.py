@@ -5,9 +5,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from margin import RecordSynopsis, load
+from margin import load
 from margin.cli.main import main
 from margin.cli.mechanisms import MECHANISMS
+from margin.synopses import RecordSynopsis
 
 BUDGET = ["--epsilon", "20", "--replace-row"]
 RELEASE = ["release", "people.csv", "--domain", "domain.json", *BUDGET, "--mechanism", "dualquery"]

@@ -55,7 +55,7 @@ def test_a_release(trips, capsys):
     assert main([*RELEASE, "--mechanism", "HighPass(theta=8)"]) == 0
     found = margin.load("out.margin")
     assert (
-        isinstance(found, margin.CellSynopsis)
+        isinstance(found, margin.synopses.CellSynopsis)
         and found.theta == 8
         and 20 <= len(found.values) <= 26
     )

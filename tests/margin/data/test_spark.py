@@ -21,8 +21,8 @@ from engines import assert_equal, by_hand, example
 from kinds import DECLARED, KINDS
 
 import margin
-from margin import DataError, Domain, SparkSource
-from margin.data import spark, spark_tasks
+from margin import DataError, Domain
+from margin.data import SparkSource, spark, spark_tasks
 from margin.data.count import count
 from margin.data.opening import open_source
 from margin.data.units import bound
@@ -193,7 +193,10 @@ def nothing_is_left(local):
 
 @pytest.mark.parametrize(
     "mechanism",
-    [margin.PrioritySample(size=5000), margin.Dyadic(margin.HighPass(theta=1), check=False)],
+    [
+        margin.mechanisms.PrioritySample(size=5000),
+        margin.mechanisms.Dyadic(margin.HighPass(theta=1), check=False),
+    ],
 )
 def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
     """With next to no noise: all of the executors' cells are kept, as of the same cells in memory."""

@@ -10,24 +10,17 @@ import numpy as np
 import pytest
 
 import margin
-from margin import (
-    MWEM,
-    ZCDP,
+from margin import MWEM, ZCDP, Domain, DomainError, MatrixMechanism, PriView, PureDP, Workload
+from margin.mechanisms import (
     DataCubes,
     Direct,
-    Domain,
-    DomainError,
     Flat,
     Fourier,
     FourierLP,
     Hierarchical,
     Learning,
-    MatrixMechanism,
-    PriView,
-    PureDP,
     Uniform,
     Wavelet,
-    Workload,
 )
 from margin.mechanisms.strategies import (
     EigenDesign,

@@ -2,19 +2,15 @@
 
 import pytest
 
-from margin import (
-    MWEM,
-    ZCDP,
+from margin import MWEM, ZCDP, Domain, MatrixMechanism, PureDP
+from margin.mechanisms import (
     DataCubes,
     Direct,
-    Domain,
     Flat,
     Fourier,
     FourierLP,
     Hierarchical,
     Learning,
-    MatrixMechanism,
-    PureDP,
     Uniform,
     Wavelet,
 )

@@ -12,24 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import margin
-from margin import (
-    ZCDP,
-    DataError,
-    Domain,
-    DomainError,
-    DPSense,
-    DPSenseS,
-    FourierItems,
-    MarginError,
-    Neighbours,
-    PeeledItems,
-    PlainItems,
-    PureDP,
-    SampledItems,
-)
+from margin import ZCDP, DataError, Domain, DomainError, DPSense, MarginError, Neighbours, PureDP
 from margin.data.baskets import Baskets
 from margin.data.opening import open_source
 from margin.data.sets import Pairs, Transactions
+from margin.mechanisms import DPSenseS, FourierItems, PeeledItems, PlainItems, SampledItems
 from margin.mechanisms.items.dpsense import default_grid
 from margin.noise.entropy import SeededEntropy
 from margin.private import Private
@@ -407,9 +394,9 @@ def test_the_default_grid_is_public():
         lambda: SampledItems(most=0),
         lambda: PeeledItems(k=0),
         lambda: FourierItems(k=-1),
-        lambda: margin.PrivBasis(k=0),
-        lambda: margin.DiffPart(fanout=1),
-        lambda: margin.CountSketch(width=0),
+        lambda: margin.mechanisms.PrivBasis(k=0),
+        lambda: margin.mechanisms.DiffPart(fanout=1),
+        lambda: margin.mechanisms.CountSketch(width=0),
     ],
 )
 def test_bad_parameters_are_refused(make):
@@ -456,7 +443,7 @@ def test_the_truth_of_sets_is_how_many_rows_hold_each_item(tmp_path):
             data,
             domain={"item": 8},
             budget=PureDP(1),
-            mechanism=margin.PlainItems(),
+            mechanism=margin.mechanisms.PlainItems(),
             seed=1,
         )
         assert made.truth("item").counts.tolist() == list(expected)

@@ -19,10 +19,8 @@ from margin import (
     DualQuery,
     Ledger,
     Neighbours,
-    PackedSource,
     Private,
     PureDP,
-    RecordSynopsis,
     SolverError,
     load,
     release,
@@ -30,6 +28,7 @@ from margin import (
 )
 from margin._numbers import UNIT
 from margin.audit import audit
+from margin.data import PackedSource
 from margin.data.opening import open_source
 from margin.noise import selection
 from margin.noise.entropy import SeededEntropy
@@ -38,6 +37,7 @@ from margin.privacy.rounds import Rounds
 from margin.private.queries import scores_of
 from margin.queries import BitTable, Conjunctions, Parities
 from margin.solvers import Anneal, Greedy, Status
+from margin.synopses import RecordSynopsis
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})

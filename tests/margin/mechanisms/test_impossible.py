@@ -13,25 +13,13 @@ from margin import (
     MWEM,
     ZCDP,
     Adaptive,
-    CountSketch,
-    DataCubes,
-    Direct,
     Domain,
     DualQuery,
-    Flat,
-    Fourier,
-    FourierLP,
-    Haar,
-    Hierarchical,
     HighPass,
-    Learning,
     MatrixMechanism,
     Neighbours,
-    PrioritySample,
     PriView,
     Residual,
-    Uniform,
-    Wavelet,
     from_measurements,
     load,
     release,
@@ -39,6 +27,20 @@ from margin import (
 )
 from margin.cli.main import main
 from margin.errors import DomainError
+from margin.mechanisms import (
+    CountSketch,
+    DataCubes,
+    Direct,
+    Flat,
+    Fourier,
+    FourierLP,
+    Haar,
+    Hierarchical,
+    Learning,
+    PrioritySample,
+    Uniform,
+    Wavelet,
+)
 from margin.mechanisms.strategies import OptimisedMarginals, WeightedMarginals
 from margin.queries import Conjunctions
 from margin.solvers import (

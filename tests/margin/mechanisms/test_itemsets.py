@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse
 
 import margin
-from margin import ZCDP, CountSketch, DiffPart, Domain, DomainError, Neighbours, PrivBasis, PureDP
+from margin import ZCDP, Domain, DomainError, Neighbours, PureDP
 from margin.data.opening import open_source
+from margin.mechanisms import CountSketch, DiffPart, PrivBasis
 from margin.noise.entropy import SeededEntropy
 from margin.private import Private
 from margin.sparse.hashing import buckets

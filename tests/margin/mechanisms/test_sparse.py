@@ -16,21 +16,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import margin
-from margin import (
-    ZCDP,
-    DataError,
-    Domain,
-    DomainError,
-    Dyadic,
-    FilterPriority,
-    Haar,
-    HighPass,
-    MarginError,
-    PrioritySample,
-    PureDP,
-    ThresholdSample,
-)
+from margin import ZCDP, DataError, Domain, DomainError, HighPass, MarginError, PureDP
 from margin.data.opening import open_source
+from margin.mechanisms import Dyadic, FilterPriority, Haar, PrioritySample, ThresholdSample
 from margin.mechanisms.sparse.summaries import least_theta
 from margin.noise import kept_cells as summaries
 from margin.noise.binomial import binomial, cumulative
@@ -652,7 +640,7 @@ def test_subset_sums_are_unbiased_and_their_errors_are_as_stated(keep):
     for run in range(RUNS):
         draw = largest_cells if isinstance(keep, Largest) else kept_cells
         kept = draw(grid, noise, true, keep, entropy)
-        synopsis = margin.CellSynopsis(
+        synopsis = margin.synopses.CellSynopsis(
             domain=domain,
             axes=axes,
             codes=kept.words,

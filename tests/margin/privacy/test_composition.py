@@ -669,11 +669,11 @@ def test_a_choice_before_leaves_nothing_to_buy_as_a_whole():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        margin.Direct(nonnegativity=None),
-        margin.Flat(),
+        margin.mechanisms.Direct(nonnegativity=None),
+        margin.mechanisms.Flat(),
         margin.PriView(views=[["a", "b"], ["b", "c"]], shares=[1, 2], nonnegativity=None),
-        margin.DataCubes(),
-        margin.Fourier(),
+        margin.mechanisms.DataCubes(),
+        margin.mechanisms.Fourier(),
         margin.MatrixMechanism(),
         margin.Residual(),
     ],

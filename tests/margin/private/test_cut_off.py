@@ -82,8 +82,8 @@ MECHANISMS = [
     margin.Auto(),
     margin.Adaptive(),
     margin.MWEM(rounds=2),
-    margin.Fourier(),
-    margin.Uniform(),
+    margin.mechanisms.Fourier(),
+    margin.mechanisms.Uniform(),
     margin.Residual(order=2),
 ]
 

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from margin import DataError, Domain, DomainError, PackedSource, SparseSource
+from margin import DataError, Domain, DomainError
+from margin.data import PackedSource, SparseSource
 from margin.data.opening import open_source
 from margin.queries import BitTable, Conjunctions, Parities, counting
 

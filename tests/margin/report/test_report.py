@@ -409,10 +409,10 @@ def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_p
     [
         PriView(views=[["age", "sex"], ["age", "children"]], shares=[1, 5]),
         margin.Residual(order=2),
-        margin.Direct(),
-        margin.Flat(),
+        margin.mechanisms.Direct(),
+        margin.mechanisms.Flat(),
         margin.MWEM(rounds=2),
-        margin.Uniform(),
+        margin.mechanisms.Uniform(),
     ],
     ids=lambda mechanism: type(mechanism).__name__,
 )
@@ -445,7 +445,9 @@ def test_a_release_without_tables_says_what_it_is(browser, tmp_path):
         np.eye(40, 10, dtype=np.int64) + np.eye(40, 10, 1, dtype=np.int64)
     )
     budget = PureDP(5)
-    made = margin.release(rows, domain={"page": 10}, budget=budget, mechanism=margin.PrivBasis(k=3))
+    made = margin.release(
+        rows, domain={"page": 10}, budget=budget, mechanism=margin.mechanisms.PrivBasis(k=3)
+    )
     write_report(made, tmp_path / "r.html")
     browser.get(f"file://{tmp_path / 'r.html'}")
     shown = browser.execute_script("return document.body.innerText")

@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 
 import margin
-from margin import (
-    Direct,
-    Domain,
-    DomainError,
-    Dyadic,
-    Flat,
-    HighPass,
-    PriView,
-    PureDP,
-    Uniform,
-    simulate,
-)
+from margin import Domain, DomainError, HighPass, PriView, PureDP, simulate
+from margin.mechanisms import Direct, Dyadic, Flat, Uniform
 from margin.queries import BitTable, Conjunctions, Parities
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4, "e": 2})
@@ -129,7 +119,7 @@ def test_answers_come_in_parts(monkeypatch):
 
 
 def test_nothing_is_known_where_noise_hid_all_rows():
-    synopsis = margin.UniformSynopsis(
+    synopsis = margin.synopses.UniformSynopsis(
         domain=DOMAIN,
         total=-3.0,
         variance=1.0,

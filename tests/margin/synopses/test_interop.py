@@ -88,7 +88,7 @@ def test_what_was_measured_elsewhere_answers_like_a_release(
     class Kept:
         def run(self, private, workload):
             self.measured = private.measure(VIEWS)
-            return margin.ViewSynopsis.of(
+            return margin.synopses.ViewSynopsis.of(
                 private.domain,
                 self.measured,
                 reconstruction=margin.solvers.Newton(),
