@@ -72,7 +72,8 @@ def shell(code):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_the_notebook_runs(tmp_path):
-    """In a kernel of its own, all of it; what it shows is of the kinds that are kept in the file."""
+    """In a kernel of its own, all of it; what it shows is of the kinds that are kept in the
+    file."""
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     kept = nbformat.read(ROOT / "docs" / "notebook.ipynb", 4)
     run = nbformat.from_dict(kept)

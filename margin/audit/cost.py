@@ -146,10 +146,9 @@ def check_costs(events: Sequence[Event], budget: Budget) -> None:
 def _allowed(budget: Budget) -> Fraction:
     """The epsilon or the rho that a budget may spend, read from its declaration.
 
-    For (epsilon, delta): the largest rho with inf over alpha of exp((alpha - 1) (alpha rho -
-    epsilon)) / (alpha - 1)
-    * (1 - 1 / alpha)**alpha <= delta (Canonne, Kamath and Steinke 2020, Proposition 12), with a millionth more for
-    rounding.
+    For (epsilon, delta) it is the largest rho for which the infimum over alpha of
+    ``exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) * (1 - 1 / alpha)**alpha`` is at most
+    delta (Canonne, Kamath and Steinke 2020, Proposition 12), and a millionth more for rounding.
     """
     if isinstance(budget, PureDP):
         return Fraction(budget.epsilon)

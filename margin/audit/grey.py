@@ -208,7 +208,8 @@ def check_replay(player: Player, before: Outcome, after: Outcome) -> None:
         raise Violation("asks for less on a neighbouring table")
     if before != after:
         raise Violation(
-            f"lets out something else although every answer was equal: rows, or other chance, went past the gate, "
+            "lets out something else although every answer was equal: "
+            "rows, or other chance, went past the gate, "
             f"in {after.differs(before)}"
         )
 
@@ -265,6 +266,6 @@ def _within(event: Event, found: Apart) -> None:
             )
     elif found.l1 > event.l1 or found.l2_squared > event.l2_squared:
         raise Violation(
-            f"{event.method}: true answers differ by {found.l1} in L1 and {found.l2_squared} in squared L2, "
-            f"but {event.l1} and {event.l2_squared} were declared"
+            f"{event.method}: true answers differ by {found.l1} in L1 "
+            f"and {found.l2_squared} in squared L2, but {event.l1} and {event.l2_squared} were declared"
         )

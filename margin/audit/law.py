@@ -32,7 +32,9 @@ __all__ = ["Law", "cost"]
 Key = tuple[object, ...]
 
 _ALPHA = 1e-9  # of each of the tests, of which an audit makes about a hundred
-_FAR = 8.0  # standard errors; the sums have heavier tails than a normal variable's, whose chance this is 1e-15
+# Standard errors. The sums have heavier tails than a normal variable, which exceeds this with
+# probability 1e-15.
+_FAR = 8.0
 _LEAST_VARIANCE = 1e-3  # below it, noise is nearly always zero, and too few draws are not
 _LEAST = 100  # draws, before a sum is judged
 _DRAWS = 10_000  # numbers that are drawn again for each law in each run, at most, about
@@ -190,7 +192,8 @@ class Law:
                 self._seen.add(key)
 
     def _dependence(self, events: Sequence[Event], noises: Sequence[npt.NDArray[np.int64]]) -> None:
-        """Signs and sizes of pairs of cells, of all tables together, and of each draw and the next."""
+        """Signs and sizes of pairs of cells, of all tables together, and of each draw and the
+        next."""
         signs, sizes, values = [], [], []
         for event, noise in zip(events, noises, strict=True):
             flat = noise.reshape(len(noise), -1)

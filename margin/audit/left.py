@@ -242,7 +242,8 @@ def _streams() -> Generator[list[str | bytes]]:
 
 @contextlib.contextmanager
 def _logs() -> Generator[list[Any]]:
-    """The records of all loggers, whatever their level, but those of a compiler about its own work."""
+    """The records of all loggers, whatever their level, but those of a compiler about its own
+    work."""
     records: list[Any] = []
     handle, enabled = logging.Logger.handle, logging.Logger.isEnabledFor
 

@@ -215,7 +215,8 @@ class RawTables:
         expected_rows = sum(min(self.max_rows, rows) for rows in units.values())
         if int(counts.sum()) != expected_rows:
             return [
-                f"{int(counts.sum())} rows are counted where {expected_rows} should be: units are told apart amiss"
+                f"{int(counts.sum())} rows are counted where {expected_rows} should be: "
+                "units are told apart amiss"
             ]
         return []
 

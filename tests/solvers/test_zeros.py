@@ -90,14 +90,22 @@ def with_zeros(seed, *, known=None, **options):
     zeros = random_zeros(np.random.default_rng(seed), tables.sizes)
     if zeros is None:
         return None
-    return Tables(sizes=tables.sizes, views=tables.views, values=tables.values, variances=tables.variances, zeros=zeros,
-                  known_total=known)  # fmt: skip
+    return Tables(
+        sizes=tables.sizes,
+        views=tables.views,
+        values=tables.values,
+        variances=tables.variances,
+        zeros=zeros,
+        known_total=known,
+    )
 
 
 def emptiness(tables):
     """The most that a cell holds that must be zero."""
-    return max(np.abs(value[tables.zeros.cells(view)]).max(initial=0.0)
-               for view, value in zip(tables.views, tables.values, strict=True))  # fmt: skip
+    return max(
+        np.abs(value[tables.zeros.cells(view)]).max(initial=0.0)
+        for view, value in zip(tables.views, tables.values, strict=True)
+    )
 
 
 @given(seeds)
@@ -439,8 +447,14 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
     rng = np.random.default_rng(0)
     array = rng.gamma(2.0, 1000.0, sizes) * ~impossible(zeros)
     values = tuple(array.sum(axis=tuple(a for a in range(3) if a not in view)) for view in views)
-    exact = Tables(sizes=sizes, views=views, values=values, variances=(100.0, 150.0), zeros=zeros, known_total=known and
-                   array.sum())  # fmt: skip
+    exact = Tables(
+        sizes=sizes,
+        views=views,
+        values=values,
+        variances=(100.0, 150.0),
+        zeros=zeros,
+        known_total=known and array.sum(),
+    )
     problem = Problem.of(exact, (0, 1, 2))
     assert (problem.total_variance == 0) == (known is not None)
     predicted = Newton().solve(problem).variance
@@ -470,8 +484,14 @@ def test_problems_check_their_zeros():
         with pytest.raises(ValueError, match=says):
             Problem(shape=(2, 2), total=1.0, zeros=zeros, **nothing)
         with pytest.raises(ValueError, match=says):
-            Batch(shape=(2, 2), offsets=np.zeros(2, np.int64), total=np.ones(1), total_variance=np.zeros(1),
-                  zeros=zeros[None], **nothing)  # fmt: skip
+            Batch(
+                shape=(2, 2),
+                offsets=np.zeros(2, np.int64),
+                total=np.ones(1),
+                total_variance=np.zeros(1),
+                zeros=zeros[None],
+                **nothing,
+            )
 
 
 def test_tables_check_their_zeros_and_total():
@@ -510,9 +530,21 @@ def test_no_row_is_what_it_may_not_be(seed, wanted):
     tables = with_zeros(seed)
     assume(tables is not None)
     told = Population(sweeps=3).fit(estimates(tables), wanted, seed=seed).codes
-    untold = Population(sweeps=3).fit(
-        Tables(sizes=tables.sizes, views=tables.views, values=tuple(map(np.abs, tables.values)),
-               variances=tables.variances, zeros=tables.zeros), wanted, seed=seed).codes  # fmt: skip
+    untold = (
+        Population(sweeps=3)
+        .fit(
+            Tables(
+                sizes=tables.sizes,
+                views=tables.views,
+                values=tuple(map(np.abs, tables.values)),
+                variances=tables.variances,
+                zeros=tables.zeros,
+            ),
+            wanted,
+            seed=seed,
+        )
+        .codes
+    )
     for codes in (told, untold):
         assert codes.shape == (wanted, len(tables.sizes))
         assert not impossible(tables.zeros)[tuple(codes.T)].any()

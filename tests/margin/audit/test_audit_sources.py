@@ -1,4 +1,5 @@
-"""Record and replay from raw tables: every source reads each row by itself, with and without units."""
+"""Record and replay from raw tables: every source reads each row by itself, with and without
+units."""
 
 import contextlib
 import datetime as dt

@@ -706,7 +706,8 @@ def epsilon_and_rho_both(patch):
 
 
 def rewritten(patch, owner, name, old, new):
-    """Put a changed text of a function in its place: where `old`, a regular expression, is found."""
+    """Put a changed text of a function in its place: where `old`, a regular expression, is
+    found."""
     function = inspect.unwrap(vars(owner)[name])
     text, times = re.subn(old, new, textwrap.dedent(inspect.getsource(function)))
     assert times, f"{name} has changed: plant the mistake anew"

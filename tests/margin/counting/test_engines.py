@@ -141,7 +141,8 @@ def test_what_does_not_fit_is_refused_by_name(engine, folder, columns, message):
 
 
 def test_truth_values_mean_the_same_from_every_engine(folder):
-    """As numbers, which Parquet's are read as, as words, and as intervals; with and without nulls."""
+    """As numbers, which Parquet's are read as, as words, and as intervals; with and without
+    nulls."""
     table = pyarrow.table(
         {"a": [True, False, True, None], "b": [True, False, False, True], "who": [True, False] * 2}
     )
@@ -290,7 +291,8 @@ def test_a_query_larger_than_its_memory_goes_through_a_folder_that_is_emptied(
 ):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     source = Sql(
-        "SELECT a FROM (SELECT i % 7 AS a, hash(i) AS h, repeat('x', 40) AS t FROM range(1_000_000) AS r(i)) "
+        "SELECT a FROM (SELECT i % 7 AS a, hash(i) AS h, repeat('x', 40) AS t "
+        "FROM range(1_000_000) AS r(i)) "
         "QUALIFY row_number() OVER (PARTITION BY h % 100_000 ORDER BY h, t) <= 100",
         memory_limit="60MB",
     )
@@ -460,7 +462,8 @@ def test_postgres_reads_every_row_by_itself(server, kind):
         codes = [batch["v"] for batch in data.batches(Domain({"v": attribute}))]
         assert np.concatenate(codes).tolist() == [attribute.code(value) for value in values]
     someone = Sql(
-        "SELECT v FROM visits WHERE v IS NOT NULL AND trim(v::text) NOT IN ('', 'NaN') ORDER BY row",
+        "SELECT v FROM visits WHERE v IS NOT NULL AND trim(v::text) NOT IN ('', 'NaN') "
+        "ORDER BY row",
         attach=server,
     )
     found = [
@@ -472,7 +475,8 @@ def test_postgres_reads_every_row_by_itself(server, kind):
 @pytest.mark.slow
 def test_postgres_types_of_its_own(server):
     text = (
-        "SELECT (i * 0.5)::numeric(6, 2) AS price, ('2020-01-0' || i)::date AS day, i::smallint AS n, "
+        "SELECT (i * 0.5)::numeric(6, 2) AS price, ('2020-01-0' || i)::date AS day, "
+        "i::smallint AS n, "
         "'x'::char(1) AS c FROM generate_series(1, 3) AS s(i)"
     )
     domain = Domain(

@@ -267,8 +267,10 @@ def test_a_row_of_another_kind_moves_no_other_row(name, tmp_path):
         more = [*values[:place], odd, *values[place:]]
         for folder in (before := tmp_path / f"{number}", after := tmp_path / f"{number}+"):
             folder.mkdir()
-        codes = [read(SOURCES[name](rng, rows, None, folder), DECLARED["values"]) for rows, folder in
-                 ((values, before), (more, after))]  # fmt: skip
+        codes = [
+            read(SOURCES[name](rng, rows, None, folder), DECLARED["values"])
+            for rows, folder in ((values, before), (more, after))
+        ]
         assert codes[1] == [*codes[0][:place], DECLARED["values"].code(odd), *codes[0][place:]]
 
 

@@ -117,7 +117,10 @@ def test_who_ignores_sigterm_goes_on(parent):
 def test_what_is_left_open_is_removed_at_exit(parent):
     process, _ = child(parent, then="sys.exit(0)")
     assert ended(process, None) == 0 and not os.listdir(parent)
-    code = "from margin.data.scratch import scratch; open_ = scratch(); print(open_.__enter__(), flush=True)"
+    code = (
+        "from margin.data.scratch import scratch; "
+        "open_ = scratch(); print(open_.__enter__(), flush=True)"
+    )
     subprocess.run(
         [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(parent)}, check=True
     )
@@ -148,7 +151,8 @@ def test_what_sigkill_leaves_the_next_one_removes(parent, following):
 def test_a_forked_process_leaves_its_parents_folder(parent):
     process, folder = child(
         parent,
-        then="pid = os.fork()\n    if not pid: sys.exit(0)\n    os.waitpid(pid, 0)\n    print(len(os.listdir(folder)))",
+        then="pid = os.fork()\n    if not pid: sys.exit(0)\n    os.waitpid(pid, 0)\n"
+        "    print(len(os.listdir(folder)))",
     )
     assert process.stdout.readline().strip() == "2", "its lock, and the rows"
     ended(process, None)

@@ -1,4 +1,5 @@
-"""The same table means the same wherever it comes from, and nothing that is refused shows a value."""
+"""The same table means the same wherever it comes from, and nothing that is refused shows a
+value."""
 
 import csv
 import gzip
@@ -257,7 +258,8 @@ def test_a_value_not_provided_for_is_not_shown(form, tmp_path):
 
 
 def refused(action, message):
-    """The action raises a `DataError` that carries nothing of the data, nor of a library's error."""
+    """The action raises a `DataError` that carries nothing of the data, nor of a library's
+    error."""
     with pytest.raises(DataError, match=message) as caught:
         action()
     error = caught.value

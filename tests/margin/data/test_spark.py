@@ -199,7 +199,8 @@ def nothing_is_left(local):
     ],
 )
 def test_a_summary_of_cells_that_stay_distributed(local, mechanism):
-    """With next to no noise: all of the executors' cells are kept, as of the same cells in memory."""
+    """With next to no noise: all of the executors' cells are kept, as of the same cells in
+    memory."""
     rows = np.random.default_rng(1).integers(0, 40, (400, 2))
     table = pa.table({"a": rows[:, 0], "b": rows[:, 1]})
     domain = {"a": 40, "b": 10**6}

@@ -1,4 +1,5 @@
-"""A suggested domain is a draft, says so, and once reviewed takes the table that it was made from."""
+"""A suggested domain is a draft, says so, and once reviewed takes the table that it was made
+from."""
 
 import itertools
 import json

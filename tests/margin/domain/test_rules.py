@@ -200,9 +200,12 @@ def test_rules_too_entangled_to_tell_are_refused():
 
 
 def test_many_rules_on_many_attributes_are_no_trouble():
-    """Children have no value but the first in sixty attributes: 5 ** 60 cells, of which few matter."""
+    """Children have no value but the first in sixty attributes: 5 ** 60 cells, of which few
+    matter."""
     names = [f"a{place}" for place in range(60)]
-    domain = Domain({"age": 100, **dict.fromkeys(names, 5)},
-                    impossible=[{"age": range(18), name: [1, 2, 3, 4]} for name in names])  # fmt: skip
+    domain = Domain(
+        {"age": 100, **dict.fromkeys(names, 5)},
+        impossible=[{"age": range(18), name: [1, 2, 3, 4]} for name in names],
+    )
     assert domain.possible(["a3", "age"]).sum() == 5 * 82 + 18
     assert domain.possible(["a3", "a7"]).all()

@@ -76,7 +76,10 @@ def test_global_seeds_change_nothing():
 
 
 def test_the_hash_seed_changes_nothing():
-    script = "from margin.noise.entropy import *; print(SeededEntropy(3).take(16).hex(), SystemEntropy().take(16).hex())"
+    script = (
+        "from margin.noise.entropy import *; "
+        "print(SeededEntropy(3).take(16).hex(), SystemEntropy().take(16).hex())"
+    )
     runs = [
         subprocess.run(
             [sys.executable, "-W", "ignore", "-c", script],

@@ -198,7 +198,8 @@ def saved(kind, domain, codes, mechanism, answers, path):
     ("domain", "mechanism"), ALL, ids=[repr(mechanism)[:60] for _, mechanism in ALL]
 )
 def test_a_release_is_a_function_of_the_noisy_answers(domain, mechanism, tmp_path):
-    """Bit by bit: with the same answers on an empty table, and on one of other rows, the same file."""
+    """Bit by bit: with the same answers on an empty table, and on one of other rows, the same
+    file."""
     answers: list = []
     first = saved(Recording, domain, codes_of(domain, 300, 1), mechanism, answers, tmp_path / "one")
     assert answers and all(kind in "iub" for answer in answers for kind in kinds_of(answer))
@@ -246,7 +247,8 @@ def listed():
 
 
 def test_the_list_is_that_of_all_floats(tmp_path):
-    """Nothing is listed that no release has; all kinds of synopsis, and all mechanisms, are tried."""
+    """Nothing is listed that no release has; all kinds of synopsis, and all mechanisms, are
+    tried."""
     used = {type(mechanism).__name__ for _, mechanism in ALL}
     used |= {
         type(mechanism.strategy).__name__

@@ -457,7 +457,8 @@ def test_clamps_bring_no_two_tables_further_apart(one, other, drawn):
 
 @pytest.mark.parametrize("clamp", [3, 8])
 def test_a_gaussian_whose_proposals_are_clamped_has_the_clamped_law(clamp, monkeypatch):
-    """With a clamp that is often reached: the rejection looks at the ideal proposal all the same."""
+    """With a clamp that is often reached: the rejection looks at the ideal proposal all the
+    same."""
     draw = DiscreteLaplace.sample
 
     def clamped(self, count, entropy):

@@ -627,7 +627,8 @@ UNITS = [
 
 
 def test_sensitivities_of_the_units():
-    """k marginals: k and k; m k and m**2 k for a person's m rows; 2 k and 2 k for a row replaced."""
+    """k marginals: k and k; m k and m**2 k for a person's m rows; 2 k and 2 k for a row
+    replaced."""
     k = 7
     found = [
         PureDP(1, neighbours=n, rows_per_person=m).sensitivity(l1=k, l2_squared=k) for n, m in UNITS

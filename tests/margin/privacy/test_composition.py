@@ -29,7 +29,7 @@ from margin.privacy.weights import Weights
 REPLACE = Neighbours.REPLACE_ROW
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 # Interval arithmetic, for the tests only: decimals of 60 digits, every operation rounded outwards.
 
 
@@ -176,7 +176,7 @@ def test_the_slack_of_a_round_holds_in_interval_arithmetic(reach, draws):
         assert float(got[place]) <= float(highest.high) * (1 + 2 * (slack - 1)) + 1e-13
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 # Few choices.
 
 
@@ -268,7 +268,7 @@ def test_few_rounds_are_not_below_another_library(rounds, samples, each, delta):
     assert found - 1e-9 <= certificate <= 1.35 * found
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 # Lists of noisy answers.
 
 
@@ -450,7 +450,7 @@ def test_weights_moved_to_a_grid_and_back_cover_what_they_were_made_of():
     assert squared == pytest.approx(one_by_one, rel=1e-9)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 # The Gaussian loss and smoothing.
 
 
@@ -532,7 +532,7 @@ def test_what_smoothing_and_the_grid_do_not_cover():
         composed_epsilon((), F(1, 10))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 # What an approximate budget buys.
 
 UNITS = [

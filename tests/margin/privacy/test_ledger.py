@@ -608,42 +608,79 @@ def registration(name, budget, *, unit=None):
 
 
 FORGED = {
-    "a name twice": lambda it: {"action": "register", "units": 5, "detail": registration("census", PureDP("5e-12"))},
+    "a name twice": lambda it: {
+        "action": "register",
+        "units": 5,
+        "detail": registration("census", PureDP("5e-12")),
+    },
     "a number twice": lambda it: {
-        "action": "register", "units": 5, "detail": registration("x", PureDP("5e-12")), "dataset": it
+        "action": "register",
+        "units": 5,
+        "detail": registration("x", PureDP("5e-12")),
+        "dataset": it,
     },
     "no JSON": lambda it: {"action": "register", "units": 5, "detail": "{"},
     "no object": lambda it: {"action": "register", "units": 5, "detail": "[]"},
     "too deep": lambda it: {"action": "register", "units": 5, "detail": "[" * 100_000},
     "a second ledger": lambda it: {"action": "create", "units": 0, "detail": "margin ledger 2"},
-}  # fmt: skip
+}
 FORGED_QUIETLY = {
     "a name that is no name": lambda it: {
-        "action": "register", "units": 5, "detail": registration("e\u0301 ", PureDP("5e-12"))
+        "action": "register",
+        "units": 5,
+        "detail": registration("e\u0301 ", PureDP("5e-12")),
     },
     "a budget of more units than it says": lambda it: {
-        "action": "register", "units": 6, "detail": registration("x", PureDP("5e-12"))
+        "action": "register",
+        "units": 6,
+        "detail": registration("x", PureDP("5e-12")),
     },
     "a charge that is less than it says": lambda it: {
-        "action": "charge", "units": 4, "detail": registration("", PureDP("5e-12")), "dataset": it
+        "action": "charge",
+        "units": 4,
+        "detail": registration("", PureDP("5e-12")),
+        "dataset": it,
     },
-    "a charge for nobody": lambda it: {"action": "charge", "units": 5, "detail": registration("", PureDP("5e-12"))},
+    "a charge for nobody": lambda it: {
+        "action": "charge",
+        "units": 5,
+        "detail": registration("", PureDP("5e-12")),
+    },
     "a charge for another unit": lambda it: {
-        "action": "charge", "units": 5, "detail": registration("", PureDP("5e-12"), unit="id"), "dataset": it
+        "action": "charge",
+        "units": 5,
+        "detail": registration("", PureDP("5e-12"), unit="id"),
+        "dataset": it,
     },
     "a charge of another kind": lambda it: {
-        "action": "charge", "units": 5, "detail": registration("", ZCDP("5e-12")), "dataset": it
+        "action": "charge",
+        "units": 5,
+        "detail": registration("", ZCDP("5e-12")),
+        "dataset": it,
     },
-    "a charge that says nothing": lambda it: {"action": "charge", "units": 5, "detail": "{}", "dataset": it},
+    "a charge that says nothing": lambda it: {
+        "action": "charge",
+        "units": 5,
+        "detail": "{}",
+        "dataset": it,
+    },
     "an overspent data set": lambda it: {
-        "action": "charge", "units": 10**13, "detail": registration("", PureDP(10)), "dataset": it
+        "action": "charge",
+        "units": 10**13,
+        "detail": registration("", PureDP(10)),
+        "dataset": it,
     },
-}  # fmt: skip
+}
 
 
-@pytest.mark.parametrize(("forge", "every_use"), [
-    *((make, True) for make in FORGED.values()), *((make, False) for make in FORGED_QUIETLY.values())
-], ids=[*FORGED, *FORGED_QUIETLY])  # fmt: skip
+@pytest.mark.parametrize(
+    ("forge", "every_use"),
+    [
+        *((make, True) for make in FORGED.values()),
+        *((make, False) for make in FORGED_QUIETLY.values()),
+    ],
+    ids=[*FORGED, *FORGED_QUIETLY],
+)
 def test_what_the_software_would_not_have_written_is_damage(ledger, forge, every_use):
     """Also where the chain of hashes is sound."""
     token = ledger.charge("census", PureDP("0.1"))

@@ -50,8 +50,10 @@ def test_counts_are_those_of_the_definition(k, rows):
 def test_batches_codes_and_words_make_the_same_bits(rows, step, seed, keep):
     codes = codes_of(DOMAIN, rows, seed)
     used = np.arange(len(DOMAIN)) % 3 < keep
-    batches = [{name: codes[start : start + step, axis] for axis, name in enumerate(DOMAIN)}
-               for start in range(0, rows, step)]  # fmt: skip
+    batches = [
+        {name: codes[start : start + step, axis] for axis, name in enumerate(DOMAIN)}
+        for start in range(0, rows, step)
+    ]
     one, other = (
         next(BitTable.pieces(DOMAIN, used, batches)),
         BitTable.of_codes(DOMAIN, codes, used),
@@ -188,8 +190,17 @@ def test_the_best_response_asks_for_what_the_queries_say():
     places, weights = np.array([3, 5, 9]), np.array([2, -1, 4])
     instance = queries.best_response(places, weights, constant=1)
     for record in codes_of(DOMAIN, 40):
-        held = np.array([brute(Conjunctions(DOMAIN, queries.attributes[[p]], queries.values[[p]], queries.negated[[p]]),
-                               record[None])[0] for p in places])  # fmt: skip
+        held = np.array(
+            [
+                brute(
+                    Conjunctions(
+                        DOMAIN, queries.attributes[[p]], queries.values[[p]], queries.negated[[p]]
+                    ),
+                    record[None],
+                )[0]
+                for p in places
+            ]
+        )
         assert instance.objective(record) == 1 + weights @ held
     parities = Parities.random(BINARY, 3, 5, 1)
     instance = parities.best_response(np.array([0, 4]), np.array([1, 1]))

@@ -62,16 +62,28 @@ def test_variance_of_a_projection_is_that_of_its_cells(joint, monkeypatch):
         target = problem.target.copy()
         target[row] += 1e-5
         moved = solver.solve(
-            Problem(shape=problem.shape, index=problem.index, target=target, variance=problem.variance,
-                    total=problem.total, total_variance=0.0)
-        ).table.sum(axis=1)  # fmt: skip
+            Problem(
+                shape=problem.shape,
+                index=problem.index,
+                target=target,
+                variance=problem.variance,
+                total=problem.total,
+                total_variance=0.0,
+            )
+        ).table.sum(axis=1)
         expected += variance * ((moved - base) / 1e-5) ** 2
     # The total: targets are coefficients over total, so that a larger total is smaller targets.
     more = problem.total * (1 + 1e-5)
     moved = solver.solve(
-        Problem(shape=problem.shape, index=problem.index, target=problem.target / (1 + 1e-5),
-                variance=problem.variance, total=more, total_variance=0.0)
-    ).table.sum(axis=1)  # fmt: skip
+        Problem(
+            shape=problem.shape,
+            index=problem.index,
+            target=problem.target / (1 + 1e-5),
+            variance=problem.variance,
+            total=more,
+            total_variance=0.0,
+        )
+    ).table.sum(axis=1)
     expected += problem.total_variance * ((moved - base) / (more - problem.total)) ** 2
     assert found.variance == pytest.approx(expected, rel=1e-3)
 

@@ -12,7 +12,8 @@ VIEWS = tuple(tuple(range(start, start + 6)) for start in range(0, 18, 3))
 
 
 def noisy(array_of, scale: float, seed: int = 0, axes: int = 24) -> Tables:
-    """Views of 24 binary axes, of rows drawn by `array_of`, with noise of this standard deviation."""
+    """Views of 24 binary axes, of rows drawn by `array_of`, with noise of this standard
+    deviation."""
     rng = np.random.default_rng(seed)
     rows = array_of(rng, axes)
     values = []
@@ -43,7 +44,8 @@ def test_independent_axes_call_for_more_and_related_ones_do_not():
 
 
 def test_of_rare_values_nothing_is_concluded():
-    """Of clicks, non-negative tables under large noise look as if no page had to do with another."""
+    """Of clicks, non-negative tables under large noise look as if no page had to do with
+    another."""
 
     def clicks(rng, axes):
         taste = rng.random(20_000) < 0.05
@@ -98,9 +100,11 @@ def test_where_nothing_can_be_told_it_is_the_usual(change):
 def test_few_pairs_prove_little():
     rng = np.random.default_rng(0)
     raw = Tables(
-        sizes=(2, 2, 2), views=((0, 1), (1, 2)), values=tuple(25 + rng.normal(0, 9, (2, 2)) for _ in range(2)),
+        sizes=(2, 2, 2),
+        views=((0, 1), (1, 2)),
+        values=tuple(25 + rng.normal(0, 9, (2, 2)) for _ in range(2)),
         variances=(81.0, 81.0),
-    )  # fmt: skip
+    )
     assert strength_for(ResidualConsistency()(raw)) == 1.0
 
 

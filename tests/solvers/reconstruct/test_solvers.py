@@ -122,10 +122,16 @@ def test_a_time_limit_is_a_status(solver):
 
 @pytest.mark.parametrize(
     "solver",
-    [Newton(iterations=0), LBFGS(iterations=1), TrustExact(iterations=1), ClarabelDirect(iterations=1),
-     IPF(iterations=1), MirrorDescent(iterations=1)],
+    [
+        Newton(iterations=0),
+        LBFGS(iterations=1),
+        TrustExact(iterations=1),
+        ClarabelDirect(iterations=1),
+        IPF(iterations=1),
+        MirrorDescent(iterations=1),
+    ],
     ids=repr,
-)  # fmt: skip
+)
 def test_an_iteration_limit_is_a_status(solver):
     assert solver.solve(examples()["mixed pairs"]).status is Status.ITERATION_LIMIT
 
@@ -161,7 +167,8 @@ CVXPY = [Cone(), LeastSquares(), MinimaxLP(solver="CLARABEL"), Ladder()]
 @pytest.mark.parametrize("solver", CVXPY, ids=repr)
 @pytest.mark.parametrize("value", [None, np.nan, 7.0], ids=["nothing", "NaN", "garbage"])
 def test_a_back_end_that_claims_success_is_not_trusted(solver, value, monkeypatch):
-    """It returns at once, says that it is optimal, and leaves nothing or anything in the variables."""
+    """It returns at once, says that it is optimal, and leaves nothing or anything in the
+    variables."""
     cvxpy = pytest.importorskip("cvxpy")
 
     def solve(self, **options):
@@ -199,8 +206,12 @@ class Uniform:
     def solve(self, problem):
         return problem.solution(
             np.full(problem.cells, 1 / problem.cells),
-            status=Status.OPTIMAL, objective=0.0, iterations=0, seconds=0.0, relaxation=0.0,
-        )  # fmt: skip
+            status=Status.OPTIMAL,
+            objective=0.0,
+            iterations=0,
+            seconds=0.0,
+            relaxation=0.0,
+        )
 
 
 def test_the_battery_finds_a_solver_that_ignores_what_is_known():

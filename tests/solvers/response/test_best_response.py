@@ -288,12 +288,17 @@ def test_an_instance_without_terms():
 def test_structural_zeros_and_one_of_a_group():
     sizes = [2, 2, 2, 3]
     wanted = BestResponse.conjunctions(
-        sizes, [[0, 1], [1, 2], [0, 3]], [[1, 1], [1, 1], [1, 2]], [5, 4, 3],
+        sizes,
+        [[0, 1], [1, 2], [0, 3]],
+        [[1, 1], [1, 1], [1, 2]],
+        [5, 4, 3],
         constraints=[
             Constraint.forbid([(0, 1), (1, 1)]),
-            Constraint(attribute=[0, 1, 2], value=[1, 1, 1], coefficient=[1, 1, 1], lower=1, upper=1),
+            Constraint(
+                attribute=[0, 1, 2], value=[1, 1, 1], coefficient=[1, 1, 1], lower=1, upper=1
+            ),
         ],
-    )  # fmt: skip
+    )
     for solver in (ByComponents(), Enumerate(), Milp(), Anneal()):
         response = solver.solve(wanted)
         assert response.value == 3 and response.record[0] == 1 and not response.record[1]
@@ -330,12 +335,19 @@ def dense():
 @pytest.mark.parametrize(
     "solver",
     [
-        Milp(nodes=1), Milp(time_limit=0.3), Highs(nodes=1), Highs(time_limit=0.3), Pulp(time_limit=1),
+        Milp(nodes=1),
+        Milp(time_limit=0.3),
+        Highs(nodes=1),
+        Highs(time_limit=0.3),
+        Pulp(time_limit=1),
         Pulp(solver="SCIP_PY", nodes=1),
-        Pulp(solver="HiGHS", time_limit=0.3), CpSat(time_limit=0.3), CpSat(steps=0.1), MaxSat(time_limit=0.01),
+        Pulp(solver="HiGHS", time_limit=0.3),
+        CpSat(time_limit=0.3),
+        CpSat(steps=0.1),
+        MaxSat(time_limit=0.01),
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_limit_leaves_the_incumbent_and_a_status_that_says_so(solver):
     instance = dense()
     response = solver.solve(instance, seed=1)

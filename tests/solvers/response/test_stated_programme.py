@@ -44,10 +44,16 @@ def random_case(seed: int) -> tuple[Tables, tuple[int, ...]]:
     noise = 10 ** rng.uniform(-2, 2, len(views))
     values = [array.sum(axis=tuple(set(range(count)) - set(view))) for view in views]
     raw = Tables(
-        sizes=sizes, views=tuple(views), variances=tuple((noise**2).tolist()), zeros=zeros,
-        values=tuple(value + rng.normal(0, scale, value.shape) for value, scale in zip(values, noise, strict=True)),
+        sizes=sizes,
+        views=tuple(views),
+        variances=tuple((noise**2).tolist()),
+        zeros=zeros,
+        values=tuple(
+            value + rng.normal(0, scale, value.shape)
+            for value, scale in zip(values, noise, strict=True)
+        ),
         known_total=float(array.sum()) if seed % 5 == 0 else None,
-    )  # fmt: skip
+    )
     tables = ResidualConsistency()(raw)
     axes = tuple(
         sorted(rng.choice(count, rng.integers(1, min(4, count) + 1), replace=False).tolist())

@@ -139,8 +139,9 @@ def test_projection_weighs_components_by_their_own_precision(seed):
     _, evidence, _ = measured(seed)
     noise = np.random.default_rng(seed).normal
     for axes, moments in evidence.weighted.items():  # enough noise for negative cells
-        evidence.weighted[axes] = moments + (noise(scale=200.0, size=moments.shape) * evidence.precision[axes] if axes
-                                             else 0.0)  # fmt: skip
+        evidence.weighted[axes] = moments + (
+            noise(scale=200.0, size=moments.shape) * evidence.precision[axes] if axes else 0.0
+        )
     tables = evidence.tables()
     ours, theirs = (
         JointProjection(tolerance=1e-7, iterations=20_000)(tables),
