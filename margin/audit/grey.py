@@ -267,5 +267,6 @@ def _within(event: Event, found: Apart) -> None:
     elif found.l1 > event.l1 or found.l2_squared > event.l2_squared:
         raise Violation(
             f"{event.method}: true answers differ by {found.l1} in L1 "
-            f"and {found.l2_squared} in squared L2, but {event.l1} and {event.l2_squared} were declared"
+            f"and {found.l2_squared} in squared L2, "
+            f"but {event.l1} and {event.l2_squared} were declared"
         )
