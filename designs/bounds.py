@@ -5,7 +5,11 @@ from math import comb
 from .checks import check_parameters
 
 
-def schonheim_bound(v: int, k: int, t: int) -> int:
+def schonheim_bound(
+    v: int,
+    k: int,
+    t: int,
+) -> int:
     """Schonheim's lower bound on the number of blocks of a (v, k, t) covering design.
 
     L(v, k, t) = ceil(v / k * L(v - 1, k - 1, t - 1)) and L(v, k, 0) = 1. The reason: take the
@@ -46,7 +50,11 @@ def schonheim_bound(v: int, k: int, t: int) -> int:
     return bound
 
 
-def de_caen_bound(v: int, k: int, t: int) -> int:
+def de_caen_bound(
+    v: int,
+    k: int,
+    t: int,
+) -> int:
     """De Caen's lower bound on the size of a (v, k, t) covering design.
 
     It is sometimes above `schonheim_bound`, whose parameters it shares. The bound is the ceiling of

@@ -3,7 +3,11 @@
 from collections.abc import Iterable
 
 
-def check_int(name: str, value: object, least: int) -> None:
+def check_int(
+    name: str,
+    value: object,
+    least: int,
+) -> None:
     """Raise a ValueError that names the parameter, unless `value` is an int >= `least`.
 
     A bool is not accepted as an int.
@@ -14,7 +18,11 @@ def check_int(name: str, value: object, least: int) -> None:
         raise ValueError(f"{name} ({value}) must be >= {least}")
 
 
-def check_parameters(v: int, k: int, t: int) -> None:
+def check_parameters(
+    v: int,
+    k: int,
+    t: int,
+) -> None:
     """Raise ValueError unless v, k, t are ints with v >= 1 and 1 <= t <= min(v, k)."""
     check_int("v", v, 1)
     check_int("k", k, 1)
@@ -25,7 +33,11 @@ def check_parameters(v: int, k: int, t: int) -> None:
         raise ValueError(f"t ({t}) must be <= v ({v}): there are only {v} points to choose from")
 
 
-def check_ints(name: str, values: Iterable[object], least: int) -> None:
+def check_ints(
+    name: str,
+    values: Iterable[object],
+    least: int,
+) -> None:
     """Raise a ValueError that names the element, unless all `values` are ints >= `least`.
 
     A bool is not accepted as an int.

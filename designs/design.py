@@ -11,7 +11,10 @@ from .subsets import Block, coverage, unranked
 from .types import Flags, Integers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Design:
     """A covering design: blocks of at most k of v points, with every t points in some block.
 
@@ -56,7 +59,11 @@ class Design:
         for i, block in enumerate(self.blocks):
             self._check_block(i, block)
 
-    def _check_block(self, i: int, block: Block) -> None:
+    def _check_block(
+        self,
+        i: int,
+        block: Block,
+    ) -> None:
         if not isinstance(block, tuple) or any(type(point) is not int for point in block):
             raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: use int(point)")
         if any(a >= b for a, b in pairwise(block)):

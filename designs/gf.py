@@ -10,7 +10,11 @@ from .checks import check_int
 from .types import Integers
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Field:
     """Arithmetic of a finite field by tables.
 
@@ -82,7 +86,14 @@ def field(q: int) -> Field:
     places = p ** np.arange(degree)
     digits = np.arange(q)[:, None] // places % p
     add = (digits[:, None] + digits) % p @ places
-    return Field(q=q, p=p, degree=degree, add=add, multiply=multiply, powers=powers)
+    return Field(
+        q=q,
+        p=p,
+        degree=degree,
+        add=add,
+        multiply=multiply,
+        powers=powers,
+    )
 
 
 def _powers_of_x(p: int, degree: int) -> Integers:

@@ -48,7 +48,11 @@ def ranks(rows: Integers, v: int) -> Integers:
     return total
 
 
-def unranked(numbers: Integers, t: int, v: int) -> Integers:
+def unranked(
+    numbers: Integers,
+    t: int,
+    v: int,
+) -> Integers:
     """The t-subsets of ``range(v)`` that have these ranks, shape (n, t): the inverse of `ranks`.
 
     >>> unranked(np.array([2, 0]), 2, 3).tolist()
@@ -63,12 +67,20 @@ def unranked(numbers: Integers, t: int, v: int) -> Integers:
     return rows
 
 
-def block_ranks(block: Block, v: int, t: int) -> Integers:
+def block_ranks(
+    block: Block,
+    v: int,
+    t: int,
+) -> Integers:
     """The ranks of the t-subsets of one block, shape (comb(len(block), t),)."""
     return ranks(np.array(block, np.int64)[subsets(len(block), t)], v)
 
 
-def coverage(blocks: Iterable[Block], v: int, t: int) -> Integers:
+def coverage(
+    blocks: Iterable[Block],
+    v: int,
+    t: int,
+) -> Integers:
     """The number of blocks that hold each t-subset of ``range(v)``, by rank, shape (comb(v, t),).
 
     >>> coverage([(0, 1, 2), (1, 2, 3)], 4, 2).tolist()
@@ -89,7 +101,11 @@ def coverage(blocks: Iterable[Block], v: int, t: int) -> Integers:
     return counts
 
 
-def members_within(block: Block, family: Collection[Block], orders: Iterable[int]) -> list[Block]:
+def members_within(
+    block: Block,
+    family: Collection[Block],
+    orders: Iterable[int],
+) -> list[Block]:
     """The members of a family that lie within a block and have one of the given sizes.
 
     Either the family or the subsets of the block are searched, whichever are fewer.

@@ -36,7 +36,10 @@ def positive_integer(name: str, value: object) -> int:
 
 
 def positive_number(
-    name: str, value: object, *, error: type[MarginError] = DomainError
+    name: str,
+    value: object,
+    *,
+    error: type[MarginError] = DomainError,
 ) -> int | float | Fraction:
     """A finite number > 0, as it was passed; otherwise `error`, which calls it `name`."""
     if not _is_real(value) or not 0 < value < math.inf:  # type: ignore[operator]
@@ -45,7 +48,10 @@ def positive_number(
 
 
 def share(
-    name: str, value: object, *, error: type[MarginError] = DomainError
+    name: str,
+    value: object,
+    *,
+    error: type[MarginError] = DomainError,
 ) -> int | float | Fraction:
     """A number > 0 and < 1, as it was passed; otherwise `error`, which calls it `name`."""
     if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]

@@ -13,4 +13,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def compiled(function: _Function) -> _Function:
     """Compile a function to machine code, kept on disk; other threads run while it does."""
-    return cast(_Function, numba.njit(cache=True, nogil=True)(function))
+    return cast(
+        _Function,
+        numba.njit(
+            cache=True,
+            nogil=True,
+        )(function),
+    )

@@ -31,7 +31,10 @@ _MOST_VIEWS = 200
 """Largest number of views that are asked; of a larger workload, this many are drawn."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Compared:
     """The errors and times of one mechanism.
 
@@ -65,7 +68,10 @@ class Compared:
         return float(np.quantile(self.errors, share)) if self.errors else math.nan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Comparison:
     """The errors of several mechanisms on one table.
 
@@ -201,9 +207,18 @@ def compare(
         try:
             rows.append(_compared(name, mechanism, task, truths))
         except MarginError as error:
-            rows.append(Compared(name=name, problem=str(error)))
+            rows.append(
+                Compared(
+                    name=name,
+                    problem=str(error),
+                )
+            )
     rows.sort(key=lambda row: (bool(row.problem), row.error))
-    return Comparison(budget=budget, views=task.views, rows=tuple(rows))
+    return Comparison(
+        budget=budget,
+        views=task.views,
+        rows=tuple(rows),
+    )
 
 
 def _some(views: tuple[View, ...], seed: int) -> tuple[View, ...]:
@@ -227,7 +242,10 @@ class _Task(NamedTuple):
 
 
 def _compared(
-    name: str, mechanism: Mechanism[Synopsis], task: _Task, truths: list[Marginal]
+    name: str,
+    mechanism: Mechanism[Synopsis],
+    task: _Task,
+    truths: list[Marginal],
 ) -> Compared:
     """The errors of one mechanism. The first mechanism that succeeds counts the truths."""
     errors: list[float] = []

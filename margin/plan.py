@@ -20,12 +20,21 @@ __all__ = ["Expectation", "Plan", "plan"]
 class Priced(Protocol):
     """A mechanism whose expected error is known before it runs."""
 
-    def expected_error(self, domain: Domain, workload: Workload, budget: Budget, /) -> float:
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> float:
         """The expected squared error: summed over the cells of each view, times the view's weight,
         summed over the views of the workload."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Expectation:
     """One row of a plan: a mechanism and its expected error on the workload.
 
@@ -60,7 +69,10 @@ class Expectation:
         return type(self.mechanism).__name__
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Plan:
     """The expected errors of several mechanisms on one workload. `print` shows them as a table.
 
@@ -209,7 +221,12 @@ def plan(
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows)
     table.sort(key=lambda row: math.inf if row.error is None else row.error)
-    return Plan(domain=declared, workload=asked, budget=budget, table=tuple(table))
+    return Plan(
+        domain=declared,
+        workload=asked,
+        budget=budget,
+        table=tuple(table),
+    )
 
 
 def _available() -> list[Any]:
@@ -226,7 +243,12 @@ def _available() -> list[Any]:
     return found
 
 
-def _expectation(mechanism: Any, domain: Domain, workload: Workload, budget: Budget) -> Expectation:
+def _expectation(
+    mechanism: Any,
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> Expectation:
     """The row of the table for one mechanism."""
     note = ""
     try:
@@ -235,9 +257,19 @@ def _expectation(mechanism: Any, domain: Domain, workload: Workload, budget: Bud
             note = _views_note(mechanism, domain)
         error = float(mechanism.expected_error(domain, workload, budget))
     except MarginError as problem:
-        return Expectation(mechanism=mechanism, error=None, per_cell=None, note=str(problem))
+        return Expectation(
+            mechanism=mechanism,
+            error=None,
+            per_cell=None,
+            note=str(problem),
+        )
     per_cell = _per_cell(domain, workload, error)
-    return Expectation(mechanism=mechanism, error=error, per_cell=per_cell, note=note)
+    return Expectation(
+        mechanism=mechanism,
+        error=error,
+        per_cell=per_cell,
+        note=note,
+    )
 
 
 def _views_note(mechanism: PriView, domain: Domain) -> str:
@@ -249,7 +281,11 @@ def _views_note(mechanism: PriView, domain: Domain) -> str:
 
 
 def _priced(
-    domain: Domain, workload: Workload, budget: Budget, auto: Auto, rows: float
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+    auto: Auto,
+    rows: float,
 ) -> list[Expectation]:
     """One row for each candidate of `Auto` with a finite error."""
     found = []
@@ -270,7 +306,11 @@ def _priced(
     return found
 
 
-def _per_cell(domain: Domain, workload: Workload, error: float) -> float:
+def _per_cell(
+    domain: Domain,
+    workload: Workload,
+    error: float,
+) -> float:
     """The root mean square error of a cell, from the total squared error of the workload."""
     weighted_cells = 0.0
     for view, weight in zip(workload, workload.weights, strict=True):

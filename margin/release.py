@@ -28,7 +28,11 @@ from .synopses.synopsis import Provenance, Synopsis
 __all__ = ["Mechanism", "release", "simulate"]
 
 S = TypeVar("S", bound=Synopsis)
-S_co = TypeVar("S_co", bound=Synopsis, covariant=True)
+S_co = TypeVar(
+    "S_co",
+    bound=Synopsis,
+    covariant=True,
+)
 
 
 class Mechanism(Protocol[S_co]):
@@ -37,7 +41,12 @@ class Mechanism(Protocol[S_co]):
     Any object with a method `run` is a mechanism; no base class is needed.
     """
 
-    def run(self, private: Private, workload: Workload | None, /) -> S_co:
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+        /,
+    ) -> S_co:
         """Make a synopsis. All access to the data goes through the methods of `private`."""
 
 
@@ -247,7 +256,10 @@ def simulate(
     return Simulation(synopsis, source)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class _Request:
     """The arguments of `release` or `simulate`, and the source of the random bits."""
 
@@ -281,7 +293,11 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
             "pass ledger.dataset(name)"
         )
     budget = for_unit(request.budget, request.unit, request.max_rows)
-    statement = Statement(budget=budget, unit=request.unit, domain=digest(domain))
+    statement = Statement(
+        budget=budget,
+        unit=request.unit,
+        domain=digest(domain),
+    )
     charge = None if request.ledger is None else Charge(request.ledger, statement)
 
     # Open the data. Temporary files of runs that were killed are removed first.
@@ -291,7 +307,13 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
     entropy = request.entropy
     if request.unit is not None:
         rows = bound(source, request.unit, budget.rows_per_person, entropy.take(16))
-    private = Private(rows, domain=domain, budget=budget, entropy=entropy, ledger=charge)
+    private = Private(
+        rows,
+        domain=domain,
+        budget=budget,
+        entropy=entropy,
+        ledger=charge,
+    )
 
     # Run the mechanism. Whatever stops it, the error says whether the budget has been charged.
     try:

@@ -174,7 +174,12 @@ def _public_key(path: Path) -> "Ed25519PublicKey":
     return key
 
 
-def _key(path: Path, kind: type, load: Any, shown: str) -> Any:
+def _key(
+    path: Path,
+    kind: type,
+    load: Any,
+    shown: str,
+) -> Any:
     """The key in a file. `load` parses its bytes, and the result must be of class `kind`."""
     problem = ""
     try:
@@ -196,7 +201,12 @@ def _key(path: Path, kind: type, load: Any, shown: str) -> Any:
     return key
 
 
-def _write_new(path: Path, text: bytes, *, mode: int) -> None:
+def _write_new(
+    path: Path,
+    text: bytes,
+    *,
+    mode: int,
+) -> None:
     """Write a file that does not exist yet, with these permissions from the start."""
     problem = ""
     try:

@@ -32,7 +32,11 @@ class Simulation(Generic[S]):
         The synopsis that the mechanism made, marked as not private.
     """
 
-    def __init__(self, synopsis: S, source: Source | None = None) -> None:
+    def __init__(
+        self,
+        synopsis: S,
+        source: Source | None = None,
+    ) -> None:
         self.synopsis = synopsis
         self._source = source
 

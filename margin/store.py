@@ -198,7 +198,10 @@ def load(
 
 
 def understood(
-    path: Path, contents: Contents, *, allow_simulation: bool
+    path: Path,
+    contents: Contents,
+    *,
+    allow_simulation: bool,
 ) -> Synopsis | Simulation[Synopsis]:
     """Make the synopsis from the members of a file; see `load`."""
     problem = ""
@@ -252,7 +255,11 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
     for name, content in members.items():
         if name != _MANIFEST:
             arrays[name.removesuffix(_ARRAY)] = _array(content)
-    return kind.unpack(Packed(fields, arrays), domain=domain, provenance=provenance)
+    return kind.unpack(
+        Packed(fields, arrays),
+        domain=domain,
+        provenance=provenance,
+    )
 
 
 def _domain(declared: Any) -> Domain:
@@ -309,7 +316,11 @@ def _token(written: Any) -> Token | None:
 
 
 def _encoded(value: object) -> bytes:
-    return json.dumps(value, indent=1, allow_nan=False).encode()
+    return json.dumps(
+        value,
+        indent=1,
+        allow_nan=False,
+    ).encode()
 
 
 def _no_constant(name: str) -> float:

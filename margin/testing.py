@@ -124,7 +124,14 @@ def check_source(
     ...     return {"a": [row["a"] for row in rows]}
     >>> check_source(columns, domain=Domain({"a": 2}), rows=rows, tables=5)
     """
-    tried = RawTables(make=make, domain=domain, rows=rows, unit=unit, max_rows=max_rows, seed=seed)
+    tried = RawTables(
+        make=make,
+        domain=domain,
+        rows=rows,
+        unit=unit,
+        max_rows=max_rows,
+        seed=seed,
+    )
     if found := tried.problems(tables, beyond=beyond):
         title = "the source does not treat its rows independently of each other:"
         raise AssertionError("\n".join([title, *found]))

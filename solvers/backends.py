@@ -67,7 +67,10 @@ def run(
         # cvxpy warns of inaccurate solutions. The status says the same.
         warnings.simplefilter("ignore")
         try:
-            programme.solve(solver=name, **options)
+            programme.solve(
+                solver=name,
+                **options,
+            )
         except (cvxpy.error.SolverError, ValueError, ArithmeticError):
             # Back-ends raise these when they stop without an answer, also at the time limit.
             status = Status.FAILED if time_limit is None else Status.TIME_LIMIT

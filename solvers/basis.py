@@ -176,7 +176,11 @@ class Transform:
         """The number of extended functions along an axis."""
         return 2 * size - 1 if size > 2 else size
 
-    def _apply(self, operators: list[_Operator], values: Floats) -> Floats:
+    def _apply(
+        self,
+        operators: list[_Operator],
+        values: Floats,
+    ) -> Floats:
         """Apply each operator along its block of the last dimension, a product of blocks."""
         shape = values.shape
         if len(shape) == 1 and len(operators) == 2:

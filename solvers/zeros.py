@@ -178,7 +178,11 @@ class Zeros:
             broken |= self.inside(rows, box)
         return broken
 
-    def inside(self, rows: NDArray[Any], box: Box) -> Flags:
+    def inside(
+        self,
+        rows: NDArray[Any],
+        box: Box,
+    ) -> Flags:
         """Which rows lie in a box: shape (rows,)."""
         inside = np.ones(len(rows), np.bool_)
         for axis, codes in box:
@@ -187,7 +191,11 @@ class Zeros:
             inside &= flags[rows[:, axis]]
         return inside
 
-    def mend(self, rows: NDArray[Any], rng: np.random.Generator) -> None:
+    def mend(
+        self,
+        rows: NDArray[Any],
+        rng: np.random.Generator,
+    ) -> None:
         """Draw rows that lie in a box again, in place, on the axes of the parts that they break.
 
         `rows` are codes of shape (rows, axes). The new codes come from the distribution of maximum
@@ -256,7 +264,11 @@ class Zeros:
                 table *= _spread(part.within_class(axis, weights[axis]), (axis,), axes)
         return np.asarray(table / table.sum())
 
-    def _kept(self, key: Any, make: Callable[[], T]) -> T:
+    def _kept(
+        self,
+        key: Any,
+        make: Callable[[], T],
+    ) -> T:
         """The value of a key, made on first use."""
         if key not in self._known:
             self._known[key] = make()
@@ -275,7 +287,11 @@ class _Part:
         For each axis the number of classes.
     """
 
-    def __init__(self, sizes: Sequence[int], boxes: Sequence[Box]) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        boxes: Sequence[Box],
+    ) -> None:
         self.classes: dict[int, Integers] = {}
         self.kinds: dict[int, int] = {}
         # For each axis the boxes that have it, each with its categories.
@@ -328,7 +344,11 @@ class _Part:
         part._factors = [factor for factor in self._factors if set(factor[0]) <= set(axes)]
         return part
 
-    def reduced(self, kept: Axes, weights: _Weights | None = None) -> NDArray[Any]:
+    def reduced(
+        self,
+        kept: Axes,
+        weights: _Weights | None = None,
+    ) -> NDArray[Any]:
         """The sums of products of weights over all other axes, by classes of some ascending axes.
 
         Only possible combinations are summed. The sums are right up to a common factor. Without
@@ -342,7 +362,11 @@ class _Part:
             joint = joint * _spread(table, axes, kept)
         return joint
 
-    def expanded(self, axes: Axes, table: NDArray[Any]) -> NDArray[Any]:
+    def expanded(
+        self,
+        axes: Axes,
+        table: NDArray[Any],
+    ) -> NDArray[Any]:
         """A table by categories from a table by classes."""
         return table[np.ix_(*(self.classes[axis] for axis in axes))]
 
@@ -464,16 +488,26 @@ class _Part:
                 some = which[np.ravel(case) == number]
                 rows[some, axis] = _drawn(by_category[tuple(place)], some.size, rng)
 
-    def within_class(self, axis: int, weights: Floats) -> Floats:
+    def within_class(
+        self,
+        axis: int,
+        weights: Floats,
+    ) -> Floats:
         """The share of each category of an axis in its class."""
         return weights / self._summed(axis, weights)[self.classes[axis]]
 
-    def _summed(self, axis: int, values: Floats) -> Floats:
+    def _summed(
+        self,
+        axis: int,
+        values: Floats,
+    ) -> Floats:
         """The sums of values of an axis's categories by class."""
         return np.bincount(self.classes[axis], values).astype(np.float64)
 
     def _eliminated(
-        self, kept: Axes, weights: _Weights | None
+        self,
+        kept: Axes,
+        weights: _Weights | None,
     ) -> tuple[list[_Factor], list[_Step]]:
         """Eliminate all axes except `kept`, roughly those with the smallest tables first.
 
@@ -517,7 +551,11 @@ class _Part:
 class _Elimination:
     """The factors of a part while axes are eliminated."""
 
-    def __init__(self, part: _Part, weights: _Weights | None) -> None:
+    def __init__(
+        self,
+        part: _Part,
+        weights: _Weights | None,
+    ) -> None:
         self._part = part
         self._weighted = weights is not None
         all_factors = list(part._factors)
@@ -538,7 +576,11 @@ class _Elimination:
             axes.update(self.factors[number][0])
         return tuple(sorted(axes))
 
-    def eliminate(self, axis: int, axes: Axes) -> _Step:
+    def eliminate(
+        self,
+        axis: int,
+        axes: Axes,
+    ) -> _Step:
         """Replace the factors that have an axis by their product, summed over the axis.
 
         `axes` are `together(axis)`. Without weights the sum is a logical or.

@@ -72,7 +72,10 @@ def anneal(
 
 
 def _random_blocks(
-    group: Group, k: int, widths: Sequence[int], rng: np.random.Generator
+    group: Group,
+    k: int,
+    widths: Sequence[int],
+    rng: np.random.Generator,
 ) -> tuple[Integers, Integers]:
     """Random starter blocks of these widths, shape (starters, k), and their lengths."""
     blocks = np.zeros((len(widths), k), np.int64)
@@ -87,7 +90,12 @@ def _random_blocks(
     return blocks, lengths
 
 
-def _random_union_of_cycles(group: Group, k: int, width: int, rng: np.random.Generator) -> Integers:
+def _random_union_of_cycles(
+    group: Group,
+    k: int,
+    width: int,
+    rng: np.random.Generator,
+) -> Integers:
     """Random cycles of the subgroup of order `width`, then fixed points, at most k points."""
     moving = group.v - group.fixed
     stride = group.order // width
@@ -100,7 +108,10 @@ def _random_union_of_cycles(group: Group, k: int, width: int, rng: np.random.Gen
 
 
 def _filled(
-    start: Sequence[Block], v: int, k: int, rng: np.random.Generator
+    start: Sequence[Block],
+    v: int,
+    k: int,
+    rng: np.random.Generator,
 ) -> tuple[Integers, Integers]:
     """The blocks with random points added up to k, shape (starters, k), and their lengths."""
     rows = []
@@ -111,7 +122,12 @@ def _filled(
 
 
 def anneal_classes(
-    group: Group, width: int, *, bases: int, moves: int, seed: int
+    group: Group,
+    width: int,
+    *,
+    bases: int,
+    moves: int,
+    seed: int,
 ) -> Classes | None:
     """Search for base classes whose images hold all pairs, by simulated annealing.
 
@@ -153,7 +169,11 @@ def anneal_classes(
     )
     if uncovered:
         return None
-    return Classes(group=group, width=width, base=tuple(map(_as_class, _blocks(points, width))))
+    return Classes(
+        group=group,
+        width=width,
+        base=tuple(map(_as_class, _blocks(points, width))),
+    )
 
 
 def _blocks(points: Integers, width: int) -> list[list[list[int]]]:

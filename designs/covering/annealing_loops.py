@@ -102,7 +102,12 @@ class _Exchange(NamedTuple):
 
 
 @compiled_in_order
-def _count_orbit(sizes: Integers, counts: Integers, orbit: int, step: int) -> int:
+def _count_orbit(
+    sizes: Integers,
+    counts: Integers,
+    orbit: int,
+    step: int,
+) -> int:
     """Count one more (step 1) or one less (-1) t-subset of an orbit; return the energy change."""
     if step > 0:
         counts[orbit] += 1
@@ -147,7 +152,11 @@ def _count(
 
 
 @compiled_in_order
-def anneal_blocks(coverage: Coverage, starters: Starters, schedule: Schedule) -> Any:
+def anneal_blocks(
+    coverage: Coverage,
+    starters: Starters,
+    schedule: Schedule,
+) -> Any:
     """Anneal starter blocks until they cover every orbit of t-subsets; see `annealing.anneal`.
 
     Parameters
@@ -220,7 +229,11 @@ def anneal_blocks(coverage: Coverage, starters: Starters, schedule: Schedule) ->
 
 
 @compiled_in_order
-def _count_all(coverage: Coverage, starters: Starters, inside: Flags) -> int:
+def _count_all(
+    coverage: Coverage,
+    starters: Starters,
+    inside: Flags,
+) -> int:
     """Count all starter blocks and mark their points in `inside`; return the energy change."""
     table, sizes, counts, v, t = coverage
     change = 0
@@ -234,7 +247,13 @@ def _count_all(coverage: Coverage, starters: Starters, inside: Flags) -> int:
 
 @compiled_in_order
 def _random_exchange(
-    blocks: Integers, row: int, length: int, width: int, moving: int, order: int, v: int
+    blocks: Integers,
+    row: int,
+    length: int,
+    width: int,
+    moving: int,
+    order: int,
+    v: int,
 ) -> _Exchange:
     """Draw a move of one block; size 0 if the drawn point cannot be exchanged.
 
@@ -262,7 +281,11 @@ def _random_exchange(
 
 
 @compiled_in_order
-def anneal_base_classes(coverage: Coverage, slots: Slots, schedule: Schedule) -> Any:
+def anneal_base_classes(
+    coverage: Coverage,
+    slots: Slots,
+    schedule: Schedule,
+) -> Any:
     """Anneal base classes until they cover every orbit of pairs; see `annealing.anneal_classes`.
 
     Parameters

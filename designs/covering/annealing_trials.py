@@ -17,7 +17,14 @@ EXTRA = 2  # largest number of points that are annealed too and then deleted
 
 
 def smaller_by_annealing(
-    v: int, k: int, t: int, *, above: int, below: int, effort: int, seed: int
+    v: int,
+    k: int,
+    t: int,
+    *,
+    above: int,
+    below: int,
+    effort: int,
+    seed: int,
 ) -> tuple[list[Block], int] | None:
     """A (v, k, t) covering design of at least `above` and fewer than `below` blocks.
 
@@ -36,9 +43,17 @@ def smaller_by_annealing(
         for starters, order, extra in trials:
             if left <= 0 or starters * order >= below:
                 continue
-            group = Group(v=v + extra, order=order)
+            group = Group(
+                v=v + extra,
+                order=order,
+            )
             uncovered, found, spent = anneal(
-                group, k, t, widths=[1] * starters, moves=min(moves, left), seed=seed + moves
+                group,
+                k,
+                t,
+                widths=[1] * starters,
+                moves=min(moves, left),
+                seed=seed + moves,
             )
             left -= max(1, spent)
             if not uncovered:
@@ -54,7 +69,13 @@ def _without_points(blocks: list[Block], v: int) -> list[Block]:
     return [tuple(point for point in block if point < v) for block in blocks]
 
 
-def _trials(v: int, k: int, t: int, above: int, below: int) -> list[tuple[int, int, int]]:
+def _trials(
+    v: int,
+    k: int,
+    t: int,
+    above: int,
+    below: int,
+) -> list[tuple[int, int, int]]:
     """(starter blocks, order of the group, additional points) to try, the quickest first."""
     trials: list[tuple[int, int, int]] = []
     for extra in range(EXTRA + 1):

@@ -15,7 +15,10 @@ LATER = "La Jolla Covering Repository, D. Gordon, CC BY 4.0, as transcribed on 2
 Cell = tuple[int, int, int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Known:
     """Size of the smallest published covering design for some v, k and t.
 
@@ -34,7 +37,11 @@ class Known:
     source: str
 
 
-def best_known(v: int, k: int, t: int) -> Known | None:
+def best_known(
+    v: int,
+    k: int,
+    t: int,
+) -> Known | None:
     """The size of the smallest published (v, k, t) covering design, with its source.
 
     The table holds v <= 99, k <= 25 and t <= 8. Returns None outside the table.
@@ -51,11 +58,19 @@ def best_known(v: int, k: int, t: int) -> Known | None:
     """
     check_parameters(v, k, t)
     if k >= v:
-        return Known(size=1, optimal=True, source="one block holds everything")
+        return Known(
+            size=1,
+            optimal=True,
+            source="one block holds everything",
+        )
     return published_sizes().get((v, k, t))
 
 
-def goal(v: int, k: int, t: int) -> int:
+def goal(
+    v: int,
+    k: int,
+    t: int,
+) -> int:
     """The best known size, at which a search stops; 0 if no size is known."""
     known = best_known(v, k, t)
     return 0 if known is None else known.size
@@ -84,5 +99,12 @@ def _read(line: str) -> Iterator[tuple[Cell, Known]]:
             continue
         size = int(word.rstrip("*'"))
         source = LATER if word.endswith("'") else REPOSITORY
-        yield (v, int(k), int(t)), Known(size=size, optimal="*" in word, source=source)
+        yield (
+            (v, int(k), int(t)),
+            Known(
+                size=size,
+                optimal="*" in word,
+                source=source,
+            ),
+        )
         v += 1

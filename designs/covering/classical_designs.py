@@ -75,7 +75,11 @@ def _all_designs() -> Iterator[ClassicalDesign]:
         yield ClassicalDesign(2**m, 2**s, t, size, f"L {m} {s} {t}", linear)
 
 
-def _flats(m: int, q: int, s: int) -> Iterator[ClassicalDesign]:
+def _flats(
+    m: int,
+    q: int,
+    s: int,
+) -> Iterator[ClassicalDesign]:
     """The s-flats of the affine space and, if it is small enough, of the projective space."""
     size = q ** (m - s) * subspace_count(m, s, q)
     affine = partial(affine_geometry, m, q, s)

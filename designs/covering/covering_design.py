@@ -31,7 +31,14 @@ FINISHED = 3  # number of the smallest candidates whose redundant blocks are dro
 Candidate = tuple[list[Block], str]
 
 
-def covering_design(v: int, k: int, t: int, *, seed: int = 0, effort: int = 1) -> Design:
+def covering_design(
+    v: int,
+    k: int,
+    t: int,
+    *,
+    seed: int = 0,
+    effort: int = 1,
+) -> Design:
     """A small (v, k, t) covering design: blocks of k of v points, every t points in some block.
 
     For k <= 12, t <= 4 and v <= 99 (any v when t = 2) the design comes from a table. The table
@@ -90,9 +97,21 @@ def too_many(v: int, t: int) -> bool:
 
 
 @cache
-def _covering(v: int, k: int, t: int, seed: int, effort: int) -> Design:
+def _covering(
+    v: int,
+    k: int,
+    t: int,
+    seed: int,
+    effort: int,
+) -> Design:
     blocks, provenance = _trivial(v, k, t) or _best(v, k, t, seed, effort)
-    design = Design(v=v, k=k, t=t, blocks=tuple(sorted(blocks)), provenance=provenance)
+    design = Design(
+        v=v,
+        k=k,
+        t=t,
+        blocks=tuple(sorted(blocks)),
+        provenance=provenance,
+    )
     if not design.verify():
         raise RuntimeError(
             f"{provenance} must cover all {t}-subsets of {v} points by blocks of {k} points, but "
@@ -101,7 +120,11 @@ def _covering(v: int, k: int, t: int, seed: int, effort: int) -> Design:
     return design
 
 
-def _trivial(v: int, k: int, t: int) -> Candidate | None:
+def _trivial(
+    v: int,
+    k: int,
+    t: int,
+) -> Candidate | None:
     if k >= v:
         return [tuple(range(v))], "a single block"
     if t == 1:
@@ -111,7 +134,13 @@ def _trivial(v: int, k: int, t: int) -> Candidate | None:
     return None
 
 
-def _best(v: int, k: int, t: int, seed: int, effort: int) -> Candidate:
+def _best(
+    v: int,
+    k: int,
+    t: int,
+    seed: int,
+    effort: int,
+) -> Candidate:
     """The smallest of the candidates, once redundant blocks are dropped; annealed if asked."""
     bound = schonheim_bound(v, k, t)
     candidates = [_tabled(v, k, t)] if k <= WIDEST and _in_a_table(v, t) else []
@@ -124,7 +153,13 @@ def _best(v: int, k: int, t: int, seed: int, effort: int) -> Candidate:
     ready = [(finished(blocks, v, k, t), provenance) for blocks, provenance in smallest]
     best = min(ready, key=lambda candidate: len(candidate[0]))
     annealed = smaller_by_annealing(
-        v, k, t, above=bound, below=len(best[0]), effort=effort - 1, seed=seed
+        v,
+        k,
+        t,
+        above=bound,
+        below=len(best[0]),
+        effort=effort - 1,
+        seed=seed,
     )
     if annealed is None:
         return best
@@ -136,7 +171,11 @@ def _in_a_table(v: int, t: int) -> bool:
     return t == 2 or (t <= STRONGEST and v <= MOST_POINTS)
 
 
-def _tabled(v: int, k: int, t: int) -> Candidate:
+def _tabled(
+    v: int,
+    k: int,
+    t: int,
+) -> Candidate:
     if v > MOST_POINTS:
         large = pair_coverings(v, k)
         return large.build(v), large.provenance[v]
@@ -144,7 +183,13 @@ def _tabled(v: int, k: int, t: int) -> Candidate:
     return table.build(v, k, t), table.recipes[v, k, t].provenance
 
 
-def _constructed_until(bound: int, v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
+def _constructed_until(
+    bound: int,
+    v: int,
+    k: int,
+    t: int,
+    seed: int,
+) -> Iterator[Candidate]:
     """Constructed candidates up to the first one that reaches the bound."""
     for candidate in _constructed(v, k, t, seed):
         yield candidate
@@ -152,7 +197,12 @@ def _constructed_until(bound: int, v: int, k: int, t: int, seed: int) -> Iterato
             return
 
 
-def _constructed(v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
+def _constructed(
+    v: int,
+    k: int,
+    t: int,
+    seed: int,
+) -> Iterator[Candidate]:
     """Induced designs and, for pairs, transversal designs whose groups are covered."""
 
     def cover(n: int) -> Sequence[Block]:
@@ -174,7 +224,12 @@ def _constructed(v: int, k: int, t: int, seed: int) -> Iterator[Candidate]:
             yield blocks, f"a transversal design of order {q}, groups covered"
 
 
-def _greedy(v: int, k: int, t: int, seed: int) -> list[Block]:
+def _greedy(
+    v: int,
+    k: int,
+    t: int,
+    seed: int,
+) -> list[Block]:
     return greedy_cover(
         wanted_subsets(v, t),
         lambda block: np.full(v, len(block) < k),
@@ -183,7 +238,12 @@ def _greedy(v: int, k: int, t: int, seed: int) -> list[Block]:
     )
 
 
-def finished(blocks: list[Block], v: int, k: int, t: int) -> list[Block]:
+def finished(
+    blocks: list[Block],
+    v: int,
+    k: int,
+    t: int,
+) -> list[Block]:
     """The blocks, filled up to k points, without redundant ones; unchanged if there are many."""
     if len(blocks) > MOST_FINISHED:
         return blocks

@@ -24,7 +24,10 @@ class Recipe(NamedTuple):
     build: "Callable[[Table], list[Block]]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Table:
     """Sizes and recipes of covering designs.
 
@@ -39,7 +42,12 @@ class Table:
     sizes: Integers
     recipes: dict[Cell, Recipe]
 
-    def build(self, v: int, k: int, t: int) -> list[Block]:
+    def build(
+        self,
+        v: int,
+        k: int,
+        t: int,
+    ) -> list[Block]:
         """The blocks of a cell, each ascending. Some blocks may be redundant."""
         if t == 0:
             return [()]
@@ -53,7 +61,12 @@ class Table:
             return list(combinations(range(v), t))
         return self.recipes[v, k, t].build(self)
 
-    def offer(self, cell: Cell, size: int, recipe: Recipe) -> None:
+    def offer(
+        self,
+        cell: Cell,
+        size: int,
+        recipe: Recipe,
+    ) -> None:
         """Store a recipe if it gives fewer blocks than the one stored."""
         v, k, t = cell
         if size < self.sizes[t, k, v]:
@@ -69,10 +82,17 @@ def empty_table() -> Table:
         for v in range(MOST_POINTS + 1):
             for k in range(WIDEST + 1):
                 sizes[t, k, v] = _trivial_size(v, k, t)
-    return Table(sizes=sizes, recipes={})
+    return Table(
+        sizes=sizes,
+        recipes={},
+    )
 
 
-def _trivial_size(v: int, k: int, t: int) -> int:
+def _trivial_size(
+    v: int,
+    k: int,
+    t: int,
+) -> int:
     """The size of a cell that `Table.build` makes without a recipe; NONE for other cells."""
     if v < t:
         return 0

@@ -31,7 +31,10 @@ class Wanted(Protocol):
 
 
 def greedy_cover(
-    wanted: Wanted, fits: Fits, price: Floats, rng: np.random.Generator
+    wanted: Wanted,
+    fits: Fits,
+    price: Floats,
+    rng: np.random.Generator,
 ) -> list[Block]:
     """Cover every wanted subset greedily, one block after the other.
 
@@ -131,7 +134,11 @@ class _Dense:
     def settle(self) -> None:
         self._mask[np.ix_(*[self._block] * self._mask.ndim)] = False
 
-    def _count(self, points: tuple[int, ...], more: int) -> Integers:
+    def _count(
+        self,
+        points: tuple[int, ...],
+        more: int,
+    ) -> Integers:
         """Number of wanted subsets of a point, `points`, and `more` points of the block."""
         block = np.array(self._block, np.int64)
         rows = block[subsets(len(block), more)]
@@ -143,7 +150,11 @@ class _Dense:
 class _Sparse:
     """Wanted subsets of any sizes, each with at least one point."""
 
-    def __init__(self, sets: Sequence[Block], v: int) -> None:
+    def __init__(
+        self,
+        sets: Sequence[Block],
+        v: int,
+    ) -> None:
         self._sets = sets
         self._v = v
         self._wanted = np.ones(len(sets), np.bool_)

@@ -18,7 +18,11 @@ WORK = 50_000_000  # largest number of look-ups of all starts together
 
 
 def induce(
-    base: Design, v: int, k: int, cover: Cover, rng: np.random.Generator
+    base: Design,
+    v: int,
+    k: int,
+    cover: Cover,
+    rng: np.random.Generator,
 ) -> list[Block] | None:
     """A (v, k, t) covering made from a base design of any number of points and block size.
 
@@ -53,7 +57,11 @@ def induce(
 
 
 def expanded(
-    base: Sequence[Block], copies: Sequence[int], v: int, k: int, cover: Cover
+    base: Sequence[Block],
+    copies: Sequence[int],
+    v: int,
+    k: int,
+    cover: Cover,
 ) -> list[Block] | None:
     """The blocks when base point i stands for ``copies[i]`` points.
 
@@ -73,7 +81,12 @@ def expanded(
     return sorted(blocks)
 
 
-def _costs(base: Design, v: int, k: int, cover: Cover) -> Floats:
+def _costs(
+    base: Design,
+    v: int,
+    k: int,
+    cover: Cover,
+) -> Floats:
     """The number of blocks that a base block costs if it holds 0, 1, 2, ... points."""
     widest = v + base.k * -(-v // base.v)
     costs = np.full(widest + 2, float(v**base.t))
@@ -84,7 +97,13 @@ def _costs(base: Design, v: int, k: int, cover: Cover) -> Floats:
     return costs
 
 
-def _copies(base: Design, v: int, costs: Floats, enough: int, rng: np.random.Generator) -> Integers:
+def _copies(
+    base: Design,
+    v: int,
+    costs: Floats,
+    enough: int,
+    rng: np.random.Generator,
+) -> Integers:
     """The number of points that each base point stands for, shape (base.v,), with sum v.
 
     The search ends early if the cost is at most `enough`.
@@ -155,13 +174,23 @@ class _Descent:
         best, best_cost = self._copies.copy(), self._costs[self._widths].sum()
         for _ in range(ROUNDS):
             removed = self._change(-1, jitter=3.0)
-            self._change(+1, jitter=0.5, barred=removed)
+            self._change(
+                +1,
+                jitter=0.5,
+                barred=removed,
+            )
             cost = self._costs[self._widths].sum()
             if cost < best_cost:
                 best, best_cost = self._copies.copy(), cost
         return float(best_cost), best
 
-    def _change(self, step: int, jitter: float, *, barred: int | None = None) -> int:
+    def _change(
+        self,
+        step: int,
+        jitter: float,
+        *,
+        barred: int | None = None,
+    ) -> int:
         """Add `step` to the copies of the point for which this costs least; return the point."""
         extra = self._costs[self._widths + step] - self._costs[self._widths]
         extra[self._size] = 0.0

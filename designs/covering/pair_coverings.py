@@ -23,7 +23,10 @@ ADDED = 20  # largest number of points that are joined to the others
 Builder = Callable[["PairCoverings"], list[Block]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PairCoverings:
     """Sizes of (v, k, 2) coverings for one k, and how to build those beyond the table.
 
@@ -48,7 +51,13 @@ class PairCoverings:
             return smallest_designs().build(v, self.k, 2)
         return self.builders[v](self)
 
-    def offer(self, v: int, size: int, provenance: str, builder: Builder) -> None:
+    def offer(
+        self,
+        v: int,
+        size: int,
+        provenance: str,
+        builder: Builder,
+    ) -> None:
         """Store a builder if it gives fewer blocks than the one stored."""
         if size < self.sizes[v]:
             self.sizes[v] = size
@@ -65,7 +74,12 @@ def pair_coverings(v: int, k: int) -> PairCoverings:
 def _pair_coverings(most: int, k: int) -> PairCoverings:
     tabled = smallest_designs().sizes[2, k].tolist()
     sizes = tabled + [NONE] * (most - MOST_POINTS)
-    found = PairCoverings(k=k, sizes=sizes, provenance={}, builders={})
+    found = PairCoverings(
+        k=k,
+        sizes=sizes,
+        provenance={},
+        builders={},
+    )
     for v, provenance, build in _steiner_systems(k):
         if MOST_POINTS < v <= most:
             size = v * (v - 1) // (k * (k - 1))
@@ -82,7 +96,11 @@ def _pair_coverings(most: int, k: int) -> PairCoverings:
     return found
 
 
-def _offer_transversal(found: PairCoverings, v: int, shared: int) -> None:
+def _offer_transversal(
+    found: PairCoverings,
+    v: int,
+    shared: int,
+) -> None:
     """A transversal design, each of whose groups is covered together with `shared` points."""
     k = found.k
     spread = v - shared
@@ -95,7 +113,11 @@ def _offer_transversal(found: PairCoverings, v: int, shared: int) -> None:
     found.offer(v, q * q + covers, provenance, partial(_transversal, v, q, shared))
 
 
-def _offer_join(found: PairCoverings, v: int, added: int) -> None:
+def _offer_join(
+    found: PairCoverings,
+    v: int,
+    added: int,
+) -> None:
     """Cover most of the points and the `added` points each alone, then pair the two parts up.
 
     For the pairs across, both parts are cut into pieces of `width` and k - width points.
@@ -127,7 +149,12 @@ def _steiner_systems(k: int) -> Iterator[tuple[int, str, Callable[[], Design]]]:
             yield q * k - q + k, name, partial(maximal_arc, q, k)
 
 
-def _transversal(v: int, q: int, shared: int, found: PairCoverings) -> list[Block]:
+def _transversal(
+    v: int,
+    q: int,
+    shared: int,
+    found: PairCoverings,
+) -> list[Block]:
     return transversal_cover(v, found.k, q, found.build, shared=shared)
 
 
@@ -135,7 +162,12 @@ def _shortened(v: int, found: PairCoverings) -> list[Block]:
     return [tuple(point for point in block if point < v - 1) for block in found.build(v)]
 
 
-def _joined(rest: int, added: int, width: int, found: PairCoverings) -> list[Block]:
+def _joined(
+    rest: int,
+    added: int,
+    width: int,
+    found: PairCoverings,
+) -> list[Block]:
     blocks = [*found.build(rest)]
     blocks += [tuple(rest + point for point in block) for block in found.build(added)]
     large = _pieces(0, rest, found.k - width)
@@ -143,7 +175,11 @@ def _joined(rest: int, added: int, width: int, found: PairCoverings) -> list[Blo
     return blocks + [(*a, *b) for a in large for b in small]
 
 
-def _pieces(start: int, end: int, width: int) -> list[Block]:
+def _pieces(
+    start: int,
+    end: int,
+    width: int,
+) -> list[Block]:
     """The points from `start` to `end`, cut into pieces of `width` points."""
     return [tuple(range(i, min(i + width, end))) for i in range(start, end, width)]
 

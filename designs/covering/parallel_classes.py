@@ -27,7 +27,10 @@ Class = list[Block]
 """Blocks that together hold every point; at most ceil(v / width) blocks."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Classes:
     """Parallel classes given by base classes and a cyclic group that makes the others.
 
@@ -68,7 +71,14 @@ def read_classes(line: str) -> Classes:
     """Read parallel classes from a line of ``classes.txt``."""
     v, width, order, words = line.split(" ", 3)
     base = tuple(from_text(one.split(" ")) for one in words.split(" | "))
-    return Classes(group=Group(v=int(v), order=int(order)), width=int(width), base=base)
+    return Classes(
+        group=Group(
+            v=int(v),
+            order=int(order),
+        ),
+        width=int(width),
+        base=base,
+    )
 
 
 @cache
@@ -126,7 +136,11 @@ def _without_last(classes: list[Class], v: int) -> list[Class]:
     return [[tuple(p for p in block if p < v) for block in one] for one in classes]
 
 
-def _copied(classes: list[Class], copies: int, v: int) -> list[Class]:
+def _copied(
+    classes: list[Class],
+    copies: int,
+    v: int,
+) -> list[Class]:
     """The classes when each point stands for up to `copies` points, v in all."""
 
     def spread(block: Block) -> Block:
@@ -190,7 +204,11 @@ def _directions(q: int) -> list[Class]:
     return classes
 
 
-def joined_classes(first: Sequence[Class], second: Sequence[Class], shift: int) -> list[Block]:
+def joined_classes(
+    first: Sequence[Class],
+    second: Sequence[Class],
+    shift: int,
+) -> list[Block]:
     """Join each block of a class with each block of the corresponding class of the other part.
 
     The points of the second part are raised by `shift`. The shorter sequence of classes is

@@ -25,12 +25,26 @@ def close(table: Table) -> None:
     for t in range(2, STRONGEST + 1):
         for k in range(t + 1, WIDEST + 1):
             for v in range(k + 1, MOST_POINTS + 1):
-                _offer_narrower(table, v, k, t)
-                _offer_copies(table, v, k, t)
+                _offer_narrower(
+                    table,
+                    v,
+                    k,
+                    t,
+                )
+                _offer_copies(
+                    table,
+                    v,
+                    k,
+                    t,
+                )
             _close_row(table, k, t)
 
 
-def _close_row(table: Table, k: int, t: int) -> None:
+def _close_row(
+    table: Table,
+    k: int,
+    t: int,
+) -> None:
     """Apply the constructions that make a cell from other v, until nothing changes."""
     crossings = _crossings(table, k, t)
     classes = _class_crossings(k, t)
@@ -44,10 +58,20 @@ def _close_row(table: Table, k: int, t: int) -> None:
             if t == 2:
                 _offer_transversal(table, v, k)
         for v in reversed(range(k + 1, MOST_POINTS)):
-            _offer_shortened(table, v, k, t)
+            _offer_shortened(
+                table,
+                v,
+                k,
+                t,
+            )
 
 
-def _offer_narrower(table: Table, v: int, k: int, t: int) -> None:
+def _offer_narrower(
+    table: Table,
+    v: int,
+    k: int,
+    t: int,
+) -> None:
     """Blocks of k - 1 points."""
     recipe = Recipe(f"blocks of {k - 1} points", partial(_built, (v, k - 1, t)))
     table.offer((v, k, t), int(table.sizes[t, k - 1, v]), recipe)
@@ -57,7 +81,12 @@ def _built(cell: Cell, table: Table) -> list[Block]:
     return table.build(*cell)
 
 
-def _offer_shortened(table: Table, v: int, k: int, t: int) -> None:
+def _offer_shortened(
+    table: Table,
+    v: int,
+    k: int,
+    t: int,
+) -> None:
     """A design of one point more, whose last point is deleted."""
     provenance = f"a design of {v + 1} points, less one"
     recipe = Recipe(provenance, partial(_shortened, (v + 1, k, t)))
@@ -69,16 +98,34 @@ def _shortened(cell: Cell, table: Table) -> list[Block]:
     return [tuple(p for p in block if p != last) for block in table.build(*cell)]
 
 
-def _offer_copies(table: Table, v: int, k: int, t: int) -> None:
+def _offer_copies(
+    table: Table,
+    v: int,
+    k: int,
+    t: int,
+) -> None:
     """A smaller design, each of whose points stands for several."""
     for copies in range(2, k // t + 1):
         n, width = -(-v // copies), k // copies
         provenance = f"a design of {n} points, each standing for {copies}"
-        recipe = Recipe(provenance, partial(_copied, (n, width, t), copies, v))
+        recipe = Recipe(
+            provenance,
+            partial(
+                _copied,
+                (n, width, t),
+                copies,
+                v,
+            ),
+        )
         table.offer((v, k, t), int(table.sizes[t, width, n]), recipe)
 
 
-def _copied(cell: Cell, copies: int, v: int, table: Table) -> list[Block]:
+def _copied(
+    cell: Cell,
+    copies: int,
+    v: int,
+    table: Table,
+) -> list[Block]:
     blocks = []
     for block in table.build(*cell):
         spans = [range(p * copies, min(p * copies + copies, v)) for p in block]
@@ -86,7 +133,11 @@ def _copied(cell: Cell, copies: int, v: int, table: Table) -> list[Block]:
     return blocks
 
 
-def _crossings(table: Table, k: int, t: int) -> Crossings:
+def _crossings(
+    table: Table,
+    k: int,
+    t: int,
+) -> Crossings:
     """Number of blocks of a join that hold points of both parts, by the sizes of the parts.
 
     Each array has the shape (MOST_POINTS + 1, MOST_POINTS + 1). There is one array for each answer
@@ -94,7 +145,17 @@ def _crossings(table: Table, k: int, t: int) -> Crossings:
     and are those within the first part left to a cover of the first part alone.
     """
     points = np.arange(MOST_POINTS + 1)
-    prices = {run: _price(table, k, t, run, points[:, None], points)[0] for run in _runs(t)}
+    prices = {
+        run: _price(
+            table,
+            k,
+            t,
+            run,
+            points[:, None],
+            points,
+        )[0]
+        for run in _runs(t)
+    }
     second_alone, first_alone = (0, 0), (t, t)
     totals: Crossings = {}
     for division in _divisions(t):
@@ -147,7 +208,11 @@ def _price(
     return prices.min(axis=0), prices.argmin(axis=0)
 
 
-def _offer_join(table: Table, cell: Cell, crossings: Crossings) -> None:
+def _offer_join(
+    table: Table,
+    cell: Cell,
+    crossings: Crossings,
+) -> None:
     """Split the points in two parts; of any t points, s lie in the first part, for some s.
 
     D. Gordon, G. Kuperberg, O. Patashnik, J. Combin. Designs 3 (1995), 269-284, section 5 (dynamic
@@ -167,10 +232,24 @@ def _offer_join(table: Table, cell: Cell, crossings: Crossings) -> None:
     table.offer(cell, int(total[best]), recipe)
 
 
-def _joined(cell: Cell, first: int, table: Table) -> list[Block]:
+def _joined(
+    cell: Cell,
+    first: int,
+    table: Table,
+) -> list[Block]:
     v, k, t = cell
     second = v - first
-    prices = {run: _price(table, k, t, run, first, second) for run in _runs(t)}
+    prices = {
+        run: _price(
+            table,
+            k,
+            t,
+            run,
+            first,
+            second,
+        )
+        for run in _runs(t)
+    }
 
     def total(division: list[tuple[int, int]]) -> int:
         return sum(int(prices[run][0]) for run in division)
@@ -208,7 +287,11 @@ def _class_crossings(k: int, t: int) -> tuple[Integers, Integers] | None:
     return np.min(totals, axis=0), widths[np.argmin(totals, axis=0)]
 
 
-def _offer_class_join(table: Table, cell: Cell, classes: tuple[Integers, Integers]) -> None:
+def _offer_class_join(
+    table: Table,
+    cell: Cell,
+    classes: tuple[Integers, Integers],
+) -> None:
     v, k, t = cell
     crossings, widths = classes
     firsts = np.arange(2, v - 1)
@@ -217,12 +300,22 @@ def _offer_class_join(table: Table, cell: Cell, classes: tuple[Integers, Integer
         total += table.sizes[t, k, firsts]
     best = int(np.argmin(total))
     first = int(firsts[best])
-    build = partial(_joined_by_classes, cell, first, int(widths[first, v - first]))
+    build = partial(
+        _joined_by_classes,
+        cell,
+        first,
+        int(widths[first, v - first]),
+    )
     recipe = Recipe("a join of two parts, class by class", build)
     table.offer(cell, int(total[best]), recipe)
 
 
-def _joined_by_classes(cell: Cell, first: int, width: int, table: Table) -> list[Block]:
+def _joined_by_classes(
+    cell: Cell,
+    first: int,
+    width: int,
+    table: Table,
+) -> list[Block]:
     v, k, t = cell
     second = v - first
     left = parallel_classes(first, width)
@@ -237,7 +330,11 @@ def _joined_by_classes(cell: Cell, first: int, width: int, table: Table) -> list
     return blocks
 
 
-def _offer_transversal(table: Table, v: int, k: int) -> None:
+def _offer_transversal(
+    table: Table,
+    v: int,
+    k: int,
+) -> None:
     """A transversal design, each of whose groups is covered together with the shared points."""
     sizes = table.sizes[2, k]
     for shared in range(SHARED + 1):
@@ -256,6 +353,16 @@ def _order(least: int) -> int:
     return least if prime_power(least) else _order(least + 1)
 
 
-def _transversal(parameters: tuple[int, int, int], shared: int, table: Table) -> list[Block]:
+def _transversal(
+    parameters: tuple[int, int, int],
+    shared: int,
+    table: Table,
+) -> list[Block]:
     v, k, q = parameters
-    return transversal_cover(v, k, q, lambda n: table.build(n, k, 2), shared=shared)
+    return transversal_cover(
+        v,
+        k,
+        q,
+        lambda n: table.build(n, k, 2),
+        shared=shared,
+    )

@@ -38,13 +38,22 @@ def needed(held: Sequence[Integers], total: int) -> list[int]:
     return sorted(kept)
 
 
-def drop_redundant(blocks: Sequence[Block], v: int, t: int) -> list[Block]:
+def drop_redundant(
+    blocks: Sequence[Block],
+    v: int,
+    t: int,
+) -> list[Block]:
     """The blocks that are needed to hold the t-subsets of ``range(v)`` that all blocks hold."""
     held = [block_ranks(block, v, t) for block in blocks]
     return [blocks[i] for i in needed(held, comb(v, t))]
 
 
-def fill(blocks: Sequence[Block], v: int, k: int, t: int) -> list[Block]:
+def fill(
+    blocks: Sequence[Block],
+    v: int,
+    k: int,
+    t: int,
+) -> list[Block]:
     """The blocks with points added, up to k, so that other blocks may become redundant.
 
     A short block takes one point after another. Each time it takes the point with which it holds
@@ -67,7 +76,12 @@ def fill(blocks: Sequence[Block], v: int, k: int, t: int) -> list[Block]:
     return filled
 
 
-def _ranks_with(block: Sequence[int], others: Integers, v: int, t: int) -> Integers:
+def _ranks_with(
+    block: Sequence[int],
+    others: Integers,
+    v: int,
+    t: int,
+) -> Integers:
     """The ranks of the t-subsets that each other point forms with t - 1 points of the block.
 
     Shape (len(others), comb(len(block), t - 1)).

@@ -20,7 +20,10 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SHIPPED = "X"  # first letter of the name of a base that is itself a shipped design
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class StarterDesign:
     """A design given by starter blocks, a group that moves them, and loose blocks.
 
@@ -75,7 +78,11 @@ def read_starter_design(line: str) -> StarterDesign:
         group = Permutations(generators=from_text(generators))
         words = words[len(generators) :]
     else:
-        group = Group(v=int(v), order=int(words[0]), multiplier=int(words[1]))
+        group = Group(
+            v=int(v),
+            order=int(words[0]),
+            multiplier=int(words[1]),
+        )
         words = words[2:]
     end = words.index("|") if "|" in words else len(words)
     return StarterDesign(
@@ -96,7 +103,10 @@ def shipped_designs() -> dict[tuple[int, int, int], StarterDesign]:
     return {(design.group.v, design.k, design.t): design for design in designs}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class InducedDesign:
     """A design made from a base design, each of whose points stands for some number of points.
 
@@ -159,7 +169,12 @@ def read_induced_design(line: str) -> InducedDesign:
         rest, number = divmod(rest, int(radix))
         copies.append(number)
     return InducedDesign(
-        v=int(v), k=int(k), t=int(t), size=int(size), base_name=base_name, copies=tuple(copies)
+        v=int(v),
+        k=int(k),
+        t=int(t),
+        size=int(size),
+        base_name=base_name,
+        copies=tuple(copies),
     )
 
 

@@ -49,7 +49,11 @@ def _from_starters(design: StarterDesign, table: Table) -> list[Block]:
     return design.blocks
 
 
-def _induced(cell: Cell, induced: InducedDesign, table: Table) -> list[Block]:
+def _induced(
+    cell: Cell,
+    induced: InducedDesign,
+    table: Table,
+) -> list[Block]:
     v, k, t = cell
     blocks = expanded(induced.base, induced.copies, v, k, lambda n: table.build(n, k, min(t, n)))
     assert blocks is not None

@@ -68,4 +68,10 @@ def maximal_arc(q: int, n: int) -> Design:
     blocks = {tuple(sorted(p for p in line if p >= 0)) for line in lines}
     blocks.discard(())
     name = f"lines of a maximal arc of degree {n} in PG(2, {q})"
-    return Design(v=len(inside), k=n, t=2, blocks=tuple(sorted(blocks)), provenance=name)
+    return Design(
+        v=len(inside),
+        k=n,
+        t=2,
+        blocks=tuple(sorted(blocks)),
+        provenance=name,
+    )

@@ -12,7 +12,11 @@ from ..subsets import Block
 from ..types import Integers
 
 
-def affine_geometry(m: int, q: int, s: int) -> Design:
+def affine_geometry(
+    m: int,
+    q: int,
+    s: int,
+) -> Design:
     """The s-flats of the affine space AG(m, q) as blocks.
 
     Any s + 1 points lie on an s-flat, so this is a (q**m, q**s, s + 1) covering design.
@@ -56,11 +60,19 @@ def affine_geometry(m: int, q: int, s: int) -> Design:
         flats = f.add[shifts[:, None], elements] @ places
         blocks += _ascending(flats)
     return Design(
-        v=q**m, k=q**s, t=s + 1, blocks=tuple(blocks), provenance=f"{s}-flats of AG({m}, {q})"
+        v=q**m,
+        k=q**s,
+        t=s + 1,
+        blocks=tuple(blocks),
+        provenance=f"{s}-flats of AG({m}, {q})",
     )
 
 
-def projective_geometry(m: int, q: int, s: int) -> Design:
+def projective_geometry(
+    m: int,
+    q: int,
+    s: int,
+) -> Design:
     """The s-flats of the projective space PG(m, q) as blocks.
 
     Any s + 1 points lie on an s-flat, so this is a covering design with t = s + 1,
@@ -101,7 +113,13 @@ def projective_geometry(m: int, q: int, s: int) -> Design:
     flats = [index[combine(f, inside, b) @ places] for b in subspaces(f, m + 1, s + 1)]
     blocks = tuple(_ascending(np.array(flats)))
     provenance = f"{s}-flats of PG({m}, {q})"
-    return Design(v=len(points), k=len(inside), t=s + 1, blocks=blocks, provenance=provenance)
+    return Design(
+        v=len(points),
+        k=len(inside),
+        t=s + 1,
+        blocks=blocks,
+        provenance=provenance,
+    )
 
 
 def inversive_plane(q: int) -> Design:
@@ -148,7 +166,13 @@ def inversive_plane(q: int) -> Design:
         lines = _level_sets(f.add[scaled, conjugate[scaled]], at_least=q)
         circles |= {(*line, f.q) for line in lines}
     blocks = tuple(sorted(circles))
-    return Design(v=f.q + 1, k=q + 1, t=3, blocks=blocks, provenance=f"circles of order {q}")
+    return Design(
+        v=f.q + 1,
+        k=q + 1,
+        t=3,
+        blocks=blocks,
+        provenance=f"circles of order {q}",
+    )
 
 
 def _check_dimensions(m: int, s: int) -> None:
@@ -170,7 +194,11 @@ def normalised(q: int, n: int) -> Integers:
     return np.compress(first[:, 0] == 1, every, axis=0)
 
 
-def subspaces(f: Field, n: int, dimension: int) -> Iterator[Integers]:
+def subspaces(
+    f: Field,
+    n: int,
+    dimension: int,
+) -> Iterator[Integers]:
     """A basis in reduced row echelon form, shape (dimension, n), of each subspace of GF(q)**n."""
     rows = np.arange(dimension)
     for pivots in combinations(range(n), dimension):
@@ -183,7 +211,11 @@ def subspaces(f: Field, n: int, dimension: int) -> Iterator[Integers]:
             yield basis
 
 
-def combine(f: Field, coefficients: Integers, basis: Integers) -> Integers:
+def combine(
+    f: Field,
+    coefficients: Integers,
+    basis: Integers,
+) -> Integers:
     """Linear combinations of the rows of a basis, shape (r, n).
 
     The coefficients have the shape (r, len(basis)). A normalised coefficient vector gives a

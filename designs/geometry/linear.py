@@ -14,7 +14,14 @@ RESTARTS = 15  # greedy choices for each random map
 ORDERS = range(3, 41)  # orders of the random maps
 
 
-def linear_cover(m: int, s: int, t: int, *, tries: int, seed: int = 0) -> Design:
+def linear_cover(
+    m: int,
+    s: int,
+    t: int,
+    *,
+    tries: int,
+    seed: int = 0,
+) -> Design:
     """A (2**m, 2**s, t) covering design of all translates of some s-subspaces of GF(2)**m.
 
     The differences of t points span at most a (t - 1)-subspace. So the translates cover if every
@@ -54,7 +61,12 @@ def linear_cover(m: int, s: int, t: int, *, tries: int, seed: int = 0) -> Design
         large_orbits = _orbits(_positions(large, image[large], labels), order)
         small_orbits = _orbits(_positions(small, image[small], labels), order)
         for _ in range(RESTARTS):
-            chosen = _choose(large_orbits, small_orbits, inside, rng)
+            chosen = _choose(
+                large_orbits,
+                small_orbits,
+                inside,
+                rng,
+            )
             best = min(best, chosen, key=len)
     flats = {tuple(sorted((row ^ x).tolist())) for row in large[best] for x in range(2**m)}
     return Design(
@@ -79,7 +91,11 @@ def _subspaces(m: int, s: int) -> Integers:
     )
 
 
-def _positions(all_sets: Integers, sets: Integers, labels: Integers) -> Integers:
+def _positions(
+    all_sets: Integers,
+    sets: Integers,
+    labels: Integers,
+) -> Integers:
     """The position of each of `sets`, shape (..., size), in `all_sets`, shape (n, size).
 
     A set is recognised by the sum of the random labels of its elements, modulo 2**64.
@@ -119,7 +135,10 @@ def _orbits(permutation: Integers, order: int) -> Integers:
 
 
 def _choose(
-    large: Integers, small: Integers, inside: Integers, rng: np.random.Generator
+    large: Integers,
+    small: Integers,
+    inside: Integers,
+    rng: np.random.Generator,
 ) -> Integers:
     """Choose orbits of large subspaces greedily until they hold every orbit of small ones.
 

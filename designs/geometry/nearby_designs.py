@@ -17,7 +17,11 @@ LINEAR_TRIES = {3: 30, 4: 30, 5: 30, 6: 30, 7: 3}  # number of random maps to tr
 Base = tuple[int, int, int, Callable[[], Design]]
 
 
-def near_designs(v: int, k: int, t: int) -> Iterator[Design]:
+def near_designs(
+    v: int,
+    k: int,
+    t: int,
+) -> Iterator[Design]:
     """Designs whose blocks hold about k points if their points stand for v points in all."""
     limit = 2 * schonheim_bound(v, k, t) + 3
     for points, width, blocks, build in _all_bases(2 * v, k, t):
@@ -26,7 +30,11 @@ def near_designs(v: int, k: int, t: int) -> Iterator[Design]:
             yield build()
 
 
-def _all_bases(most: int, k: int, t: int) -> Iterator[Base]:
+def _all_bases(
+    most: int,
+    k: int,
+    t: int,
+) -> Iterator[Base]:
     """Points, block size, bound on the number of blocks, and builder; up to `most` points."""
     for n in range(t + 1, min(most, 12) + 1):
         yield n, t, comb(n, t), partial(_complete, n, t)
@@ -37,27 +45,74 @@ def _all_bases(most: int, k: int, t: int) -> Iterator[Base]:
             points = (q ** (m + 1) - 1) // (q - 1)
             width = (q**t - 1) // (q - 1)
             flats = q ** (m - t + 1) * subspace_count(m, t - 1, q)
-            yield q**m, q ** (t - 1), flats, partial(_affine, m, q, t - 1)
+            yield (
+                q**m,
+                q ** (t - 1),
+                flats,
+                partial(
+                    _affine,
+                    m,
+                    q,
+                    t - 1,
+                ),
+            )
             if points <= most:
-                yield points, width, subspace_count(m + 1, t, q), partial(_projective, m, q, t - 1)
+                yield (
+                    points,
+                    width,
+                    subspace_count(m + 1, t, q),
+                    partial(
+                        _projective,
+                        m,
+                        q,
+                        t - 1,
+                    ),
+                )
         if t == 3 and q * q + 1 <= most:
             yield q * q + 1, q + 1, q * (q * q + 1), partial(_inversive, q)
     for m, tries in LINEAR_TRIES.items():
         s = min(k.bit_length() - 1, m)
         if t <= s and 2**m <= most:
             least = schonheim_bound(2**m, 2**s, t)
-            yield 2**m, 2**s, least, partial(_linear, m, s, t, tries)
+            yield (
+                2**m,
+                2**s,
+                least,
+                partial(
+                    _linear,
+                    m,
+                    s,
+                    t,
+                    tries,
+                ),
+            )
 
 
 @cache
 def _complete(n: int, t: int) -> Design:
     blocks = tuple(combinations(range(n), t))
-    return Design(v=n, k=t, t=t, blocks=blocks, provenance=f"{t}-subsets of {n} points")
+    return Design(
+        v=n,
+        k=t,
+        t=t,
+        blocks=blocks,
+        provenance=f"{t}-subsets of {n} points",
+    )
 
 
 @cache
-def _linear(m: int, s: int, t: int, tries: int) -> Design:
-    return linear_cover(m, s, t, tries=tries)
+def _linear(
+    m: int,
+    s: int,
+    t: int,
+    tries: int,
+) -> Design:
+    return linear_cover(
+        m,
+        s,
+        t,
+        tries=tries,
+    )
 
 
 _affine = cache(affine_geometry)
@@ -65,7 +120,11 @@ _projective = cache(projective_geometry)
 _inversive = cache(inversive_plane)
 
 
-def subspace_count(n: int, r: int, q: int) -> int:
+def subspace_count(
+    n: int,
+    r: int,
+    q: int,
+) -> int:
     """The number of r-dimensional subspaces of GF(q)**n, a Gaussian binomial coefficient."""
     above = below = 1
     for i in range(r):

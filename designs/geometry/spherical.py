@@ -61,4 +61,10 @@ def spherical_geometry(q: int, d: int) -> Design:
                 images = np.concatenate([images, np.full((n, 1), infinity)], axis=1)
             blocks.update(map(tuple, np.unique(images, axis=0).tolist()))
     name = f"blocks of the spherical geometry of GF({q}**{d})"
-    return Design(v=n + 1, k=q + 1, t=3, blocks=tuple(sorted(blocks)), provenance=name)
+    return Design(
+        v=n + 1,
+        k=q + 1,
+        t=3,
+        blocks=tuple(sorted(blocks)),
+        provenance=name,
+    )

@@ -40,7 +40,12 @@ def transversal_design(k: int, q: int) -> Design:
     field(q)  # raises unless q is a prime power
     if k > q + 1:
         raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}): lower k or raise q")
-    blocks = transversal_cover(k * q, k, q, lambda _: ())
+    blocks = transversal_cover(
+        k * q,
+        k,
+        q,
+        lambda _: (),
+    )
     return Design(
         v=k * q,
         k=k,
@@ -50,7 +55,14 @@ def transversal_design(k: int, q: int) -> Design:
     )
 
 
-def transversal_cover(v: int, k: int, q: int, cover: Cover, *, shared: int = 0) -> list[Block]:
+def transversal_cover(
+    v: int,
+    k: int,
+    q: int,
+    cover: Cover,
+    *,
+    shared: int = 0,
+) -> list[Block]:
     """A (v, k, 2) covering from the transversal design of k groups of q points.
 
     The points are split evenly into k groups. Point y of group i lies in the block (slope, shift)

@@ -42,7 +42,11 @@ def checked_sizes(domain: Domain) -> list[int]:
     return sizes
 
 
-def numbered(name: str, sets: Sets, domain: Domain) -> list[Block]:
+def numbered(
+    name: str,
+    sets: Sets,
+    domain: Domain,
+) -> list[Block]:
     """The sets as ascending tuples of attribute numbers.
 
     Raises ValueError unless each set holds distinct attributes of the domain.
@@ -77,7 +81,11 @@ def worded(views: Sequence[Block], domain: Domain) -> tuple[Named, ...]:
     return tuple(tuple(domain.attributes[place] for place in view) for view in views)
 
 
-def checked_sets(name: str, sets: Sets, d: int) -> list[Block]:
+def checked_sets(
+    name: str,
+    sets: Sets,
+    d: int,
+) -> list[Block]:
     """The sets as ascending tuples.
 
     Raises ValueError unless each set holds distinct ints of ``range(d)``.

@@ -81,7 +81,13 @@ def expected_error(
     checked_numbers("shares", shares, len(views), "view")
     total = sum(shares)
     variances = [(share / total) ** -power for share in shares]
-    return least_squares_error(domain, views, variances, workload=workload, weights=weights)
+    return least_squares_error(
+        domain,
+        views,
+        variances,
+        workload=workload,
+        weights=weights,
+    )
 
 
 def least_squares_error(
@@ -138,7 +144,9 @@ def marginal_weights(workload: Sets, weights: Sequence[float] | None) -> list[fl
 
 
 def contrast_weights(
-    sizes: Sequence[int], workload: Iterable[Block], weights: Iterable[float]
+    sizes: Sequence[int],
+    workload: Iterable[Block],
+    weights: Iterable[float],
 ) -> dict[Block, float]:
     """kappa_A (see `expected_error`) for every subset A of every marginal of the workload."""
     kappa: dict[Block, float] = {}
@@ -150,7 +158,11 @@ def contrast_weights(
     return {a: w * prod(sizes[j] - 1 for j in a) for a, w in kappa.items()}
 
 
-def weighted_error(kappa: Weights, views: Sequence[Block], precisions: Sequence[float]) -> float:
+def weighted_error(
+    kappa: Weights,
+    views: Sequence[Block],
+    precisions: Sequence[float],
+) -> float:
     """The sum over A of kappa_A / theta_A.
 
     theta_A is the sum of the precisions of the views that hold A.
@@ -182,7 +194,12 @@ def check_power(power: int) -> None:
         )
 
 
-def checked_numbers(name: str, numbers: Sequence[float], count: int, what: str) -> None:
+def checked_numbers(
+    name: str,
+    numbers: Sequence[float],
+    count: int,
+    what: str,
+) -> None:
     """Raise ValueError unless there are `count` finite numbers > 0."""
     if len(numbers) != count:
         raise ValueError(

@@ -43,14 +43,22 @@ class LocalSearch:
     """
 
     def __init__(
-        self, contrasts: Contrasts, cover: WorthCover, power: int, rng: np.random.Generator
+        self,
+        contrasts: Contrasts,
+        cover: WorthCover,
+        power: int,
+        rng: np.random.Generator,
     ) -> None:
         self._contrasts = contrasts
         self._cover = cover
         self._power = power
         self._rng = rng
 
-    def run(self, start: Candidate, work: int) -> Candidate:
+    def run(
+        self,
+        start: Candidate,
+        work: int,
+    ) -> Candidate:
         """The best views found from `start`, by trials that touch `work` contrasts in all."""
         now = best = start
         left = work
@@ -65,7 +73,11 @@ class LocalSearch:
                 best = trial
         return best
 
-    def _trial(self, views: list[Block], shares: Shares) -> tuple[Candidate, int]:
+    def _trial(
+        self,
+        views: list[Block],
+        shares: Shares,
+    ) -> tuple[Candidate, int]:
         """Views with some replaced, with shares near their best, and the work in contrasts."""
         gone = self._chosen(views)
         start = {view: float(shares.shares[i]) for i, view in enumerate(views) if i not in gone}
@@ -83,8 +95,19 @@ class LocalSearch:
             touched += LOOK * holdings.view.size
         return (list(start), found), touched
 
-    def _improved(self, holdings: Holdings, start: Floats, steps: int) -> Shares:
-        return best_shares(holdings, self._power, start=start, steps=steps, bounded=False)
+    def _improved(
+        self,
+        holdings: Holdings,
+        start: Floats,
+        steps: int,
+    ) -> Shares:
+        return best_shares(
+            holdings,
+            self._power,
+            start=start,
+            steps=steps,
+            bounded=False,
+        )
 
     def _chosen(self, views: list[Block]) -> set[int]:
         """The positions of the views to replace."""

@@ -118,7 +118,11 @@ def select_views(
     )
 
 
-def _limit(sizes: Sequence[int], marginals: Sequence[Block], max_cells: int | None) -> int:
+def _limit(
+    sizes: Sequence[int],
+    marginals: Sequence[Block],
+    max_cells: int | None,
+) -> int:
     """The largest number of cells of a view, at least that of every marginal."""
     largest = max(marginals, key=lambda marginal: prod(sizes[j] for j in marginal))
     needed = prod(sizes[j] for j in largest)
@@ -143,7 +147,12 @@ def _largest(contrasts: Contrasts) -> list[Block]:
 
 
 def _searched(
-    contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int, effort: int
+    contrasts: Contrasts,
+    wanted: list[Block],
+    limit: int,
+    power: int,
+    seed: int,
+    effort: int,
 ) -> Candidate:
     """The best of covers with limited cells, of greedy covers, and of a local search from both."""
     rng = np.random.default_rng(seed)
@@ -162,7 +171,11 @@ def _searched(
 
 
 def _limited(
-    contrasts: Contrasts, wanted: list[Block], limit: int, power: int, seed: int
+    contrasts: Contrasts,
+    wanted: list[Block],
+    limit: int,
+    power: int,
+    seed: int,
 ) -> list[list[Block]]:
     """Covers by views of more and more cells, then of fewer and fewer, while the error falls."""
     made: dict[int, tuple[float, list[Block]]] = {}
@@ -184,7 +197,11 @@ def _limited(
 
 
 def _priced(
-    contrasts: Contrasts, wanted: list[Block], limit: int, seed: int, effort: int
+    contrasts: Contrasts,
+    wanted: list[Block],
+    limit: int,
+    seed: int,
+    effort: int,
 ) -> Candidate:
     """Column generation: find the best shares of a pool, add views that would help, repeat."""
     # The first pool: the wanted sets themselves and several covers of them.
@@ -198,7 +215,12 @@ def _priced(
             pool.update(dict.fromkeys(cover.run(noise, rng)))
     # Rounds of pricing.
     views = list(pool)
-    found = best_shares(contrasts.holdings(views), 1, tolerance=1e-3, steps=300)
+    found = best_shares(
+        contrasts.holdings(views),
+        1,
+        tolerance=1e-3,
+        steps=300,
+    )
     useful = sorted({j for a in wanted for j in a})
     for _ in range(ROUNDS * effort):
         joining = _helpful(contrasts, views, found, useful, limit)
@@ -206,17 +228,31 @@ def _priced(
             break
         start = np.concatenate([found.shares, np.full(len(joining), 0.1 / len(views))])
         views += joining
-        found = best_shares(contrasts.holdings(views), 1, start=start, tolerance=1e-3, steps=300)
+        found = best_shares(
+            contrasts.holdings(views),
+            1,
+            start=start,
+            tolerance=1e-3,
+            steps=300,
+        )
     # Certify the shares over the whole pool, then drop the views that hardly count.
     final = best_shares(contrasts.holdings(views), 1, start=found.shares)
     used = [i for i, share in enumerate(final.shares) if share * len(views) > USELESS]
     kept = [views[i] for i in used]
     last = best_shares(contrasts.holdings(kept), 1, start=final.shares[used])
-    return kept, Shares(shares=last.shares, error=last.error, bound=final.bound)
+    return kept, Shares(
+        shares=last.shares,
+        error=last.error,
+        bound=final.bound,
+    )
 
 
 def _helpful(
-    contrasts: Contrasts, views: list[Block], found: Shares, useful: Sequence[int], limit: int
+    contrasts: Contrasts,
+    views: list[Block],
+    found: Shares,
+    useful: Sequence[int],
+    limit: int,
 ) -> list[Block]:
     """Neighbours of the views in use that would lower the error, the best first.
 
@@ -248,8 +284,17 @@ def _neighbours(view: Block, useful: Sequence[int]) -> list[Block]:
     return more + [part for part in combinations(view, len(view) - 1) if part]
 
 
-def _rough(contrasts: Contrasts, views: list[Block], power: int) -> Candidate:
-    return views, best_shares(contrasts.holdings(views), power, steps=ROUGH, bounded=False)
+def _rough(
+    contrasts: Contrasts,
+    views: list[Block],
+    power: int,
+) -> Candidate:
+    return views, best_shares(
+        contrasts.holdings(views),
+        power,
+        steps=ROUGH,
+        bounded=False,
+    )
 
 
 def _error(candidate: Candidate) -> float:

@@ -16,7 +16,10 @@ STEPS = 2000  # largest number of steps
 STILL = 1e-7  # relative change of the error in ten steps at which the search stops, for power 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ViewPlan:
     """Views, their shares, and the expected error that results.
 
@@ -103,7 +106,10 @@ def allocate_budget(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Holdings:
     """Sparse matrix of the contrasts that each view holds.
 
@@ -122,7 +128,11 @@ class Holdings:
     cells: Floats
     kappa: Floats
 
-    def precision(self, shares: Floats, power: int) -> Floats:
+    def precision(
+        self,
+        shares: Floats,
+        power: int,
+    ) -> Floats:
         """theta of every contrast, shape (contrasts,)."""
         precisions = shares**power / self.cells
         theta = np.bincount(self.contrast, precisions[self.view], len(self.kappa))
@@ -151,7 +161,11 @@ class Contrasts:
         kappa of each contrast of positive weight.
     """
 
-    def __init__(self, sizes: Sequence[int], kappa: Weights) -> None:
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        kappa: Weights,
+    ) -> None:
         self.sizes = sizes
         self.weights = {a: weight for a, weight in kappa.items() if weight > 0}
         self._kappa = np.array(list(self.weights.values()), np.float64)
@@ -184,7 +198,10 @@ class Contrasts:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Shares:
     """Shares, shape (views,), their error, and a lower bound on the error of any shares."""
 
@@ -228,7 +245,11 @@ def best_shares(
     shares = start / start.sum()
     theta = holdings.precision(shares, power)
     if not theta.all():
-        return Shares(shares=shares, error=inf, bound=inf)
+        return Shares(
+            shares=shares,
+            error=inf,
+            bound=inf,
+        )
     best, least, bound, before = shares, inf, 0.0, inf
     for step in range(steps):
         error = float((holdings.kappa / theta).sum())
@@ -250,5 +271,14 @@ def best_shares(
         theta = holdings.precision(shares, power)
     if power == 2 and bounded:
         # Shares are at most 1, so their squares are at most the shares: power 1 gives a bound.
-        bound = best_shares(holdings, 1, tolerance=0.05, steps=100).bound
-    return Shares(shares=np.maximum(best, 1e-15), error=least, bound=bound)
+        bound = best_shares(
+            holdings,
+            1,
+            tolerance=0.05,
+            steps=100,
+        ).bound
+    return Shares(
+        shares=np.maximum(best, 1e-15),
+        error=least,
+        bound=bound,
+    )

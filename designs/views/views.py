@@ -63,9 +63,20 @@ def covering_views(
     >>> len(covering_views([2] * 32, max_cells=256))
     20
     """
-    _check(sizes, t, sets, seed)
+    _check(
+        sizes,
+        t,
+        sets,
+        seed,
+    )
     check_int("max_cells", max_cells, 1)
-    return _views(sizes, max_cells, t, sets, seed)
+    return _views(
+        sizes,
+        max_cells,
+        t,
+        sets,
+        seed,
+    )
 
 
 def choose_views(
@@ -109,7 +120,12 @@ def choose_views(
     >>> len(views), len(views[0])
     (20, 8)
     """
-    _check(sizes, t, sets, seed)
+    _check(
+        sizes,
+        t,
+        sets,
+        seed,
+    )
     check_power(power)
     check_ints("limits", limits, 1)
     if not limits:
@@ -121,19 +137,53 @@ def choose_views(
         precisions = [len(views) ** -power / prod(sizes[j] for j in view) for view in views]
         return weighted_error(weights, views, precisions)
 
-    rough = {limit: _views(sizes, limit, t, sets, seed) for limit in limits}
+    rough = {
+        limit: _views(
+            sizes,
+            limit,
+            t,
+            sets,
+            seed,
+        )
+        for limit in limits
+    }
     limit = min(rough, key=lambda limit: error(rough[limit]))
-    return min(rough[limit], _views(sizes, limit, t, sets, seed), key=error)
+    return min(
+        rough[limit],
+        _views(
+            sizes,
+            limit,
+            t,
+            sets,
+            seed,
+        ),
+        key=error,
+    )
 
 
 def covers(
-    sizes: Sequence[int], max_cells: int, sets: Sequence[Block], *, seed: int
+    sizes: Sequence[int],
+    max_cells: int,
+    sets: Sequence[Block],
+    *,
+    seed: int,
 ) -> tuple[Block, ...]:
     """`covering_views` of given sets, without argument checks."""
-    return _views(sizes, max_cells, 1, sets, seed)
+    return _views(
+        sizes,
+        max_cells,
+        1,
+        sets,
+        seed,
+    )
 
 
-def _check(sizes: Sequence[int], t: int, sets: Sequence[Sequence[int]] | None, seed: int) -> None:
+def _check(
+    sizes: Sequence[int],
+    t: int,
+    sets: Sequence[Sequence[int]] | None,
+    seed: int,
+) -> None:
     check_ints("sizes", sizes, 1)
     check_int("t", t, 1)
     check_int("seed", seed, 0)
@@ -150,7 +200,11 @@ def _check(sizes: Sequence[int], t: int, sets: Sequence[Sequence[int]] | None, s
         )
 
 
-def _wanted(sizes: Sequence[int], t: int, sets: Sequence[Sequence[int]] | None) -> list[Block]:
+def _wanted(
+    sizes: Sequence[int],
+    t: int,
+    sets: Sequence[Sequence[int]] | None,
+) -> list[Block]:
     if sets is not None:
         return checked_sets("sets", sets, len(sizes))
     return list(combinations(range(len(sizes)), min(t, len(sizes))))
@@ -173,12 +227,22 @@ def _views(
     wanted = sorted(set(_wanted(sizes, t, sets)))
     large = [members for members in wanted if prod(sizes[j] for j in members) > max_cells]
     others = sorted(set(wanted) - set(large) - _inside(large, wanted))
-    views = large + _fitting_views(sizes, max_cells, others, named, seed)
+    views = large + _fitting_views(
+        sizes,
+        max_cells,
+        others,
+        named,
+        seed,
+    )
     return tuple(sorted(_without_unneeded(views, wanted)))
 
 
 def _fitting_views(
-    sizes: Sequence[int], max_cells: int, wanted: list[Block], named: list[int], seed: int
+    sizes: Sequence[int],
+    max_cells: int,
+    wanted: list[Block],
+    named: list[int],
+    seed: int,
 ) -> list[Block]:
     """Views within the limit.
 
@@ -191,24 +255,51 @@ def _fitting_views(
     most = sorted(reduced - _inside(reduced, reduced))
     if not any(most):
         return [tuple(single)]
-    inner = _cover([sizes[j] for j in wide], max_cells, most, seed)
+    inner = _cover(
+        [sizes[j] for j in wide],
+        max_cells,
+        most,
+        seed,
+    )
     return [tuple(sorted([wide[i] for i in view] + single)) for view in inner]
 
 
-def _cover(sizes: list[int], max_cells: int, wanted: list[Block], seed: int) -> list[Block]:
+def _cover(
+    sizes: list[int],
+    max_cells: int,
+    wanted: list[Block],
+    seed: int,
+) -> list[Block]:
     """The fewest views, from a covering design if all sizes are equal, or greedily."""
     d, t = len(sizes), max(map(len, wanted))
     k = sum(sizes[0] ** i <= max_cells for i in range(1, d + 1))
     candidates = []
     if len(set(sizes)) == 1 and k >= t and not too_many(d, t):
-        blocks = covering_design(d, k, t, seed=seed).blocks
+        blocks = covering_design(
+            d,
+            k,
+            t,
+            seed=seed,
+        ).blocks
         candidates.append(_without_unneeded(list(blocks), wanted))
     if not candidates or len(wanted) < comb(d, t):
-        candidates.append(_greedy_views(sizes, max_cells, wanted, seed))
+        candidates.append(
+            _greedy_views(
+                sizes,
+                max_cells,
+                wanted,
+                seed,
+            )
+        )
     return min(candidates, key=len)
 
 
-def _greedy_views(sizes: list[int], max_cells: int, sets: list[Block], seed: int) -> list[Block]:
+def _greedy_views(
+    sizes: list[int],
+    max_cells: int,
+    sets: list[Block],
+    seed: int,
+) -> list[Block]:
     """The best of several greedy covers: the fewest views, then the fewest cells."""
     counts = np.array(sizes, np.float64)
     found = []

@@ -33,7 +33,12 @@ class WorthCover:
     """
 
     def __init__(
-        self, sizes: Sequence[int], sets: Sequence[Block], kappa: Weights, limit: int, power: int
+        self,
+        sizes: Sequence[int],
+        sets: Sequence[Block],
+        kappa: Weights,
+        limit: int,
+        power: int,
     ) -> None:
         self._sizes = np.array(sizes, np.float64)
         self._limit = limit
@@ -49,7 +54,11 @@ class WorthCover:
         self._held: dict[Block, Flags] = {}
 
     def run(
-        self, noise: float, rng: np.random.Generator, *, kept: Sequence[Block] = ()
+        self,
+        noise: float,
+        rng: np.random.Generator,
+        *,
+        kept: Sequence[Block] = (),
     ) -> list[Block]:
         """Views that hold every wanted set that no view of `kept` holds.
 
@@ -73,7 +82,13 @@ class WorthCover:
             self._held[view] = inside == self._members.sum(axis=1)
         return self._held[view]
 
-    def _grown(self, start: Block, wanted: Flags, noise: float, rng: np.random.Generator) -> Block:
+    def _grown(
+        self,
+        start: Block,
+        wanted: Flags,
+        noise: float,
+        rng: np.random.Generator,
+    ) -> Block:
         """Grow a view from one set until no attribute increases its value."""
         members, values = self._members[wanted], self._values[:, wanted]
         outside = np.ones(len(self._sizes))

@@ -51,7 +51,10 @@ _MOST_HELD = 150  # cells of the table in which noise is looked at
 _SIZES = 25  # of tables that are tried, from no row on
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Audit:
     """What an audit found.
 
@@ -151,11 +154,17 @@ def audit(
         unit=unit,
     )
     return Audit(
-        pairs=len(tables), runs=runs, findings=tuple(dict.fromkeys(tried.findings())), alpha=alpha
+        pairs=len(tables),
+        runs=runs,
+        findings=tuple(dict.fromkeys(tried.findings())),
+        alpha=alpha,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class _Trial:
     """A mechanism and the tables on which it is tried."""
 
@@ -200,11 +209,18 @@ class _Trial:
             entropy = SeededEntropy(self.seed)
             with contextlib.suppress(Violation):
                 private = Private(
-                    self._opened(table), domain=self.domain, budget=self.budget, entropy=entropy
+                    self._opened(table),
+                    domain=self.domain,
+                    budget=self.budget,
+                    entropy=entropy,
                 )
                 outcome(self.mechanism, private, self.workload)
 
-    def _of_replays(self, entropy: SeededEntropy, law: Law) -> Iterator[str]:
+    def _of_replays(
+        self,
+        entropy: SeededEntropy,
+        law: Law,
+    ) -> Iterator[str]:
         for first, second in self.tables:
             pair = partial(self._opened, first), partial(self._opened, second)
             try:
@@ -212,7 +228,12 @@ class _Trial:
             except Violation as violation:
                 yield str(violation)
 
-    def _of_noise(self, entropy: SeededEntropy, law: Law, runs: int) -> Iterator[str]:
+    def _of_noise(
+        self,
+        entropy: SeededEntropy,
+        law: Law,
+        runs: int,
+    ) -> Iterator[str]:
         for number in range(runs):
             pair = self.tables[number % len(self.tables)]
             data = _full(self.domain) if self.made_up and number % 2 else pair[number // 2 % 2]
@@ -234,7 +255,11 @@ class _Trial:
             ):
                 yield finding
 
-    def _run(self, entropy: SeededEntropy, law: Law) -> dict[str, Any]:
+    def _run(
+        self,
+        entropy: SeededEntropy,
+        law: Law,
+    ) -> dict[str, Any]:
         return {
             "domain": self.domain,
             "budget": self.budget,
@@ -244,7 +269,12 @@ class _Trial:
         }
 
 
-def neighbours(domain: Domain, budget: Budget, count: int, seed: int = 0) -> Iterator[Pair]:
+def neighbours(
+    domain: Domain,
+    budget: Budget,
+    count: int,
+    seed: int = 0,
+) -> Iterator[Pair]:
     """Neighbouring tables of codes, as the budget means it: first a row into an empty cell, then
     any; both directions.
 
@@ -276,7 +306,11 @@ def neighbours(domain: Domain, budget: Budget, count: int, seed: int = 0) -> Ite
         yield pair if number % 2 == 0 else (pair[1], pair[0])
 
 
-def _among(shared: list[list[int]], news: list[list[int]], rng: random.Random) -> list[list[int]]:
+def _among(
+    shared: list[list[int]],
+    news: list[list[int]],
+    rng: random.Random,
+) -> list[list[int]]:
     """Some rows with others inserted anywhere."""
     rows = list(shared)
     for new in news:
@@ -315,7 +349,11 @@ class _Sampler:
     output: Callable[[Any], npt.ArrayLike]
     entropy: SeededEntropy
 
-    def many(self, source: Source, runs: int) -> npt.NDArray[np.float64]:
+    def many(
+        self,
+        source: Source,
+        runs: int,
+    ) -> npt.NDArray[np.float64]:
         """The outputs of many runs on a table: array (runs, numbers); shorter outputs are filled
         with infinity."""
         rows = [
@@ -327,5 +365,10 @@ class _Sampler:
         return filled
 
     def _once(self, source: Source) -> Any:
-        private = Private(source, domain=self.domain, budget=self.budget, entropy=self.entropy)
+        private = Private(
+            source,
+            domain=self.domain,
+            budget=self.budget,
+            entropy=self.entropy,
+        )
         return self.mechanism.run(private, self.workload)

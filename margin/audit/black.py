@@ -33,22 +33,39 @@ def claim_of(budget: Budget) -> Claim:
         return partial(_pure, epsilon=min(float(budget.epsilon), 700.0))
     if isinstance(budget, ApproxDP):
         powers = np.exp([min(float(budget.epsilon), 700.0)])
-        return partial(_concentrated, powers=powers, deltas=np.array([float(budget.delta)]))
+        return partial(
+            _concentrated,
+            powers=powers,
+            deltas=np.array([float(budget.delta)]),
+        )
     deltas: Floats = np.array([10.0**-power for power in range(1, 12)])
     rho = f"{budget.units}e-12"
     powers = np.exp([min(epsilon_of(rho, delta), 700.0) for delta in deltas.tolist()])
-    return partial(_concentrated, powers=powers, deltas=deltas)
+    return partial(
+        _concentrated,
+        powers=powers,
+        deltas=deltas,
+    )
 
 
 def _pure(p: Any, epsilon: float) -> Any:
     return np.minimum(np.exp(epsilon) * p, 1 - (1 - p) * np.exp(-epsilon))
 
 
-def _concentrated(p: Any, powers: Floats, deltas: Floats) -> Any:
+def _concentrated(
+    p: Any,
+    powers: Floats,
+    deltas: Floats,
+) -> Any:
     return np.minimum(1.0, (powers[:, None] * np.atleast_1d(p) + deltas[:, None]).min(axis=0))
 
 
-def too_different(first: Floats, second: Floats, claim: Claim, alpha: float) -> str:
+def too_different(
+    first: Floats,
+    second: Floats,
+    claim: Claim,
+    alpha: float,
+) -> str:
     """Why two samples of outputs, arrays (runs, numbers), cannot both come from a private
     mechanism; or nothing."""
     half = len(first) // 2
@@ -75,7 +92,10 @@ def _widened(outputs: Floats, width: int) -> Floats:
     return np.pad(outputs, ((0, 0), (0, width - outputs.shape[1])), constant_values=np.inf)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class _Event:
     name: str
     feature: Feature
@@ -93,7 +113,11 @@ class _Event:
         return f"{self.name} {self.relation} {self.cut:g}"
 
 
-def _best_event(first: Floats, second: Floats, claim: Claim) -> _Event:
+def _best_event(
+    first: Floats,
+    second: Floats,
+    claim: Claim,
+) -> _Event:
     """The event whose frequencies exceed the claim by most standard errors."""
     runs = len(first)
     found = []
@@ -111,7 +135,12 @@ def _best_event(first: Floats, second: Floats, claim: Claim) -> _Event:
                 found.append((excess, name, feature, relation, float(cuts[place]), swapped))
     excess, name, feature, relation, cut, swapped = max(found, key=lambda event: event[0])
     return _Event(
-        name=name, feature=feature, relation=relation, cut=cut, swapped=swapped, excess=excess
+        name=name,
+        feature=feature,
+        relation=relation,
+        cut=cut,
+        swapped=swapped,
+        excess=excess,
     )
 
 
@@ -145,7 +174,12 @@ def _unit(size: int, cell: int) -> Floats:
 
 def _weighted(outputs: Floats, weights: Floats) -> Floats:
     used = np.flatnonzero(weights)
-    values = np.nan_to_num(outputs[:, used], nan=-1e9, posinf=1e9, neginf=-1e9)
+    values = np.nan_to_num(
+        outputs[:, used],
+        nan=-1e9,
+        posinf=1e9,
+        neginf=-1e9,
+    )
     return np.asarray(values @ weights[used], np.float64)
 
 

@@ -184,7 +184,11 @@ def least_delta(events: Sequence[Event], epsilon: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _least_delta(keys: "tuple[tuple[Key, int], ...]", epsilon: float, share: float) -> float:
+def _least_delta(
+    keys: "tuple[tuple[Key, int], ...]",
+    epsilon: float,
+    share: float,
+) -> float:
     composed, low = np.ones(1), 0
     for (kind, parameter, size), times in keys:
         loss, least = _loss(kind, parameter, size, share)
@@ -197,7 +201,11 @@ def _least_delta(keys: "tuple[tuple[Key, int], ...]", epsilon: float, share: flo
     return float((composed[above] * -np.expm1(epsilon - losses[above])).sum()) * (1 - 1e-6)
 
 
-def _is_below(events: Sequence[Event], epsilon: float, delta: float) -> bool:
+def _is_below(
+    events: Sequence[Event],
+    epsilon: float,
+    delta: float,
+) -> bool:
     """Whether nothing is known by which all events together would exceed delta: no bound from
     below, nor, for Gaussian noise alone, the sum over many coordinates, which is known to about a
     percent."""
@@ -218,7 +226,10 @@ def _key(event: Event) -> Key:
 
 
 def _loss(
-    kind: str, parameter: Fraction, size: int, share: float
+    kind: str,
+    parameter: Fraction,
+    size: int,
+    share: float,
 ) -> tuple[npt.NDArray[np.float64], int]:
     """The distribution of the privacy loss on the grid, and the place of its first point."""
     if kind == "choice":
@@ -255,7 +266,9 @@ def _on_grid(
 
 
 def _power(
-    loss: npt.NDArray[np.float64], least: int, times: int
+    loss: npt.NDArray[np.float64],
+    least: int,
+    times: int,
 ) -> tuple[npt.NDArray[np.float64], int]:
     """The distribution of the sum of so many."""
     result, low = np.ones(1), 0

@@ -121,7 +121,12 @@ class Recorder(_Audited):
 
     law: Law | None = None
 
-    def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
+    def _answer(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        draw: Callable[[], T],
+    ) -> T:
         kept = [_kept(table) for table in true]
 
         def watched() -> T:
@@ -148,7 +153,12 @@ class Player(_Audited):
         super().__init__(source, **settings)
         self.true: list[Sequence[Any]] = []
 
-    def _answer(self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], T]) -> T:
+    def _answer(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        draw: Callable[[], T],
+    ) -> T:
         def play() -> T:
             self._check_charged()
             if not self.tape:
@@ -190,9 +200,19 @@ def replayed(
     The second table is opened when the run on the first has ended: both may be written to the same
     file. Returns the true answers on both.
     """
-    recorder = Recorder(pair[0](), domain=domain, budget=budget, entropy=entropy)
+    recorder = Recorder(
+        pair[0](),
+        domain=domain,
+        budget=budget,
+        entropy=entropy,
+    )
     before = outcome(mechanism, recorder, workload)
-    player = Player(pair[1](), domain=domain, budget=budget, entropy=entropy)
+    player = Player(
+        pair[1](),
+        domain=domain,
+        budget=budget,
+        entropy=entropy,
+    )
     player.tape = list(recorder.tape)
     after = outcome(mechanism, player, workload)
     check_tape(recorder.tape, budget)
@@ -202,7 +222,11 @@ def replayed(
     return [reply.true for reply in recorder.tape], player.true
 
 
-def check_replay(player: Player, before: Outcome, after: Outcome) -> None:
+def check_replay(
+    player: Player,
+    before: Outcome,
+    after: Outcome,
+) -> None:
     """Violation unless a replay asked for all of its tape and let out the same."""
     if player.tape:
         raise Violation("asks for less on a neighbouring table")
@@ -225,7 +249,12 @@ def observed(
     law: Law,
 ) -> None:
     """Run on a table, only to look at the noise that comes through the gate."""
-    recorder = Recorder(source, domain=domain, budget=budget, entropy=entropy)
+    recorder = Recorder(
+        source,
+        domain=domain,
+        budget=budget,
+        entropy=entropy,
+    )
     recorder.law = law
     law.start_run()
     outcome(mechanism, recorder, workload)

@@ -66,7 +66,12 @@ class Law:
         """From here on every law may be drawn again as often as in the runs before."""
         self._answered.clear()
 
-    def add(self, events: Sequence[Event], true: Sequence[Any], answer: Any) -> None:
+    def add(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        answer: Any,
+    ) -> None:
         """Look at one reply of the gate."""
         if chooses(events[0]):
             self._choices(events, true[0], np.atleast_1d(answer)[None])
@@ -80,7 +85,10 @@ class Law:
             )
 
     def add_more(
-        self, events: Sequence[Event], true: Sequence[Any], draw: Callable[[], Any]
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        draw: Callable[[], Any],
     ) -> None:
         """Draw the same answer again, many times, and look at all draws, and at how they depend on
         each other.
@@ -145,7 +153,10 @@ class Law:
     # Noise on every cell
 
     def _noise(
-        self, event: Event, noisy: npt.NDArray[Any], table: npt.NDArray[Any]
+        self,
+        event: Event,
+        noisy: npt.NDArray[Any],
+        table: npt.NDArray[Any],
     ) -> npt.NDArray[np.int64]:
         """The noise in some cells, once it has been looked at."""
         if noisy.dtype.kind != "i":
@@ -177,11 +188,19 @@ class Law:
             self._sum(f"{event.method}: signs of noise", total, noise.size, noise.size)
         return noise
 
-    def _as_uniform(self, sampler: Any, noise: npt.NDArray[np.int64]) -> Floats:
+    def _as_uniform(
+        self,
+        sampler: Any,
+        noise: npt.NDArray[np.int64],
+    ) -> Floats:
         low, high = _below(sampler, noise - 1), _below(sampler, noise)
         return np.asarray(low + self._chance.random(noise.shape) * (high - low), np.float64)
 
-    def _again(self, events: Sequence[Event], noises: Sequence[npt.NDArray[np.int64]]) -> None:
+    def _again(
+        self,
+        events: Sequence[Event],
+        noises: Sequence[npt.NDArray[np.int64]],
+    ) -> None:
         """Two tables of wide noise never have the same six sizes or more, in whatever order: below
         1e-10 a pair."""
         for event, noise in zip(events, noises, strict=True):
@@ -191,7 +210,11 @@ class Law:
                     self.findings.append(f"{event.method}: the same noise was used twice")
                 self._seen.add(key)
 
-    def _dependence(self, events: Sequence[Event], noises: Sequence[npt.NDArray[np.int64]]) -> None:
+    def _dependence(
+        self,
+        events: Sequence[Event],
+        noises: Sequence[npt.NDArray[np.int64]],
+    ) -> None:
         """Signs and sizes of pairs of cells, of all tables together, and of each draw and the
         next."""
         signs, sizes, values = [], [], []
@@ -215,14 +238,23 @@ class Law:
             ratios = (np.sum(values, axis=0) ** 2 / cells).tolist()
             self._totals.setdefault(f"{method}: the draws of an answer", []).extend(ratios)
 
-    def _product(self, name: str, columns: int, products: Floats, repeats: int) -> None:
+    def _product(
+        self,
+        name: str,
+        columns: int,
+        products: Floats,
+        repeats: int,
+    ) -> None:
         before, many = self._products.get((name, columns), (np.zeros_like(products), 0))
         self._products[name, columns] = before + products, many + repeats
 
     # Choices
 
     def _choices(
-        self, events: Sequence[Event], scores: npt.NDArray[Any], chosen: npt.NDArray[Any]
+        self,
+        events: Sequence[Event],
+        scores: npt.NDArray[Any],
+        chosen: npt.NDArray[Any],
     ) -> None:
         """Answers, array (answers, choices): each choice against its law, at the declared rate,
         given those before.
@@ -250,7 +282,10 @@ class Law:
         self._product(f"{events[0].method}: choices", 1, products, signs[:, 1:].size)
 
     def _peeled(
-        self, events: Sequence[Event], scores: list[int], chosen: npt.NDArray[np.int64]
+        self,
+        events: Sequence[Event],
+        scores: list[int],
+        chosen: npt.NDArray[np.int64],
     ) -> Floats:
         """Choices without return, array (answers, choices), as numbers that are uniform."""
         uniform = np.zeros(chosen.shape)
@@ -263,7 +298,11 @@ class Law:
                 break
             step = f"choices in place {place + 1}"
             # Answers to which the same candidates are left have one law.
-            kinds, kind_of = np.unique(left, axis=0, return_inverse=True)
+            kinds, kind_of = np.unique(
+                left,
+                axis=0,
+                return_inverse=True,
+            )
             for kind, still in enumerate(kinds):
                 those = np.flatnonzero(kind_of.ravel() == kind)
                 uniform[those, place] = self._step(event, step, scores, still, choices[those])
@@ -298,7 +337,10 @@ class Law:
     # Summaries of huge tables
 
     def _sparse(
-        self, event: Event, true: tuple[npt.NDArray[Any], npt.NDArray[Any]], kept: Any
+        self,
+        event: Event,
+        true: tuple[npt.NDArray[Any], npt.NDArray[Any]],
+        kept: Any,
     ) -> None:
         """How many cells entered that no row is in, and what of each cell of a small table was
         kept."""
@@ -355,7 +397,13 @@ class Law:
         expected = (cells - len(held)) * p
         self._sum("sparse_cells: numbers of empty cells kept", new - expected, expected + 1e-9, 1)
 
-    def _sum(self, name: str, value: float, variance: float, count: int) -> None:
+    def _sum(
+        self,
+        name: str,
+        value: float,
+        variance: float,
+        count: int,
+    ) -> None:
         self._sums.setdefault(name, []).append((value, variance, count))
 
 
@@ -441,7 +489,9 @@ def _middle(sampler: Any) -> tuple[int, float]:
 
 @lru_cache(maxsize=4096)
 def _kept_below(
-    sampler: Any, rule: Keep, count: int
+    sampler: Any,
+    rule: Keep,
+    count: int,
 ) -> tuple[Floats, npt.NDArray[np.int64], float]:
     """Of a cell of that many rows: the probabilities that it is not kept, or kept with at most each
     value; the values; and the probability that it is kept. A noisy count v is kept with probability

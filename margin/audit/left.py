@@ -72,7 +72,10 @@ _PLAIN = (bool, int, float, complex, str, bytes, list, dict, set, tuple, np.ndar
 _FEW = 1000  # items of a container that is looked at beside a mechanism
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Outcome:
     """All that a run let out. Two are equal when nothing tells them apart."""
 
@@ -88,7 +91,11 @@ class Outcome:
         return difference(self.seen, other.seen)
 
 
-def outcome(mechanism: Any, private: Any, workload: Any) -> Outcome:
+def outcome(
+    mechanism: Any,
+    private: Any,
+    workload: Any,
+) -> Outcome:
     """All that a run of a mechanism lets out: see the module.
 
     An error that is not one of this package's is a violation: it may say anything, and shows that
@@ -297,7 +304,11 @@ class _Files:
         self._here = _listed(".")
         self._result: list[Any] = []
 
-    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def note(
+        self,
+        event: str,
+        arguments: tuple[Any, ...],
+    ) -> None:
         """What the interpreter tells an audit hook."""
         if event == "open":
             path, mode, flags = (*arguments, None, None)[:3]

@@ -55,7 +55,10 @@ class Violation(Exception):
     """What a mechanism did that it must not do."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Seen:
     """What was seen of an object: a digest of all of it, and its parts by name."""
 
@@ -83,7 +86,11 @@ def look(value: object, *, traces: bool = True) -> Seen:
     return _Looker(traces).at(value, "", 0)
 
 
-def difference(first: Seen, second: Seen, name: str = "") -> str:
+def difference(
+    first: Seen,
+    second: Seen,
+    name: str = "",
+) -> str:
     """Where two objects differ, as a path of attributes and places; empty where they do not."""
     if first.digest == second.digest:
         return ""
@@ -104,7 +111,12 @@ class _Looker:
         self._alive: list[object] = []  # so that no address is used twice
         self._within: dict[int, int] = {}
 
-    def at(self, value: object, name: str, depth: int) -> Seen:
+    def at(
+        self,
+        value: object,
+        name: str,
+        depth: int,
+    ) -> Seen:
         if depth > _DEEPEST:
             raise Violation(
                 f"lets out objects nested more than {_DEEPEST} deep, which are not looked into"
@@ -127,7 +139,11 @@ class _Looker:
         return seen
 
 
-def _made(value: object, content: bytes, parts: "tuple[tuple[str, Seen], ...]") -> Seen:
+def _made(
+    value: object,
+    content: bytes,
+    parts: "tuple[tuple[str, Seen], ...]",
+) -> Seen:
     """What was seen of an object, from its plain content and its parts."""
     kind: Any = type(value)
     hashed = hashlib.sha256(_name(kind) + b"\0" + content)
@@ -155,7 +171,10 @@ def _new_leaf(value: Any) -> Seen:
     return _made(value, _HANDLERS[type(value)](value)[0], ())
 
 
-_short_leaf = lru_cache(maxsize=1 << 14, typed=True)(_new_leaf)
+_short_leaf = lru_cache(
+    maxsize=1 << 14,
+    typed=True,
+)(_new_leaf)
 
 
 def _content(value: Any) -> Content:

@@ -42,12 +42,20 @@ class _Looks:
     """A mechanism that reads the rows in all ways: a table, a summary of a sparse one, their
     number."""
 
-    def run(self, private: Any, workload: Any) -> Any:
+    def run(
+        self,
+        private: Any,
+        workload: Any,
+    ) -> Any:
         view = list(private.domain)
         measured = private.measure(
             [view], spend="1/3"
         )  # first: `_replay` takes the table from there
-        kept = private.sparse_cells(view, keep=Keep(3, 3, False), spend="1/3")
+        kept = private.sparse_cells(
+            view,
+            keep=Keep(3, 3, False),
+            spend="1/3",
+        )
         return measured, kept.codes, kept.counts, private.count_rows(spend="1/3")
 
 
@@ -69,7 +77,10 @@ class _ReadOnce:
         return iter(self._kept)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class RawTables:
     """Tables made of some rows, in a form that `release` reads, and what is wrong with how they are
     read.
@@ -95,7 +106,12 @@ class RawTables:
     max_rows: int = 1
     seed: int = 0
 
-    def problems(self, tables: int, *, beyond: bool = False) -> list[str]:
+    def problems(
+        self,
+        tables: int,
+        *,
+        beyond: bool = False,
+    ) -> list[str]:
         """What is wrong, in words: over so many made-up tables, and some of more than a batch of
         rows."""
         rng = random.Random(self.seed)
@@ -125,7 +141,10 @@ class RawTables:
     def counted(self, rows: Sequence[Row]) -> Table | None:
         """The true table of all attributes, or None where the rows are refused."""
         recorder = Recorder(
-            self._open(rows), domain=self.domain, budget=self._budget, entropy=SeededEntropy(0)
+            self._open(rows),
+            domain=self.domain,
+            budget=self._budget,
+            entropy=SeededEntropy(0),
         )
         try:
             recorder.measure([list(self.domain)])
@@ -166,7 +185,11 @@ class RawTables:
         return first
 
     def _neighbours(
-        self, rng: random.Random, accepted: Sequence[int], same: Mapping[int, int], beyond: bool
+        self,
+        rng: random.Random,
+        accepted: Sequence[int],
+        same: Mapping[int, int],
+        beyond: bool,
     ) -> tuple[list[int], list[int], int]:
         """Two tables, as places of rows, of which the second has a row more, or all rows of a unit,
         anywhere."""
@@ -221,7 +244,11 @@ class RawTables:
         return []
 
     def _replay(
-        self, first: Sequence[int], second: Sequence[int], *, anew: bool
+        self,
+        first: Sequence[int],
+        second: Sequence[int],
+        *,
+        anew: bool,
     ) -> tuple[list[Table | None], list[str]]:
         """The true tables of all attributes of two tables, and what is wrong when one is replayed
         on the other.

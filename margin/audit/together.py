@@ -34,7 +34,11 @@ def delta_together(events: Sequence[Event], epsilon: float) -> float:
     return max(_delta(events, epsilon, spread) for spread in (False, True))
 
 
-def _delta(events: Sequence[Event], epsilon: float, spread: bool) -> float:
+def _delta(
+    events: Sequence[Event],
+    epsilon: float,
+    spread: bool,
+) -> float:
     moves: dict[tuple[float, int], int] = {}
     for event in events:
         assert isinstance(event.sampler, DiscreteGaussian)
@@ -66,7 +70,11 @@ def _furthest(event: Event) -> int:
     return max(shifts, key=lambda shift: _number(event, shift) * shift**2)
 
 
-def _masses(sigma2: float, shift: int, step: float) -> Floats:
+def _masses(
+    sigma2: float,
+    shift: int,
+    step: float,
+) -> Floats:
     """Of the loss of a shift of one coordinate, at the multiples of a step, the negative ones at
     the end."""
     masses = np.zeros(_POINTS)

@@ -81,19 +81,37 @@ def add_command(
         epilog="\n  ".join(["examples:", *examples]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("--json", action="store_true", help="print the result as JSON")
     command.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
+        "--json",
+        action="store_true",
+        help="print the result as JSON",
+    )
+    command.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
     )
     command.set_defaults(command=run)
     return command
 
 
-def add_group(commands: Any, name: str, does: str) -> Any:
+def add_group(
+    commands: Any,
+    name: str,
+    does: str,
+) -> Any:
     """Add a group of commands, such as `ledger`. The result is the first argument of
     `add_command`."""
-    group = commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
-    return group.add_subparsers(required=True, metavar="COMMAND")
+    group = commands.add_parser(
+        name,
+        help=does,
+        description=f"{does[0].upper()}{does[1:]}.",
+    )
+    return group.add_subparsers(
+        required=True,
+        metavar="COMMAND",
+    )
 
 
 def add_domain(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +127,12 @@ def add_domain(parser: argparse.ArgumentParser) -> None:
 
 def add_synopsis(parser: argparse.ArgumentParser) -> None:
     """Add the .margin file that a command reads."""
-    parser.add_argument("file", type=Path, metavar="FILE.margin", help="the .margin file to read")
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.margin",
+        help="the .margin file to read",
+    )
     parser.add_argument(
         "--allow-simulation",
         action="store_true",
@@ -145,7 +168,11 @@ def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add --force, which allows a command to replace an existing file."""
-    parser.add_argument("--force", action="store_true", help="replace the output file if it exists")
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="replace the output file if it exists",
+    )
 
 
 def check_free(path: Path, parsed: argparse.Namespace) -> None:
@@ -195,7 +222,11 @@ def draw(figure: Any, path: Path) -> None:
         If the file cannot be written.
     """
     with replacing(path) as file:
-        figure.savefig(file, dpi=150, format=path.suffix.removeprefix("."))
+        figure.savefig(
+            file,
+            dpi=150,
+            format=path.suffix.removeprefix("."),
+        )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -209,7 +240,11 @@ _PICTURES = (".png", ".svg", ".pdf")
 _STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
 
 
-def painted(text: str, style: str, stream: TextIO) -> str:
+def painted(
+    text: str,
+    style: str,
+    stream: TextIO,
+) -> str:
     """The text in colour, if the stream is a terminal that shows colours.
 
     A user switches colours off with the environment variable NO_COLOR.

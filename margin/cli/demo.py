@@ -27,7 +27,12 @@ def demo(path: Path, epsilon: str = "1") -> Said:
     """Release the demonstration table, save the synopsis to `path`, and describe its errors."""
     domain = people_domain()
     table = people()
-    synopsis = release(table, domain=domain, budget=PureDP(epsilon), mechanism=PriView())
+    synopsis = release(
+        table,
+        domain=domain,
+        budget=PureDP(epsilon),
+        mechanism=PriView(),
+    )
     synopsis.save(path)
 
     # Count the truth of all views that are compared.

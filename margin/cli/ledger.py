@@ -53,8 +53,18 @@ def add_commands(commands: Any) -> None:
         examples=["margin ledger check agency.db --releases releases"],
     )
     for command in (create, show, verify, check):
-        command.add_argument("ledger", type=Path, metavar="LEDGER.db", help="the ledger file")
-    create.add_argument("--name", required=True, metavar="DATASET", help="the name of the data set")
+        command.add_argument(
+            "ledger",
+            type=Path,
+            metavar="LEDGER.db",
+            help="the ledger file",
+        )
+    create.add_argument(
+        "--name",
+        required=True,
+        metavar="DATASET",
+        help="the name of the data set",
+    )
     add_budget(create)
     add_unit(create)
     check.add_argument(
@@ -83,7 +93,12 @@ def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
 
 def _create(parsed: argparse.Namespace) -> Said:
     ledger = margin.Ledger(parsed.ledger)
-    ledger.register(parsed.name, budget_of(parsed), unit=parsed.unit, max_rows=parsed.max_rows)
+    ledger.register(
+        parsed.name,
+        budget_of(parsed),
+        unit=parsed.unit,
+        max_rows=parsed.max_rows,
+    )
     dataset = ledger.dataset(parsed.name).name
     statement = ledger.statement(dataset)
     values = {

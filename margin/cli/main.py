@@ -65,7 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with shown():
             said: Said | None = parsed.command(parsed)
         if said is not None:
-            values = json.dumps(said.values, indent=1, ensure_ascii=False)
+            values = json.dumps(
+                said.values,
+                indent=1,
+                ensure_ascii=False,
+            )
             print(values if parsed.json else said.text, flush=True)
         return _SUCCESS
     except BrokenPipeError:
@@ -75,7 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _SUCCESS
     except (Exception, KeyboardInterrupt) as error:
         if parsed.debug:
-            print(masked(traceback.format_exc()), end="", file=sys.stderr)
+            print(
+                masked(traceback.format_exc()),
+                end="",
+                file=sys.stderr,
+            )
         code, problem = _explained(error)
     print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
     return code
@@ -99,13 +107,20 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"margin {__version__}")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"margin {__version__}",
+    )
     parser.add_argument(
         "--debug",
         action="store_true",
         help="show the traceback of an error; it may quote the data",
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        required=True,
+        metavar="COMMAND",
+    )
     _add_demo(commands)
     cli_release.add_commands(commands)
     cli_read.add_commands(commands)
@@ -151,7 +166,11 @@ def _add_completion(commands: Any) -> None:
         does="print the script that lets a shell complete commands, options and attributes",
         examples=list(_COMPLETION.values()),
     )
-    completion.add_argument("shell", choices=list(_COMPLETION), help="the shell")
+    completion.add_argument(
+        "shell",
+        choices=list(_COMPLETION),
+        help="the shell",
+    )
 
 
 def _demo(parsed: argparse.Namespace) -> Said:

@@ -23,20 +23,29 @@ _QUERIES = re.compile(r"([0-9]{1,6})(way|parity):([0-9]{1,12})(?::([0-9]{1,18}))
 """The form of --queries: size, kind, count, and optionally a seed."""
 
 
-def _priview(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> "margin.PriView":
+def _priview(
+    parsed: argparse.Namespace,
+    domain: "margin.Domain",
+    views: Views,
+) -> "margin.PriView":
     _without_queries(parsed)
     return margin.PriView(views=views)
 
 
 def _dual_query(
-    parsed: argparse.Namespace, domain: "margin.Domain", views: Views
+    parsed: argparse.Namespace,
+    domain: "margin.Domain",
+    views: Views,
 ) -> "margin.DualQuery":
     if views is not None and parsed.queries is not None:
         raise MarginError("--views and --queries exclude each other: give one of them")
     queries = None if parsed.queries is None else queries_of(parsed.queries, domain)
     if views is not None:
         queries = margin.DualQuery.cells(domain, views)
-    return margin.DualQuery(queries=queries, size=parsed.size)
+    return margin.DualQuery(
+        queries=queries,
+        size=parsed.size,
+    )
 
 
 PLAIN: Mapping[str, Callable[[], Any]] = {
@@ -55,7 +64,11 @@ PLAIN: Mapping[str, Callable[[], Any]] = {
 """The mechanisms that have no options on the command line."""
 
 
-def _plain(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
+def _plain(
+    parsed: argparse.Namespace,
+    domain: "margin.Domain",
+    views: Views,
+) -> Any:
     _without_queries(parsed)
     if views is not None:
         raise MarginError(
@@ -96,7 +109,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def mechanism_of(parsed: argparse.Namespace, domain: "margin.Domain", views: Views) -> Any:
+def mechanism_of(
+    parsed: argparse.Namespace,
+    domain: "margin.Domain",
+    views: Views,
+) -> Any:
     """Make the mechanism from the parsed options.
 
     Raises

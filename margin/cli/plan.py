@@ -74,9 +74,24 @@ def _add_design(commands: Any) -> None:
         does="find few blocks of K out of V points so that every T points lie in a common block",
         examples=["margin design 32 8 2", "margin design 9 6 2 --blocks"],
     )
-    design.add_argument("v", type=int, metavar="V", help="number of points")
-    design.add_argument("k", type=int, metavar="K", help="number of points in a block")
-    design.add_argument("t", type=int, metavar="T", help="number of points that must share a block")
+    design.add_argument(
+        "v",
+        type=int,
+        metavar="V",
+        help="number of points",
+    )
+    design.add_argument(
+        "k",
+        type=int,
+        metavar="K",
+        help="number of points in a block",
+    )
+    design.add_argument(
+        "t",
+        type=int,
+        metavar="T",
+        help="number of points that must share a block",
+    )
     design.add_argument(
         "--effort",
         type=int,
@@ -85,7 +100,11 @@ def _add_design(commands: Any) -> None:
         help="effort of the search; each unit above 1 takes about a second more and may find "
         "fewer blocks; default: 1",
     )
-    design.add_argument("--blocks", action="store_true", help="print only the blocks, one per line")
+    design.add_argument(
+        "--blocks",
+        action="store_true",
+        help="print only the blocks, one per line",
+    )
 
 
 def _plan(parsed: argparse.Namespace) -> Said:
@@ -95,7 +114,11 @@ def _plan(parsed: argparse.Namespace) -> Said:
         check_picture(parsed.picture, parsed)
     asked = workload_of(domain, parsed.workload)
     found = margin.plan(
-        domain, workload=asked, budget=budget, rows=parsed.rows, structure=parsed.structure
+        domain,
+        workload=asked,
+        budget=budget,
+        rows=parsed.rows,
+        structure=parsed.structure,
     )
     rows = [
         {

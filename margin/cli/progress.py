@@ -48,7 +48,10 @@ class _Stages(logging.Handler):
         self._stage = ""  # what happens within the step
         self._last = ""  # the text that was shown last
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._show, daemon=True)
+        self._thread = threading.Thread(
+            target=self._show,
+            daemon=True,
+        )
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a message for the display."""
@@ -83,12 +86,26 @@ class _Stages(logging.Handler):
             if self._terminal:
                 room = shutil.get_terminal_size().columns - 1
                 line = f"{text}{self._left()}"[:room]
-                print(f"{_CLEAR}{line}", end="", file=self._stream, flush=True)
+                print(
+                    f"{_CLEAR}{line}",
+                    end="",
+                    file=self._stream,
+                    flush=True,
+                )
             elif text != self._last:
-                print(text, file=self._stream, flush=True)
+                print(
+                    text,
+                    file=self._stream,
+                    flush=True,
+                )
             self._last = text
         if self._terminal and self._last:
-            print(_CLEAR, end="", file=self._stream, flush=True)
+            print(
+                _CLEAR,
+                end="",
+                file=self._stream,
+                flush=True,
+            )
 
     def _left(self) -> str:
         """The estimated time left, from the mean time of the finished steps."""

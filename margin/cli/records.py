@@ -37,7 +37,13 @@ def add_commands(commands: Any) -> None:
         ],
     )
     add_synopsis(records)
-    records.add_argument("-n", type=int, required=True, metavar="N", help="number of rows")
+    records.add_argument(
+        "-n",
+        type=int,
+        required=True,
+        metavar="N",
+        help="number of rows",
+    )
     add_spreadsheet(records)
     records.add_argument(
         "-o",

@@ -127,7 +127,12 @@ def _add_suggest(commands: Any) -> None:
         does="draft a domain from a table; the draft is not private and must be reviewed",
         examples=["margin domain suggest people.csv > draft.json"],
     )
-    suggest.add_argument("file", type=Path, metavar="TABLE", help="a CSV, Parquet or JSON file")
+    suggest.add_argument(
+        "file",
+        type=Path,
+        metavar="TABLE",
+        help="a CSV, Parquet or JSON file",
+    )
 
 
 def _release(parsed: argparse.Namespace) -> Said:
@@ -194,7 +199,10 @@ def _data(parsed: argparse.Namespace) -> object:
     if parsed.sql is not None:
         files = dict(map(_named, parsed.table))
         return margin.Sql(
-            parsed.sql, attach=parsed.attach, memory_limit=parsed.memory_limit, files=files
+            parsed.sql,
+            attach=parsed.attach,
+            memory_limit=parsed.memory_limit,
+            files=files,
         )
     if parsed.attach is not None:
         raise MarginError("--attach names the database of a query: add the query with --sql")

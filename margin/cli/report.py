@@ -66,7 +66,9 @@ def _add_explore(commands: Any) -> None:
         help="stop after this many minutes without a request; default: never",
     )
     explore.add_argument(
-        "--no-browser", action="store_true", help="print the address, but open no browser"
+        "--no-browser",
+        action="store_true",
+        help="print the address, but open no browser",
     )
 
 
@@ -87,11 +89,20 @@ def _explore(parsed: argparse.Namespace) -> None:
     from ..report import explore
 
     idle = None if parsed.idle is None else 60 * parsed.idle
-    server = explore(opened(parsed), title=parsed.file.stem, port=parsed.port, idle=idle)
+    server = explore(
+        opened(parsed),
+        title=parsed.file.stem,
+        port=parsed.port,
+        idle=idle,
+    )
     address = f"http://127.0.0.1:{server.server_address[1]}/"
     if parsed.json:
         print(json.dumps({"address": address}), flush=True)
-    print(f"{address} shows {parsed.file}; press Ctrl-C to stop", file=sys.stderr, flush=True)
+    print(
+        f"{address} shows {parsed.file}; press Ctrl-C to stop",
+        file=sys.stderr,
+        flush=True,
+    )
     if not parsed.no_browser:
         webbrowser.open(address)
     with contextlib.suppress(KeyboardInterrupt), server:

@@ -40,7 +40,12 @@ def _add_sign(commands: Any) -> None:
         does="sign the .margin file of a release",
         examples=["margin sign people.margin --key agency.key"],
     )
-    sign.add_argument("file", type=Path, metavar="FILE.margin", help="the .margin file to sign")
+    sign.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.margin",
+        help="the .margin file to sign",
+    )
     sign.add_argument(
         "--key",
         type=Path,
@@ -58,7 +63,12 @@ def _add_verify(commands: Any) -> None:
         does="check the signature of a .margin file",
         examples=["margin verify people.margin --key agency.key.pub"],
     )
-    verify.add_argument("file", type=Path, metavar="FILE.margin", help="the .margin file to check")
+    verify.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.margin",
+        help="the .margin file to check",
+    )
     verify.add_argument(
         "--key",
         type=Path,

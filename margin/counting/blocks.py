@@ -31,13 +31,20 @@ class Kernel:
     """
 
     def __init__(
-        self, domain: Domain, views: Sequence[View], counts: Sequence[NDArray[np.int64]]
+        self,
+        domain: Domain,
+        views: Sequence[View],
+        counts: Sequence[NDArray[np.int64]],
     ) -> None:
         self._domain = domain
         self._views = views
         self._counts = counts
 
-    def add(self, columns: Columns, rows: int) -> None:
+    def add(
+        self,
+        columns: Columns,
+        rows: int,
+    ) -> None:
         """Count some rows: at least one, and at most some ten thousand, which fit in the
         processor's caches."""
         raise NotImplementedError
@@ -50,7 +57,11 @@ class Blocks(Kernel):
     """Counts mixed-radix cell numbers with `numpy.bincount`. It is the fastest engine for a small
     table, since nothing has to be loaded."""
 
-    def add(self, columns: Columns, rows: int) -> None:
+    def add(
+        self,
+        columns: Columns,
+        rows: int,
+    ) -> None:
         """See `Kernel.add`."""
         block = _Block(columns, rows)
         for view, counts in zip(self._views, self._counts, strict=True):
@@ -65,12 +76,20 @@ class Blocks(Kernel):
 class _Block:
     """Some rows. Each column is converted once to each integer type that cell numbers need."""
 
-    def __init__(self, columns: Columns, rows: int) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        rows: int,
+    ) -> None:
         self._columns = columns
         self._rows = rows
         self._converted: dict[tuple[str, np.dtype[Any]], NDArray[Any]] = {}
 
-    def cells(self, view: View, shape: tuple[int, ...]) -> NDArray[Any]:
+    def cells(
+        self,
+        view: View,
+        shape: tuple[int, ...],
+    ) -> NDArray[Any]:
         """The cell number of each row, by Horner's rule: shape (rows,), in the smallest unsigned
         type that holds all of them."""
         dtype = np.min_scalar_type(math.prod(shape) - 1)
@@ -87,7 +106,11 @@ class _Block:
                 np.add(cells, column, out=cells)
         return np.zeros(self._rows, dtype) if cells is None else cells
 
-    def _column(self, name: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def _column(
+        self,
+        name: str,
+        dtype: np.dtype[Any],
+    ) -> NDArray[Any]:
         key = name, dtype
         if key not in self._converted:
             self._converted[key] = np.ascontiguousarray(self._columns[name], dtype)

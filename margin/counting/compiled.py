@@ -66,7 +66,12 @@ class Compiled(Kernel):
     """
 
     def __init__(
-        self, domain: Domain, views: Sequence[View], counts: Sequence[Integers], *, threads: int
+        self,
+        domain: Domain,
+        views: Sequence[View],
+        counts: Sequence[Integers],
+        *,
+        threads: int,
     ) -> None:
         super().__init__(domain, views, counts)
         used = {name for view in views for name in view if domain[name].size > 1}
@@ -95,7 +100,11 @@ class Compiled(Kernel):
         is_worth = counting > 2 * finding and widths.sum() <= 64
         self._distinct = _Distinct(widths) if is_worth else None
 
-    def add(self, columns: Columns, rows: int) -> None:
+    def add(
+        self,
+        columns: Columns,
+        rows: int,
+    ) -> None:
         """See `Kernel.add`."""
         if self._distinct is not None:
             self._distinct.add(self._codes(columns, rows))
@@ -142,14 +151,22 @@ class Compiled(Kernel):
             return _WORD * (1 << len(view)) / 64
         return _ROW + _ATTRIBUTE * len(view)
 
-    def _codes(self, columns: Columns, rows: int) -> NDArray[Any]:
+    def _codes(
+        self,
+        columns: Columns,
+        rows: int,
+    ) -> NDArray[Any]:
         """The codes of all used attributes in one array: shape (attributes, rows)."""
         codes = np.empty((len(self._names), rows), self._dtype)
         for place, name in enumerate(self._names):
             codes[place] = columns[name]
         return codes
 
-    def _slices(self, columns: Columns, rows: int) -> NDArray[np.uint64]:
+    def _slices(
+        self,
+        columns: Columns,
+        rows: int,
+    ) -> NDArray[np.uint64]:
         """The bits of the attributes that are counted from them: shape (attributes, words). Bits
         after the last row are zero."""
         words = -(-rows // 64)
@@ -186,7 +203,11 @@ class Compiled(Kernel):
 
         self._run(add, shares)
 
-    def _run(self, action: Callable[[Integers], None], shares: Sequence[Integers]) -> None:
+    def _run(
+        self,
+        action: Callable[[Integers], None],
+        shares: Sequence[Integers],
+    ) -> None:
         """Do each share in its own thread. No two shares write to the same table."""
         if self._pool is None:
             for share in shares:
@@ -201,7 +222,11 @@ def _shares(places: Sequence[int], threads: int) -> list[Integers]:
     return [np.array(places[thread::threads], np.int64) for thread in range(used)]
 
 
-def _layout(domain: Domain, views: Sequence[View], names: Sequence[str]) -> loops.Layout:
+def _layout(
+    domain: Domain,
+    views: Sequence[View],
+    names: Sequence[str],
+) -> loops.Layout:
     """The attributes and the cells of each view as arrays, without attributes of size 1."""
     place = {name: at for at, name in enumerate(names)}
     kept = [[name for name in view if name in place] for view in views]
@@ -219,7 +244,12 @@ def _layout(domain: Domain, views: Sequence[View], names: Sequence[str]) -> loop
 class _Distinct:
     """The distinct rows so far, each packed in a word, and how often each occurred."""
 
-    def __init__(self, widths: Integers, *, is_proven: bool = False) -> None:
+    def __init__(
+        self,
+        widths: Integers,
+        *,
+        is_proven: bool = False,
+    ) -> None:
         self.widths = widths
         self._known = np.empty(_TABLE, np.uint64)
         self._weights = np.zeros(_TABLE, np.int64)

@@ -60,7 +60,12 @@ class Layout(NamedTuple):
 def _popcount(context: Any, word: Any) -> Any:
     """The number of ones in a word, in one instruction."""
 
-    def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
+    def generate(
+        _: Any,
+        builder: Any,
+        __: Any,
+        arguments: Any,
+    ) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
@@ -160,7 +165,13 @@ def add_subsets(bits: Any, layout: Layout, counts: Any, views: Any) -> None:
 
 
 @compiled
-def _number(codes: Any, places: Any, sizes: Any, start: int, cells: Any) -> None:
+def _number(
+    codes: Any,
+    places: Any,
+    sizes: Any,
+    start: int,
+    cells: Any,
+) -> None:
     """Write the cell number of each row, from row `start` on, by Horner's rule."""
     if places.size == 0:
         cells[:] = 0
@@ -176,7 +187,13 @@ def _number(codes: Any, places: Any, sizes: Any, start: int, cells: Any) -> None
 
 
 @compiled
-def _number_of_view(codes: Any, layout: Layout, view: int, start: int, cells: Any) -> None:
+def _number_of_view(
+    codes: Any,
+    layout: Layout,
+    view: int,
+    start: int,
+    cells: Any,
+) -> None:
     """Write the cell number of each row in one view, from row `start` on."""
     first = layout.firsts[view]
     last = layout.firsts[view + 1]
@@ -184,7 +201,11 @@ def _number_of_view(codes: Any, layout: Layout, view: int, start: int, cells: An
 
 
 @compiled
-def _count_split(cells: Any, pieces: Any, table: Any) -> None:
+def _count_split(
+    cells: Any,
+    pieces: Any,
+    table: Any,
+) -> None:
     """Count rows in a small table by four partial tables, which are zero before and after."""
     # Rows 4 q, 4 q + 1, 4 q + 2 and 4 q + 3 each go into their own partial table.
     quarter = cells.size // 4
@@ -205,7 +226,13 @@ def _count_split(cells: Any, pieces: Any, table: Any) -> None:
 
 
 @compiled
-def add_whole(codes: Any, layout: Layout, counts: Any, views: Any, scratch: Any) -> None:
+def add_whole(
+    codes: Any,
+    layout: Layout,
+    counts: Any,
+    views: Any,
+    scratch: Any,
+) -> None:
     """Count each row once in its cell of each view.
 
     Parameters
@@ -239,7 +266,12 @@ def add_whole(codes: Any, layout: Layout, counts: Any, views: Any, scratch: Any)
 
 @compiled
 def add_weighted(
-    codes: Any, weights: Any, layout: Layout, counts: Any, views: Any, scratch: Any
+    codes: Any,
+    weights: Any,
+    layout: Layout,
+    counts: Any,
+    views: Any,
+    scratch: Any,
 ) -> None:
     """Count each row as often as its weight says; otherwise like `add_whole`.
 
@@ -257,7 +289,11 @@ def add_weighted(
 
 
 @compiled
-def pack(codes: Any, widths: Any, keys: Any) -> None:
+def pack(
+    codes: Any,
+    widths: Any,
+    keys: Any,
+) -> None:
     """Pack all codes of each row in one word, the first attribute in the highest bits.
 
     `codes` has shape (attributes, rows), `widths` the number of bits of each attribute, and the
@@ -274,7 +310,11 @@ def pack(codes: Any, widths: Any, keys: Any) -> None:
 
 
 @compiled
-def add_distinct(keys: Any, known: Any, weights: Any) -> int:
+def add_distinct(
+    keys: Any,
+    known: Any,
+    weights: Any,
+) -> int:
     """Add one to the weight of each key in a hash table with open addressing. Returns the number of
     new keys.
 

@@ -57,7 +57,11 @@ class CountPlan:
     """
 
     def __init__(
-        self, domain: Domain, views: Iterable[Iterable[str]], *, threads: int | None = None
+        self,
+        domain: Domain,
+        views: Iterable[Iterable[str]],
+        *,
+        threads: int | None = None,
     ) -> None:
         self.domain = domain
         self.views = countable(domain, views)
@@ -148,7 +152,9 @@ class CountPlan:
         self._kernel = Compiled(self.domain, self.views, self._counts, threads=threads)
 
     def _checked(
-        self, name: str, batch: Mapping[str, NDArray[np.integer[Any]]]
+        self,
+        name: str,
+        batch: Mapping[str, NDArray[np.integer[Any]]],
     ) -> NDArray[np.integer[Any]]:
         """The codes of an attribute in a batch; DataError unless all are in range."""
         if name not in batch:

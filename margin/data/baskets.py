@@ -20,7 +20,10 @@ from .encode import Batch
 __all__ = ["Baskets", "HoldsSets", "SetSource", "baskets_of_matrix", "holders", "universe"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Baskets:
     """Sets of items. A set contains an item at most once.
 
@@ -36,7 +39,12 @@ class Baskets:
     items: Integers
 
     @classmethod
-    def of(cls, sets: Integers, items: Integers, count: int) -> "Baskets":
+    def of(
+        cls,
+        sets: Integers,
+        items: Integers,
+        count: int,
+    ) -> "Baskets":
         """The sets from pairs of a set's number, 0 ... count - 1, and an item's code: two arrays of
         shape (pairs,). Repeated pairs count once."""
         if not items.size:

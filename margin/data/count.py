@@ -18,13 +18,18 @@ class Counts(Protocol):
     """The interface of a source that counts its rows itself, such as on a cluster."""
 
     def count_views(
-        self, domain: Domain, views: Iterable[Iterable[str]], /
+        self,
+        domain: Domain,
+        views: Iterable[Iterable[str]],
+        /,
     ) -> list[NDArray[np.int64]]:
         """The tables of some views, equal to the tables of a `CountPlan` over all `batches`."""
 
 
 def count(
-    source: object, domain: Domain, views: Iterable[Iterable[str]]
+    source: object,
+    domain: Domain,
+    views: Iterable[Iterable[str]],
 ) -> list[NDArray[np.int64]]:
     """The true tables of some views, counted in one pass over the rows. The result is not private.
 

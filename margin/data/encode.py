@@ -61,7 +61,11 @@ def quietly(action: Callable[[], T], problem: str | Callable[[Exception], str]) 
     raise DataError(text)
 
 
-def locate(names: Sequence[object], wanted: Iterable[str], where: str) -> dict[str, int]:
+def locate(
+    names: Sequence[object],
+    wanted: Iterable[str],
+    where: str,
+) -> dict[str, int]:
     """The position of each wanted column among the columns of a table.
 
     A column is found by its exact name. If there is none, white space around names is ignored.
@@ -165,7 +169,11 @@ class Encoder:
         The attribute, which defines the codes.
     """
 
-    def __init__(self, name: str, attribute: Attribute) -> None:
+    def __init__(
+        self,
+        name: str,
+        attribute: Attribute,
+    ) -> None:
         self.name = name
         self.attribute = attribute
         self._dtype = code_type(attribute)
@@ -247,7 +255,12 @@ class Encoder:
             self._thresholds[dtype] = np.array(starts, dtype), _last_float(top, dtype)
         return self._thresholds[dtype]
 
-    def _placed(self, codes: NDArray[Any], outside: Mask | None, absent: Mask | None) -> Codes:
+    def _placed(
+        self,
+        codes: NDArray[Any],
+        outside: Mask | None,
+        absent: Mask | None,
+    ) -> Codes:
         """The codes with `other` for values outside all categories, and `missing` for absent
         values. A value that is both is absent."""
         if absent is not None and outside is not None:
@@ -305,7 +318,12 @@ class Encoder:
             code = self._known[value] = self.attribute.code(value)
         return code
 
-    def _need(self, code: int, *, missing: bool) -> int:
+    def _need(
+        self,
+        code: int,
+        *,
+        missing: bool,
+    ) -> int:
         """The code of `other` or `missing`; DataError if the attribute does not declare it."""
         if code == UNSEEN:
             raise not_provided(self.name, missing=missing)
@@ -406,7 +424,9 @@ def _form(value: Any) -> Number:
 
 
 def _binned(
-    values: NDArray[Any], starts: NDArray[Any], top: float
+    values: NDArray[Any],
+    starts: NDArray[Any],
+    top: float,
 ) -> tuple[NDArray[np.int64], Mask]:
     """The bin of each value, and whether the value is outside all bins."""
     codes = np.searchsorted(starts, values, side="right") - 1

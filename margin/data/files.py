@@ -92,7 +92,12 @@ class FileSource:
         """The codes of all attributes, at most `ROWS` rows at a time, in the order of the file."""
         return encode_batches(self.columns(domain.attributes, numbers=True), domain)
 
-    def columns(self, names: Sequence[str], *, numbers: bool = False) -> Generator[Sequence[Any]]:
+    def columns(
+        self,
+        names: Sequence[str],
+        *,
+        numbers: bool = False,
+    ) -> Generator[Sequence[Any]]:
         """See `Tabular.columns`. With `numbers`, truth values are read as 0 and 1, which have the
         same codes and take less time."""
         fields, places = self._layout(names)
@@ -241,7 +246,11 @@ class FileSource:
             while file.read(_HEAD):
                 pass
 
-    def _texts(self, name: str, column: Any) -> Any:
+    def _texts(
+        self,
+        name: str,
+        column: Any,
+    ) -> Any:
         """A column of texts as a dictionary array. DataError if a text contains a NUL."""
         import pyarrow.compute as pc
 
@@ -334,7 +343,14 @@ def _first_row(head: str, delimiter: str) -> list[str]:
     """The names in a header; an empty list if the header cannot be read."""
     lines = io.StringIO(head, newline="")
     try:
-        return next(csv.reader(lines, delimiter=delimiter, strict=True), [])
+        return next(
+            csv.reader(
+                lines,
+                delimiter=delimiter,
+                strict=True,
+            ),
+            [],
+        )
     except csv.Error:
         return []
 

@@ -61,7 +61,12 @@ class FilesSource:
         """The codes of all attributes, at most `ROWS` rows at a time."""
         return encode_batches(self.columns(domain.attributes, numbers=True), domain)
 
-    def columns(self, names: Sequence[str], *, numbers: bool = False) -> Generator[Sequence[Any]]:
+    def columns(
+        self,
+        names: Sequence[str],
+        *,
+        numbers: bool = False,
+    ) -> Generator[Sequence[Any]]:
         """See `FileSource.columns`."""
         for path in self.paths:
             partitions = _partitions(path)

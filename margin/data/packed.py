@@ -49,7 +49,12 @@ class PackedSource:
     [[0, 1, 1]]
     """
 
-    def __init__(self, words: Words, *, rows: int) -> None:
+    def __init__(
+        self,
+        words: Words,
+        *,
+        rows: int,
+    ) -> None:
         array = np.asarray(words)
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
             raise DataError("rows must be a whole number >= 0; give the number of packed rows")
@@ -80,14 +85,28 @@ class PackedSource:
             stop = start + count
             words = np.ascontiguousarray(self._words[:, start // 64 : (stop + 63) // 64])
             octets = words.astype("<u8").view(np.uint8)
-            codes = np.unpackbits(octets, axis=1, count=count, bitorder="little")
+            codes = np.unpackbits(
+                octets,
+                axis=1,
+                count=count,
+                bitorder="little",
+            )
             yield dict(zip(domain, codes, strict=True))
 
-    def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
+    def bits(
+        self,
+        domain: Domain,
+        used: NDArray[np.bool_],
+    ) -> BitTable:
         """The bits of all attributes as a `BitTable`, without a copy."""
         self.check(domain)
         start = np.arange(len(domain))
-        return BitTable(domain=domain, words=self._words, start=start, rows=self._rows)
+        return BitTable(
+            domain=domain,
+            words=self._words,
+            start=start,
+            rows=self._rows,
+        )
 
     @property
     def rows(self) -> int:
@@ -141,7 +160,11 @@ class SparseSource:
             codes = np.ascontiguousarray(block.T)
             yield dict(zip(domain, codes, strict=True))
 
-    def bits(self, domain: Domain, used: NDArray[np.bool_]) -> BitTable:
+    def bits(
+        self,
+        domain: Domain,
+        used: NDArray[np.bool_],
+    ) -> BitTable:
         """The bits of the used attributes as a `BitTable`."""
         self._refuse_sets(domain)
         columns = self._matrix.tocsc()
@@ -154,7 +177,12 @@ class SparseSource:
             np.bitwise_or.at(bits, (part.col + start, part.row // 64), ones)
         first = np.full(len(domain), -1, np.int64)
         first[places] = np.arange(places.size)
-        return BitTable(domain=domain, words=bits, start=first, rows=self.rows)
+        return BitTable(
+            domain=domain,
+            words=bits,
+            start=first,
+            rows=self.rows,
+        )
 
     @property
     def rows(self) -> int:

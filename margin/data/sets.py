@@ -85,7 +85,10 @@ class Transactions(SetSource):
         return Baskets.of(np.array(numbers, np.int64), np.array(codes, np.int64), row + 1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Pairs(SetSource):
     """A table with one row for each pair of a user and an item. The items of a user form one set.
     Users without items have no row, so they have no set.
@@ -132,7 +135,11 @@ class Pairs(SetSource):
         return source.columns([self.user, self.item])
 
 
-def _code(attribute: Attribute, text: str, known: dict[str, int]) -> int:
+def _code(
+    attribute: Attribute,
+    text: str,
+    known: dict[str, int],
+) -> int:
     """The code of an item, remembered in `known`."""
     code = known.get(text)
     if code is None:

@@ -135,7 +135,11 @@ class FrameSource:
             )
         self._rows = rows
 
-    def _places(self, schema: Any, names: Sequence[str]) -> list[int]:
+    def _places(
+        self,
+        schema: Any,
+        names: Sequence[str],
+    ) -> list[int]:
         """The positions of the named columns; DataError if one has a type that cannot be read."""
         places = locate(schema.names, names, "the data frame")
         for name, place in places.items():

@@ -74,22 +74,40 @@ class SparkSource:
         return _batches(*self._packed(domain))
 
     def count_views(
-        self, domain: Domain, views: Iterable[Iterable[str]]
+        self,
+        domain: Domain,
+        views: Iterable[Iterable[str]],
     ) -> list[NDArray[np.int64]]:
         """The true tables of some views; see `margin.data.count`. Only the tables come to the
         driver."""
         return _tables(*self._packed(domain), views)
 
-    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
+    def cells(
+        self,
+        domain: Domain,
+        view: View,
+        leaves: Grid,
+        nodes: Grid,
+    ) -> "SparkCells":
         """The non-zero cells of a view, which the executors group and keep; see `SparkCells`."""
         return SparkCells(*self._packed(domain), view, leaves, nodes)
 
-    def bounded(self, unit: str, max_rows: int, key: bytes) -> "BoundedSparkSource":
+    def bounded(
+        self,
+        unit: str,
+        max_rows: int,
+        key: bytes,
+    ) -> "BoundedSparkSource":
         """A source of at most `max_rows` rows of each unit, which the executors select; see
         `units.BoundedSource`."""
         return BoundedSparkSource(self, unit, max_rows, key)
 
-    def keyed(self, domain: Domain, unit: str, key: bytes) -> tuple[Any, Layout]:
+    def keyed(
+        self,
+        domain: Domain,
+        unit: str,
+        key: bytes,
+    ) -> tuple[Any, Layout]:
         """A frame with each row's unit, its hash among the unit's rows, and its codes; see
         `KeysTask`."""
         from pyspark.sql import functions as sql
@@ -139,7 +157,13 @@ class BoundedSparkSource:
     """At most `max_rows` rows of each unit of a Spark data frame. They are the rows that
     `units.BoundedSource` keeps, so its proof of sensitivity applies."""
 
-    def __init__(self, source: SparkSource, unit: str, max_rows: int, key: bytes) -> None:
+    def __init__(
+        self,
+        source: SparkSource,
+        unit: str,
+        max_rows: int,
+        key: bytes,
+    ) -> None:
         self._source = source
         self._unit = unit
         self._max_rows = max_rows
@@ -156,12 +180,20 @@ class BoundedSparkSource:
         return _batches(*self._kept(domain))
 
     def count_views(
-        self, domain: Domain, views: Iterable[Iterable[str]]
+        self,
+        domain: Domain,
+        views: Iterable[Iterable[str]],
     ) -> list[NDArray[np.int64]]:
         """The true tables of some views over the kept rows."""
         return _tables(*self._kept(domain), views)
 
-    def cells(self, domain: Domain, view: View, leaves: Grid, nodes: Grid) -> "SparkCells":
+    def cells(
+        self,
+        domain: Domain,
+        view: View,
+        leaves: Grid,
+        nodes: Grid,
+    ) -> "SparkCells":
         """The non-zero cells of a view over the kept rows; see `SparkSource.cells`."""
         return SparkCells(*self._kept(domain), view, leaves, nodes)
 
@@ -200,7 +232,14 @@ class SparkCells:
         When a row does not fit the domain, or the job fails.
     """
 
-    def __init__(self, frame: Any, layout: Layout, view: View, leaves: Grid, nodes: Grid) -> None:
+    def __init__(
+        self,
+        frame: Any,
+        layout: Layout,
+        view: View,
+        leaves: Grid,
+        nodes: Grid,
+    ) -> None:
         from pyspark import StorageLevel
         from pyspark.sql import functions as sql
 
@@ -232,7 +271,11 @@ class SparkCells:
             self._sums.unpersist()
 
 
-def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
+def _packed(
+    layout: Layout,
+    columns: Sequence[Any],
+    word: Sequence[int],
+) -> Any:
     """The Spark expression that packs some attributes in a long; see `spark_tasks.width`.
 
     The expression is short and has no branches, because Spark compiles all columns to one method,
@@ -258,7 +301,11 @@ def _packed(layout: Layout, columns: Sequence[Any], word: Sequence[int]) -> Any:
     return reduce(lambda one, other: one.bitwiseOR(other), parts)
 
 
-def _tables(frame: Any, layout: Layout, views: Iterable[Iterable[str]]) -> list[NDArray[np.int64]]:
+def _tables(
+    frame: Any,
+    layout: Layout,
+    views: Iterable[Iterable[str]],
+) -> list[NDArray[np.int64]]:
     """The true tables of some views over the rows of a packed frame."""
     domain = layout.domain
     checked = tuple(map(domain.view, views))

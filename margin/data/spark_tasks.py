@@ -103,7 +103,11 @@ class Layout:
                 codes.update(self._unpacked(word, columns[f"w{at}"].to_numpy()))
             yield batch, [codes[place] for place in range(len(names))]
 
-    def _unpacked(self, word: tuple[int, ...], longs: NDArray[np.int64]) -> dict[int, NDArray[Any]]:
+    def _unpacked(
+        self,
+        word: tuple[int, ...],
+        longs: NDArray[np.int64],
+    ) -> dict[int, NDArray[Any]]:
         """The codes of the attributes in a long, by their positions in the domain."""
         codes = {}
         for place, shift in self.shifts(word):
@@ -116,7 +120,11 @@ class Layout:
         return codes
 
 
-def _provided(name: str, attribute: Attribute, values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _provided(
+    name: str,
+    attribute: Attribute,
+    values: NDArray[np.int64],
+) -> NDArray[np.int64]:
     """The codes of packed values, also for nulls and for values that are not codes; see `width`."""
     is_null = values > attribute.size
     is_no_code = values == attribute.size
@@ -152,7 +160,12 @@ class TablesTask:
         except DataError as error:
             no_view = pa.array([-1], pa.int32())
             problem = pa.array([str(error)])
-            yield _row(view=no_view, cell=_zero(), count=_zero(), problem=problem)
+            yield _row(
+                view=no_view,
+                cell=_zero(),
+                count=_zero(),
+                problem=problem,
+            )
             return
         for place, table in enumerate(plan.tables):
             cells = np.flatnonzero(table)
@@ -179,7 +192,10 @@ class CodesTask:
             for _, codes in self.layout.rows(batches):
                 yield _bytes(codes)
         except DataError as error:
-            yield _row(columns=pa.nulls(1, pa.list_(pa.binary())), problem=pa.array([str(error)]))
+            yield _row(
+                columns=pa.nulls(1, pa.list_(pa.binary())),
+                problem=pa.array([str(error)]),
+            )
 
 
 @dataclass(frozen=True)
@@ -222,10 +238,17 @@ class CellsTask:
                     words, counts = self.nodes.spread(self.leaves.unpack(words), counts)
                 columns = dict(zip(self.words, map(pa.array, words.T), strict=True))
                 no_problem = pa.nulls(len(counts), pa.string())
-                yield _row(**columns, count=pa.array(counts), problem=no_problem)
+                yield _row(
+                    **columns,
+                    count=pa.array(counts),
+                    problem=no_problem,
+                )
         except DataError as error:
             zeros = dict.fromkeys([*self.words, "count"], _zero())
-            yield _row(**zeros, problem=pa.array([str(error)]))
+            yield _row(
+                **zeros,
+                problem=pa.array([str(error)]),
+            )
 
 
 @dataclass(frozen=True)
@@ -269,13 +292,23 @@ class KeysTask:
                 longs = self.packed.pack(codes)
                 words = {f"w{at}": pa.array(word) for at, word in enumerate(longs)}
                 no_problem = pa.nulls(len(units), pa.string())
-                yield _row(unit=units, place=places, problem=no_problem, **words)
+                yield _row(
+                    unit=units,
+                    place=places,
+                    problem=no_problem,
+                    **words,
+                )
         except DataError as error:
             names = [f"w{at}" for at in range(len(self.packed.words))]
             words = dict.fromkeys(names, _zero())
             no_unit = pa.nulls(1, pa.string())
             problem = pa.array([str(error)])
-            yield _row(unit=no_unit, place=_zero(), problem=problem, **words)
+            yield _row(
+                unit=no_unit,
+                place=_zero(),
+                problem=problem,
+                **words,
+            )
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[Any]:
@@ -305,7 +338,10 @@ def _bytes(columns: Sequence[NDArray[Any]]) -> Any:
     import pyarrow as pa
 
     held = pa.array([[column.tobytes() for column in columns]], pa.list_(pa.binary()))
-    return _row(columns=held, problem=pa.nulls(1, pa.string()))
+    return _row(
+        columns=held,
+        problem=pa.nulls(1, pa.string()),
+    )
 
 
 def _row(**columns: Any) -> Any:

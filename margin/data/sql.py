@@ -21,7 +21,10 @@ __all__ = ["Sql"]
 _SERVERS = ("postgres:", "postgresql:")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(
+    frozen=True,
+    repr=False,
+)
 class Sql:
     """The rows of a query's result, as a `Source`. The guarantee protects one row of the result.
 
@@ -63,9 +66,18 @@ class Sql:
     """
 
     text: str
-    attach: str | None = field(default=None, kw_only=True)
-    memory_limit: str = field(default="1GB", kw_only=True)
-    files: "Mapping[str, str | os.PathLike[str]]" = field(default_factory=dict, kw_only=True)
+    attach: str | None = field(
+        default=None,
+        kw_only=True,
+    )
+    memory_limit: str = field(
+        default="1GB",
+        kw_only=True,
+    )
+    files: "Mapping[str, str | os.PathLike[str]]" = field(
+        default_factory=dict,
+        kw_only=True,
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip(" \t\r\n;"):
@@ -125,7 +137,11 @@ class Sql:
     def __repr__(self) -> str:
         return f"Sql({masked(self.text)!r}, memory_limit={self.memory_limit!r})"
 
-    def _places(self, schema: Any, names: Sequence[str]) -> list[int]:
+    def _places(
+        self,
+        schema: Any,
+        names: Sequence[str],
+    ) -> list[int]:
         """The positions of the named columns; DataError if one has a type that cannot be read."""
         places = locate(schema.names, names, f"the result of {self._where}")
         for name, place in places.items():

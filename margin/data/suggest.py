@@ -88,7 +88,11 @@ class _Table:
     text: str
     failed: Callable[[Exception], str]
 
-    def row(self, columns: Sequence[_Column], aggregates: Sequence[str]) -> list[Any]:
+    def row(
+        self,
+        columns: Sequence[_Column],
+        aggregates: Sequence[str],
+    ) -> list[Any]:
         """The value of each aggregate over the cells of the columns."""
         named = [f"{aggregate} AS f{place}" for place, aggregate in enumerate(aggregates)]
         listed = ", ".join(named)
@@ -245,7 +249,11 @@ def _form(facts: _Facts, found: list[Any]) -> Any:
     return {"values": kept, **extras} if extras else kept
 
 
-def _numeric_form(facts: _Facts, found: list[Any], extras: dict[str, str]) -> Any:
+def _numeric_form(
+    facts: _Facts,
+    found: list[Any],
+    extras: dict[str, str],
+) -> Any:
     """The JSON form of a numeric attribute: its values, their number, or bins."""
     values = [value for value, _ in found]
     known = [value for value in values if value == value and str(value).lower() != "nan"]

@@ -32,11 +32,22 @@ nor dates in another form, nor words such as "true"."""
 class Bounds(Protocol):
     """The interface of a source that bounds contributions itself, such as on a cluster."""
 
-    def bounded(self, unit: str, max_rows: int, key: bytes, /) -> Source:
+    def bounded(
+        self,
+        unit: str,
+        max_rows: int,
+        key: bytes,
+        /,
+    ) -> Source:
         """A source of the rows that `BoundedSource` would keep."""
 
 
-def bound(source: Source, unit: str, max_rows: int, key: bytes) -> Source:
+def bound(
+    source: Source,
+    unit: str,
+    max_rows: int,
+    key: bytes,
+) -> Source:
     """A source of at most `max_rows` rows of each unit; see `BoundedSource`.
 
     Raises
@@ -90,7 +101,13 @@ class BoundedSource:
         Sixteen bytes, drawn anew for each release.
     """
 
-    def __init__(self, source: Tabular, unit: str, max_rows: int, key: bytes) -> None:
+    def __init__(
+        self,
+        source: Tabular,
+        unit: str,
+        max_rows: int,
+        key: bytes,
+    ) -> None:
         self._source = source
         self._unit = unit
         self._max_rows = max_rows
@@ -147,7 +164,11 @@ class BoundedSource:
                     raise KeyboardInterrupt from None
                 raise
 
-    def _encoded(self, domain: Domain, schema: Any) -> Generator[Any]:
+    def _encoded(
+        self,
+        domain: Domain,
+        schema: Any,
+    ) -> Generator[Any]:
         """Batches of each row's unit, hash and codes."""
         import pyarrow as pa
 
@@ -251,7 +272,11 @@ def _is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def order(units: Any, codes: Sequence[NDArray[Any]], key: bytes) -> NDArray[np.int64]:
+def order(
+    units: Any,
+    codes: Sequence[NDArray[Any]],
+    key: bytes,
+) -> NDArray[np.int64]:
     """A keyed hash of each row, shape (rows,), by which the rows of a unit are ordered.
 
     It is SipHash of the unit, followed by one multiplication and shift for each attribute. The last

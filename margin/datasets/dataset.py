@@ -6,7 +6,11 @@ from typing import Any
 from ..domain.domain import Domain
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Dataset:
     """A table and its domain, ready for `margin.release` and `margin.simulate`.
 

@@ -16,7 +16,10 @@ _BLOCK = 1 << 20
 """Number of bytes that are downloaded together."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Remote:
     """A published file that can be downloaded.
 
@@ -67,7 +70,10 @@ class Remote:
         import urllib.error
         import urllib.request
 
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(
+            parents=True,
+            exist_ok=True,
+        )
         part = path.with_name(f"{path.name}.{os.getpid()}.part")
         reasons = []
         for url in self.urls:

@@ -17,7 +17,11 @@ _STRIDE = 1 << 16
 
 
 def markov_chain(
-    order: int, *, attributes: int = 64, rows: int = 1_000_000, seed: int = 0
+    order: int,
+    *,
+    attributes: int = 64,
+    rows: int = 1_000_000,
+    seed: int = 0,
 ) -> Dataset:
     """The data set MCHAIN. Each row is a binary sequence in which a bit depends on the `order` bits
     before it.
@@ -44,12 +48,19 @@ def markov_chain(
     DomainError
         When `order` or `attributes` is below 1, or `rows` is negative.
     """
-    _check(rows, order=order, attributes=attributes)
+    _check(
+        rows,
+        order=order,
+        attributes=attributes,
+    )
     rng = np.random.default_rng([seed, order])
     bits = rng.integers(0, 2, (rows, order), dtype=np.uint8)
     # The last `order` bits of each row, and the number of ones among them.
     window = list(bits.T)
-    recent = bits.sum(axis=1, dtype=np.int64)
+    recent = bits.sum(
+        axis=1,
+        dtype=np.int64,
+    )
     kept = np.empty((attributes, rows), np.uint8)
     for step in range(-64, attributes):
         chance = 0.75 - recent / (2 * order)
@@ -93,7 +104,11 @@ def latent_classes(
     DomainError
         When a size, `classes` or `concentration` is not positive, or `rows` is negative.
     """
-    _check(rows, classes=classes, attributes=len(sizes))
+    _check(
+        rows,
+        classes=classes,
+        attributes=len(sizes),
+    )
     positive_number("concentration", concentration)
     rng = np.random.default_rng(seed)
     hidden = rng.integers(0, classes, rows)
@@ -106,7 +121,12 @@ def latent_classes(
     return _dataset(f"latent-{len(sizes)}", columns, sizes, note)
 
 
-def click_stream(attributes: int = 45, *, rows: int = 647_377, seed: int = 1) -> Dataset:
+def click_stream(
+    attributes: int = 45,
+    *,
+    rows: int = 647_377,
+    seed: int = 1,
+) -> Dataset:
     """Clicks of people on pages. The people have one of twelve latent tastes and click more or less
     often, and some pages are much more popular than others.
 
@@ -196,7 +216,9 @@ def correlated(
 
 
 def _pick(
-    rng: np.random.Generator, rates: NDArray[np.float64], kind: NDArray[np.int64]
+    rng: np.random.Generator,
+    rates: NDArray[np.float64],
+    kind: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """A random category for each row: shape (rows,). `rates` has shape (kinds, categories), and
     `kind` is the kind of each row."""
@@ -215,7 +237,12 @@ def _check(rows: int, **positive: int) -> None:
         whole_number(name, value)
 
 
-def _dataset(name: str, columns: dict[str, Any], sizes: Sequence[int], note: str) -> Dataset:
+def _dataset(
+    name: str,
+    columns: dict[str, Any],
+    sizes: Sequence[int],
+    note: str,
+) -> Dataset:
     """The data set of some columns of codes, in small integer types."""
     import pyarrow as pa
 
@@ -223,4 +250,9 @@ def _dataset(name: str, columns: dict[str, Any], sizes: Sequence[int], note: str
     for (key, column), size in zip(columns.items(), sizes, strict=True):
         arrays[key] = column.astype(np.uint8 if size <= 256 else np.int64)
     domain = Domain(dict(zip(columns, sizes, strict=True)))
-    return Dataset(name=name, data=pa.table(arrays), domain=domain, note=note)
+    return Dataset(
+        name=name,
+        data=pa.table(arrays),
+        domain=domain,
+        note=note,
+    )

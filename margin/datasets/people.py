@@ -148,7 +148,10 @@ def people_domain() -> Domain:
             "occupation": listed["occupation"],
             "household": listed["household"],
             "children": Attribute(size=5),
-            "income": Attribute(values=_CATEGORIES["income"], missing=_NOT_STATED),
+            "income": Attribute(
+                values=_CATEGORIES["income"],
+                missing=_NOT_STATED,
+            ),
             "health": listed["health"],
             "smoker": listed["smoker"],
             "commute": listed["commute"],
@@ -197,7 +200,9 @@ def _where_they_live_and_work(
 
 
 def _income(
-    generator: np.random.Generator, codes: dict[str, NDArray[np.int64]], age: NDArray[np.int64]
+    generator: np.random.Generator,
+    codes: dict[str, NDArray[np.int64]],
+    age: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The code of each income, and whether it is stated. The self-employed and people of the
     highest income state theirs least often."""
@@ -215,7 +220,11 @@ def _income(
 def _pick(generator: np.random.Generator, weights: NDArray[Any]) -> NDArray[np.int64]:
     """A random category for each row, with probabilities in proportion to the weights: shape
     (rows,). `weights` has shape (rows, categories)."""
-    cumulative = np.cumsum(weights, axis=1, dtype=np.float64)
+    cumulative = np.cumsum(
+        weights,
+        axis=1,
+        dtype=np.float64,
+    )
     marks = generator.random(len(weights)) * cumulative[:, -1]
     picked: NDArray[np.int64] = (cumulative <= marks[:, None]).sum(axis=1)
     return picked

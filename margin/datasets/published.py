@@ -25,7 +25,10 @@ from .fetch import Remote, own
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class _Published:
     """A published table, and the facts by which it is checked.
 
@@ -80,7 +83,12 @@ def msnbc(*, download: bool = True) -> Dataset:
     published = _Published(
         name="MSNBC-9",
         note="UCI, msnbc.com anonymous web data; the nine categories seen by most visitors",
-        remotes=[Remote(name="msnbc990928.seq.gz", urls=[f"{_UCI}/msnbc-mld/msnbc990928.seq.gz"])],
+        remotes=[
+            Remote(
+                name="msnbc990928.seq.gz",
+                urls=[f"{_UCI}/msnbc-mld/msnbc990928.seq.gz"],
+            )
+        ],
         read=_read_msnbc,
         rows=989_818,
         counts={"frontpage": (1, 313_181)},
@@ -209,7 +217,12 @@ def nursery(*, download: bool = True) -> Dataset:
     published = _Published(
         name="Nursery-9",
         note="UCI, Nursery",
-        remotes=[Remote(name="nursery.data", urls=[f"{_UCI}/nursery/nursery.data"])],
+        remotes=[
+            Remote(
+                name="nursery.data",
+                urls=[f"{_UCI}/nursery/nursery.data"],
+            )
+        ],
         read=lambda files: _read_csv(files[0], list(NURSERY)),
         rows=12_960,
         counts={name: (values[0], 12_960 // len(values)) for name, values in inputs},
@@ -245,7 +258,12 @@ def _dataset(published: _Published, *, download: bool) -> Dataset:
     for remote, file in zip(published.remotes, files, strict=False):
         remote.remember(file)
     declared = published.domain or dict.fromkeys(table.column_names, 2)
-    return Dataset(name=published.name, data=table, domain=Domain(declared), note=published.note)
+    return Dataset(
+        name=published.name,
+        data=table,
+        domain=Domain(declared),
+        note=published.note,
+    )
 
 
 def _read_msnbc(files: list[Path]) -> Any:
@@ -259,7 +277,13 @@ def _read_msnbc(files: list[Path]) -> Any:
     seen = np.zeros((len(lines) - 1, len(names)), np.uint8)
     for row, line in enumerate(lines[1:]):
         seen[row, [int(word) - 1 for word in line]] = 1
-    top = np.argsort(-seen.sum(axis=0, dtype=np.int64), kind="stable")[:9]
+    top = np.argsort(
+        -seen.sum(
+            axis=0,
+            dtype=np.int64,
+        ),
+        kind="stable",
+    )[:9]
     return pa.table({names[place]: np.ascontiguousarray(seen[:, place]) for place in top})
 
 
@@ -320,7 +344,11 @@ def _read_csv(path: Path, names: list[str]) -> Any:
     return _texts(rows, names, set())
 
 
-def _texts(rows: list[list[str]], names: list[str], numbers: set[str]) -> Any:
+def _texts(
+    rows: list[list[str]],
+    names: list[str],
+    numbers: set[str],
+) -> Any:
     """A table of columns of texts; the columns in `numbers` become integers."""
     import pyarrow as pa
 

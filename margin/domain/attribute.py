@@ -28,7 +28,10 @@ _MAX_SIZE = 2**31 - 1
 """The largest number of categories of an attribute."""
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(
+    frozen=True,
+    init=False,
+)
 class Attribute:
     """The declaration of one column's categories, by exactly one of `size`, `values` and `bins`.
 

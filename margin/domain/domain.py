@@ -122,7 +122,11 @@ class Domain(Mapping[str, Attribute]):
             self._declare(attributes.impossible, attributes.rows)
         self._declare(impossible, rows)
 
-    def _declare(self, impossible: object, rows: object) -> None:
+    def _declare(
+        self,
+        impossible: object,
+        rows: object,
+    ) -> None:
         """Add rules and the number of rows to those declared before. DomainError if they are wrong,
         or if all rules together leave no possible combination."""
         if rows is not None:
@@ -150,7 +154,11 @@ class Domain(Mapping[str, Attribute]):
                 f"{did_you_mean(name, self._attributes)}"
             ) from None
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(
+        self,
+        name: str,
+        default: Any = None,
+    ) -> Any:
         """The attribute with the given name, or `default` if there is none."""
         return self._attributes.get(name, default)
 
@@ -259,7 +267,12 @@ class Domain(Mapping[str, Attribute]):
         """The number of cells of a view's table."""
         return math.prod(self.shape(view))
 
-    def restrict(self, view: Iterable[str], *, checked: bool = False) -> "Domain":
+    def restrict(
+        self,
+        view: Iterable[str],
+        *,
+        checked: bool = False,
+    ) -> "Domain":
         """The domain of the attributes of a view, in the view's order.
 
         It keeps the number of rows, and the rules that name no other attributes. Pass
@@ -290,7 +303,11 @@ class Domain(Mapping[str, Attribute]):
         return cls(_parse_json(text, "the text"))
 
 
-def _attribute(name: object, form: Any, plain: dict[int, Attribute]) -> Attribute:
+def _attribute(
+    name: object,
+    form: Any,
+    plain: dict[int, Attribute],
+) -> Attribute:
     """The attribute that is declared under a name. `plain` holds the shared ones by their size."""
     if not isinstance(name, str) or not name.strip():
         raise DomainError(f"an attribute's name must be a non-empty text; it is {name!r}")

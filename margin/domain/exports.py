@@ -57,7 +57,11 @@ def to_pandas(marginal: "Marginal") -> "pandas.Series[float]":
     levels = [attribute.labels for attribute in marginal.domain.values()]
     index = pandas.MultiIndex.from_product(levels, names=marginal.attributes)
     flat = index if len(levels) > 1 else index.get_level_values(0)
-    return pandas.Series(marginal.counts.ravel(), index=flat, name="count")
+    return pandas.Series(
+        marginal.counts.ravel(),
+        index=flat,
+        name="count",
+    )
 
 
 def to_polars(marginal: "Marginal") -> Any:
@@ -88,4 +92,8 @@ def to_json(marginal: "Marginal") -> str:
         "counts": marginal.counts.tolist(),
         "noise_sd": deviations.tolist() if is_known else None,
     }
-    return json.dumps(form, ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        form,
+        ensure_ascii=False,
+        allow_nan=False,
+    )

@@ -48,7 +48,12 @@ class Marginal:
     variance: Floats
 
     def __init__(
-        self, domain: Domain, counts: Floats, variance: Floats, *, attributes: View | None = None
+        self,
+        domain: Domain,
+        counts: Floats,
+        variance: Floats,
+        *,
+        attributes: View | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_whole", domain)
@@ -56,7 +61,11 @@ class Marginal:
         put(self, "counts", counts)
         put(self, "variance", variance)
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(
+        self,
+        name: str,
+        value: object,
+    ) -> None:
         raise AttributeError(f"a marginal is read-only; make a new one to change {name!r}")
 
     def __reduce__(self) -> tuple[type["Marginal"], tuple[Domain, Floats, Floats]]:
@@ -142,8 +151,17 @@ class Marginal:
         `margin.domain.exports.to_json`."""
         return to_json(self)
 
-    def plot(self, *, level: float = 0.95, axes: "Axes | None" = None) -> "Axes":
+    def plot(
+        self,
+        *,
+        level: float = 0.95,
+        axes: "Axes | None" = None,
+    ) -> "Axes":
         """A plot of the counts with their confidence intervals; see
         `margin.plots.results.plot_marginal`."""
-        drawn: Axes = upwards("plot_marginal")(self, level=level, axes=axes)
+        drawn: Axes = upwards("plot_marginal")(
+            self,
+            level=level,
+            axes=axes,
+        )
         return drawn

@@ -31,7 +31,11 @@ def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[R
     return tuple(sorted(rules))
 
 
-def _checked_rule(attributes: Mapping[str, Attribute], place: int, given: object) -> Rule:
+def _checked_rule(
+    attributes: Mapping[str, Attribute],
+    place: int,
+    given: object,
+) -> Rule:
     """The rule that is declared at a place in the list, in its standard form."""
     if not isinstance(given, Mapping) or not given:
         raise DomainError(
@@ -48,7 +52,12 @@ def _checked_rule(attributes: Mapping[str, Attribute], place: int, given: object
     return tuple(sorted(codes))
 
 
-def _codes(attribute: Attribute, name: str, place: int, form: object) -> tuple[int, ...]:
+def _codes(
+    attribute: Attribute,
+    name: str,
+    place: int,
+    form: object,
+) -> tuple[int, ...]:
     """The codes of the categories that a rule lists for one attribute, in ascending order."""
     several = isinstance(form, Iterable) and not isinstance(form, str | bytes | Mapping)
     categories = list(form) if several else [form]  # type: ignore[call-overload]
@@ -76,7 +85,11 @@ def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value
     return form
 
 
-def zeros_of(position: Mapping[str, int], sizes: Sequence[int], rules: Iterable[Rule]) -> Zeros:
+def zeros_of(
+    position: Mapping[str, int],
+    sizes: Sequence[int],
+    rules: Iterable[Rule],
+) -> Zeros:
     """The impossible cells of the table over all attributes.
 
     Raises

@@ -33,7 +33,10 @@ class Workload:
 
     views: tuple[View, ...]
     weights: tuple[float, ...] = ()
-    kway: int | None = field(default=None, compare=False)
+    kway: int | None = field(
+        default=None,
+        compare=False,
+    )
 
     def __post_init__(self) -> None:
         weights = self.weights or (1.0,) * len(self.views)
@@ -92,7 +95,11 @@ class Workload:
         return cls(checked, _checked(weights, checked), kway=kway)
 
     @classmethod
-    def all_kway(cls, domain: Domain, k: int) -> "Workload":
+    def all_kway(
+        cls,
+        domain: Domain,
+        k: int,
+    ) -> "Workload":
         """The workload of all views of `k` attributes of a domain, each with weight 1.
 
         Raises

@@ -41,7 +41,10 @@ _MOST_NUMBERS = 1 << 24
 """Largest number of entries in the matrix of an attribute."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Components:
     """The residual components that a workload needs.
 
@@ -102,7 +105,11 @@ class Components:
         spend: Number | None = None,
     ) -> None:
         """Measure the components, and add the results to `evidence`."""
-        measured = private.measure_linear(self.strategies, shares=self.shares, spend=spend)
+        measured = private.measure_linear(
+            self.strategies,
+            shares=self.shares,
+            spend=spend,
+        )
         for view, answers in zip(self.sets, measured, strict=True):
             sizes = self.domain.shape(view) if view else ()
             axes = self.domain.axes(view) if view else ()
@@ -142,7 +149,11 @@ class Components:
                 costs[subset] += share
         return [cost * self._moment(subset) for subset, cost in costs.items()]
 
-    def _held(self, subset: View, k: int) -> float:
+    def _held(
+        self,
+        subset: View,
+        k: int,
+    ) -> float:
         """The sum, over all views of k attributes that contain a set, of 1 / (number of cells).
 
         It is an elementary symmetric polynomial of the inverse sizes of the other attributes.
@@ -268,7 +279,13 @@ def precise_shares(shares: Sequence[float] | Floats) -> tuple[int, ...]:
 
 def _check_reach(name: str, needed: int) -> None:
     instead = "PriView, or views of fewer attributes"
-    check_reach(name, needed, _MOST_SETS, what="components of marginals", instead=instead)
+    check_reach(
+        name,
+        needed,
+        _MOST_SETS,
+        what="components of marginals",
+        instead=instead,
+    )
 
 
 def _sorted(domain: Domain, view: Iterable[str]) -> View:
@@ -305,7 +322,11 @@ def _factor(size: int) -> Factor:
     return Factor(size * np.eye(size, dtype=np.int64) - 1)
 
 
-def _component(domain: Domain, view: View, values: Floats) -> Floats:
+def _component(
+    domain: Domain,
+    view: View,
+    values: Floats,
+) -> Floats:
     """The component as a table over its set: the least-squares estimate from its noisy answers."""
     if not view:
         return values.reshape(())
@@ -343,6 +364,10 @@ def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
     return values
 
 
-def _applied(matrix: Floats, table: Floats, axis: int) -> Floats:
+def _applied(
+    matrix: Floats,
+    table: Floats,
+    axis: int,
+) -> Floats:
     """A matrix applied along one axis of a table."""
     return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)

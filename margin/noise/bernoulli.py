@@ -43,7 +43,11 @@ class Coins:
         second = [k & (1 << _SECOND) - 1 for k in known]
         self._second = np.array([*second, 0], np.uint64)
 
-    def flip(self, count: int, entropy: Entropy) -> npt.NDArray[np.bool_]:
+    def flip(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> npt.NDArray[np.bool_]:
         """Flip each kind of coin `count` times, `count` >= 1: array (kinds, count), True for
         heads."""
         kinds = len(self.probabilities)
@@ -75,7 +79,10 @@ class Coins:
             kind = int(places[i]) // count
             known = int(self._first[kind, 0]) << _SECOND | int(second[i])
             heads[places[i]] = uniform_is_below(
-                self.probabilities[kind], entropy, known=known, bits=_FIRST + _SECOND
+                self.probabilities[kind],
+                entropy,
+                known=known,
+                bits=_FIRST + _SECOND,
             )
         return heads[:total].reshape(kinds, count)
 

@@ -20,7 +20,11 @@ _NEGLIGIBLE = 1 << 32  # size of the last term kept, in units of 2**-(bits + 64)
 _Ratio = tuple[int, int]  # numerator and denominator
 
 
-def binomial(trials: int, p: Probability, entropy: Entropy) -> int:
+def binomial(
+    trials: int,
+    p: Probability,
+    entropy: Entropy,
+) -> int:
     """A draw of K, the number of heads among `trials` independent coins of probability p.
 
     K is the smallest k with U < P(K <= k), for a uniform real U whose digits are drawn when they
@@ -54,7 +58,10 @@ def binomial(trials: int, p: Probability, entropy: Entropy) -> int:
             return table.first + place
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Cumulative:
     """Bounds on P(K <= k) in units of 2**-bits, for k = first, first + 1, ...
 
@@ -79,7 +86,11 @@ class Cumulative:
 
 
 @lru_cache(maxsize=32)
-def cumulative(trials: int, p: Probability, bits: int) -> Cumulative:
+def cumulative(
+    trials: int,
+    p: Probability,
+    bits: int,
+) -> Cumulative:
     """Bounds on the distribution function of K, precise to about `bits` binary digits.
 
     With o = p / (1 - p) the probabilities are proportional to W(k), where W = 1 near the mode,

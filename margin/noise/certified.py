@@ -30,8 +30,18 @@ def _exponential_bounds(x: Fraction, bits: int) -> tuple[int, int]:
     if x >= bits:  # exp(-x) < 2**-x <= 2**-bits
         return 0, 1
     digits = bits * 3 // 10 + len(str(bits)) + 12
-    floor = Context(prec=digits, rounding=ROUND_FLOOR, Emin=MIN_EMIN, Emax=MAX_EMAX)
-    ceiling = Context(prec=digits, rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    floor = Context(
+        prec=digits,
+        rounding=ROUND_FLOOR,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+    )
+    ceiling = Context(
+        prec=digits,
+        rounding=ROUND_CEILING,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+    )
     # Context.exp is documented as correctly rounded to the nearest. A step of one unit outwards
     # therefore makes it a bound.
     numerator = Decimal(-x.numerator)

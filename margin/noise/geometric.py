@@ -28,11 +28,20 @@ class Geometric:
 
     scale: Fraction
 
-    def sample(self, count: int, entropy: Entropy) -> Integers:
+    def sample(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Array (count,) of independent draws."""
         return _in_blocks(count, lambda n: self._draw(_coins(self.scale), n, entropy))
 
-    def _draw(self, coins: Coins, count: int, entropy: Entropy) -> Integers:
+    def _draw(
+        self,
+        coins: Coins,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         *digits, beyond = coins.flip(count, entropy)
         drawn = _from_binary(digits, count)
         # Draws with digits above the lowest ones, one at a time: they are rare.

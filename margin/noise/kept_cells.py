@@ -54,7 +54,11 @@ class Keep:
         large: npt.NDArray[np.bool_] = sizes >= self.theta
         return large
 
-    def chosen(self, values: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
+    def chosen(
+        self,
+        values: Integers,
+        entropy: Entropy,
+    ) -> npt.NDArray[np.bool_]:
         """Independent coins with the exact probabilities w(v): array of the shape of `values`."""
         kept = self.passes(values)
         # A uniform integer below tau is below |v| if all its digits above the 62 lowest are zero
@@ -119,7 +123,11 @@ class Entering:
     def __float__(self) -> float:
         return _as_float(self)
 
-    def sample(self, count: int, entropy: Entropy) -> Integers:
+    def sample(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Independent noisy counts, given that they are kept: array (count,).
 
         P(v) is proportional to w(v) a**|v| for |v| < 2**61.
@@ -132,7 +140,11 @@ class Entering:
         bits = np.frombuffer(entropy.take(size), np.uint8, size)
         return np.where(np.unpackbits(bits, count=count), -magnitudes, magnitudes)
 
-    def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
+    def with_priorities(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> tuple[Integers, Integers]:
         """Draws of `sample` and the codes of their priorities, given that the priorities are tau or
         more: arrays (count,).
 
@@ -141,7 +153,11 @@ class Entering:
         values = self.sample(count, entropy)
         return values, priorities(np.abs(values), entropy, least=self.keep.tau)
 
-    def _magnitudes(self, count: int, entropy: Entropy) -> Integers:
+    def _magnitudes(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """The sizes |v| of kept counts, by rejection: array (count,).
 
         There are two proposals for v >= theta: a**v, accepted with probability min(1, v / tau), and
@@ -162,12 +178,20 @@ class Entering:
 
         return _first(count, propose)
 
-    def _by_noise(self, count: int, entropy: Entropy) -> Integers:
+    def _by_noise(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Draws with P(v) proportional to a**v for v >= theta, clamped to 2**61."""
         excess = Geometric(self.scale).sample(count, entropy)
         return np.minimum(self.keep.theta + excess, LARGEST_SUM)
 
-    def _by_size(self, count: int, entropy: Entropy) -> Integers:
+    def _by_size(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Draws with P(v) proportional to v a**v for v >= theta.
 
         With e = v - theta this is a mixture of theta a**e and e a**e. The first part is geometric.
@@ -182,7 +206,11 @@ class Entering:
         excess[second] += 1 + np.minimum(geometric.sample(second.size, entropy), LARGEST_SUM)
         return self.keep.theta + excess
 
-    def _accepted(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
+    def _accepted(
+        self,
+        proposed: Integers,
+        entropy: Entropy,
+    ) -> npt.NDArray[np.bool_]:
         """Coins that turn v a**v into min(v, m) a**v with m = min(tau, 2**61).
 
         The result has the shape of `proposed`. For v < 2**61 the probability is min(1, m / v). For
@@ -228,7 +256,11 @@ class More:
         quotient_high = -((-high << bits) // (one - q_high))
         return quotient_low, min(quotient_high, 1 << bits)
 
-    def with_priorities(self, count: int, entropy: Entropy) -> tuple[Integers, Integers]:
+    def with_priorities(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> tuple[Integers, Integers]:
         """Noisy counts and the codes of their priorities, given tau <= priority < tau'.
 
         Arrays (count,). They are drawn by rejection: both are drawn given that the priority is tau

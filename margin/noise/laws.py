@@ -91,11 +91,19 @@ class DiscreteLaplace:
         rate = float(min(1 / self.scale, Fraction(800)))  # exp(-800) is zero as a float
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
-    def sample(self, count: int, entropy: Entropy) -> Integers:
+    def sample(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Array (count,) of independent draws."""
         return _in_blocks(count, lambda n: self._draw(n, entropy))
 
-    def _draw(self, count: int, entropy: Entropy) -> Integers:
+    def _draw(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         coins = _laplace_coins(self.scale)
         *digits, beyond, nonzero = coins.flip(count, entropy)
         magnitude = _from_binary(digits, count)
@@ -109,7 +117,11 @@ class DiscreteLaplace:
         return _with_signs(magnitude, entropy)
 
 
-def _from_one_on(scale: Fraction, digits: int, entropy: Entropy) -> int:
+def _from_one_on(
+    scale: Fraction,
+    digits: int,
+    entropy: Entropy,
+) -> int:
     """The number formed by the digits of a geometric variable above its `digits` lowest ones.
 
     The variable has ratio exp(-1 / scale), and the number is drawn given that it is one or more.
@@ -190,17 +202,29 @@ class DiscreteGaussian:
         total = 1 + 2 * sum(weight for _, weight in weights)
         return moment / total
 
-    def sample(self, count: int, entropy: Entropy) -> Integers:
+    def sample(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Array (count,) of independent draws."""
         draw = self._invert if self.sigma2 <= _LARGEST_TABLE_SIGMA2 else self._reject
         return _in_blocks(count, lambda n: draw(n, entropy))
 
-    def _invert(self, count: int, entropy: Entropy) -> Integers:
+    def _invert(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Draws by inversion of the distribution function of |X|."""
         magnitudes = MagnitudeTable.of(self.sigma2).draw(count, entropy)
         return _with_signs(magnitudes, entropy)
 
-    def _reject(self, count: int, entropy: Entropy) -> Integers:
+    def _reject(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Draws by rejection from the discrete Laplace distribution of scale t (CKS, Algorithm 3).
 
         `_accept` keeps a share of 0.76 of the proposals.
@@ -219,7 +243,11 @@ class DiscreteGaussian:
     def _proposal_scale(self) -> Fraction:
         return Fraction(math.isqrt(math.floor(self.sigma2)) + 1)
 
-    def _accept(self, y: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
+    def _accept(
+        self,
+        y: Integers,
+        entropy: Entropy,
+    ) -> npt.NDArray[np.bool_]:
         """Coins with probability p = exp(-(|y| - sigma2 / t)**2 / (2 sigma2)): array of the shape
         of `y`. t is the scale of the proposal.
 
@@ -252,7 +280,12 @@ class DiscreteGaussian:
             if clamped[i]:
                 size += _geometric(t, entropy)
             q = exponential((size - self.sigma2 / t) ** 2 / (2 * self.sigma2))
-            heads[i] = uniform_is_below(q, entropy, known=int(words[i]), bits=64)
+            heads[i] = uniform_is_below(
+                q,
+                entropy,
+                known=int(words[i]),
+                bits=64,
+            )
         return heads
 
 
@@ -351,7 +384,11 @@ def discrete_gaussian(
     return _shaped(DiscreteGaussian(sigma2), size, entropy)
 
 
-def _written(name: str, value: object, largest: int = _LARGEST_SCALE) -> Fraction:
+def _written(
+    name: str,
+    value: object,
+    largest: int = _LARGEST_SCALE,
+) -> Fraction:
     """A parameter that may be written as a text, as a Fraction."""
     number = exact(name, value) if isinstance(value, str) else value
     return _parameter(name, number, largest)
@@ -369,7 +406,11 @@ def _shaped(
     return sampler.sample(math.prod(size), entropy).reshape(size)
 
 
-def _parameter(name: str, value: object, largest: int) -> Fraction:
+def _parameter(
+    name: str,
+    value: object,
+    largest: int,
+) -> Fraction:
     """`value` as a Fraction from above 0 to `largest`; MarginError otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
         raise MarginError(

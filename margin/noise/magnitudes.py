@@ -82,7 +82,11 @@ class MagnitudeTable:
         """The table for sigma2, from a cache."""
         return MagnitudeTable(sigma2)
 
-    def draw(self, count: int, entropy: Entropy) -> npt.NDArray[np.int64]:
+    def draw(
+        self,
+        count: int,
+        entropy: Entropy,
+    ) -> npt.NDArray[np.int64]:
         """Array (count,) of independent magnitudes |X|.
 
         |X| is the smallest x with U < P(|X| <= x), for a uniform real U. A random word u means that
@@ -98,7 +102,11 @@ class MagnitudeTable:
             found[i] = self._resolve(int(words[i]), entropy)
         return found
 
-    def _resolve(self, known: int, entropy: Entropy) -> int:
+    def _resolve(
+        self,
+        known: int,
+        entropy: Entropy,
+    ) -> int:
         """The magnitude for a U that begins with the 64 bits `known`.
 
         More digits of U are drawn, and the bounds are made more precise, until both agree.

@@ -23,7 +23,12 @@ _FEW = 1 << 47  # if the first word of U is smaller, its relative error is too l
 _BLOCK = 1 << 16  # number of counts handled at a time
 
 
-def priorities(sizes: Integers, entropy: Entropy, *, least: int = 1) -> Integers:
+def priorities(
+    sizes: Integers,
+    entropy: Entropy,
+    *,
+    least: int = 1,
+) -> Integers:
     """The codes of max(size, least) / U, rounded down to the grid: array of the shape of `sizes`.
 
     For a point t of the grid, P(code >= code_of(t)) = min(1, max(size, least) / t), exactly. If
@@ -46,7 +51,11 @@ def priorities(sizes: Integers, entropy: Entropy, *, least: int = 1) -> Integers
     return codes
 
 
-def _block(sizes: Integers, least: int, entropy: Entropy) -> Integers:
+def _block(
+    sizes: Integers,
+    least: int,
+    entropy: Entropy,
+) -> Integers:
     """The result of `priorities` for one block.
 
     A word w means that U lies in [w, w + 1) 2**-64. In floats, w, the numerator and the quotient
@@ -75,7 +84,11 @@ def _block(sizes: Integers, least: int, entropy: Entropy) -> Integers:
     return codes
 
 
-def _resolved(size: int, known: int, entropy: Entropy) -> int:
+def _resolved(
+    size: int,
+    known: int,
+    entropy: Entropy,
+) -> int:
     """The code for a U whose first 64 binary digits are `known`.
 
     U lies between known and known + 1, in units of 2**-bits, so the priority lies between two

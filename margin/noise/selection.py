@@ -71,7 +71,12 @@ class ExponentialMechanism:
             raise MarginError(f"rate must be > 0 and at most {_LARGEST_RATE:.0e}")
         object.__setattr__(self, "rate", Fraction(self.rate))
 
-    def draw(self, scores: npt.ArrayLike, count: int, entropy: Entropy) -> Integers:
+    def draw(
+        self,
+        scores: npt.ArrayLike,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Independent choices among candidates: array (count,) of their indices.
 
         Parameters
@@ -98,7 +103,12 @@ class ExponentialMechanism:
             missing -= kept[-1].size
         return np.concatenate(kept)
 
-    def draw_distinct(self, scores: npt.ArrayLike, count: int, entropy: Entropy) -> Integers:
+    def draw_distinct(
+        self,
+        scores: npt.ArrayLike,
+        count: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Choices of different candidates, one after another: array (count,) of their indices.
 
         Each choice is made among the candidates that are not chosen yet. By composition the
@@ -195,7 +205,11 @@ class _Proposal:
     2**-cap; `start` and `end` are the cumulative weights before and after each class.
     """
 
-    def __init__(self, rate: Fraction, scores: Integers) -> None:
+    def __init__(
+        self,
+        rate: Fraction,
+        scores: Integers,
+    ) -> None:
         self.rate = rate
         self.scores = scores
         self.top = int(scores.max())
@@ -209,7 +223,11 @@ class _Proposal:
         self.end = np.cumsum(weights)
         self.start = self.end - weights
 
-    def propose(self, trials: int, entropy: Entropy) -> Integers:
+    def propose(
+        self,
+        trials: int,
+        entropy: Entropy,
+    ) -> Integers:
         """Independent candidates with P(i) proportional to 2**-b_i, at most `trials` of them.
 
         Each is found from a uniform integer below the exact sum of the weights; larger integers are
@@ -228,7 +246,11 @@ class _Proposal:
         candidates: Integers = chosen.astype(np.int64)
         return candidates
 
-    def accept(self, proposed: Integers, entropy: Entropy) -> npt.NDArray[np.bool_]:
+    def accept(
+        self,
+        proposed: Integers,
+        entropy: Entropy,
+    ) -> npt.NDArray[np.bool_]:
         """Coins with probability p = exp(-x_i) 2**b_i: array of the shape of `proposed`.
 
         The error of x in floats is less than 4 x 2**-53. So the error of p is less than
@@ -248,8 +270,18 @@ class _Proposal:
             heads[i] = self._below(int(words[i]), int(proposed[i]), entropy)
         return heads
 
-    def _below(self, word: int, candidate: int, entropy: Entropy) -> bool:
+    def _below(
+        self,
+        word: int,
+        candidate: int,
+        entropy: Entropy,
+    ) -> bool:
         """The exact coin of a candidate, for a uniform real that begins with the 64 bits `word`."""
         power = int(self.b[candidate])
         q = exponential(self.rate * (self.top - int(self.scores[candidate])))
-        return uniform_is_below(lambda bits: q(bits + power), entropy, known=word, bits=64)
+        return uniform_is_below(
+            lambda bits: q(bits + power),
+            entropy,
+            known=word,
+            bits=64,
+        )

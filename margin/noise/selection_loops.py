@@ -11,7 +11,10 @@ from .._types import Integers
 __all__ = ["classes", "order"]
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(
+    cache=True,
+    nogil=True,
+)
 def classes(
     scores: Integers,
     top: int,
@@ -29,7 +32,10 @@ def classes(
         members[power] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(
+    cache=True,
+    nogil=True,
+)
 def order(
     b: npt.NDArray[np.uint8],
     place: Integers,

@@ -32,7 +32,11 @@ def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
     return drawn.view(np.int64)
 
 
-def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
+def uniform(
+    bound: int,
+    count: int,
+    entropy: Entropy,
+) -> Integers:
     """Independent uniform integers below one bound, which is from 1 to 2**63: array (count,).
 
     See `uniform_below`.
@@ -52,7 +56,11 @@ def uniform(bound: int, count: int, entropy: Entropy) -> Integers:
     return drawn
 
 
-def _digits(number: int, count: int, entropy: Entropy) -> Integers:
+def _digits(
+    number: int,
+    count: int,
+    entropy: Entropy,
+) -> Integers:
     """Integers of `number` random binary digits, at most 63: array (count,)."""
     # Words of 64 bits for more than 32 digits, else of 32 bits.
     if number > 32:

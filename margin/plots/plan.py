@@ -52,7 +52,11 @@ def errors_by_limit(plan: "Plan") -> list[tuple[int, float]]:
     limit = least
     points = []
     while True:
-        covering = covering_views(domain.sizes, max_cells=limit, sets=sets)
+        covering = covering_views(
+            domain.sizes,
+            max_cells=limit,
+            sets=sets,
+        )
         found = allocate_budget(
             domain.sizes,
             covering,
@@ -62,7 +66,10 @@ def errors_by_limit(plan: "Plan") -> list[tuple[int, float]]:
         )
         views = [_names(plan, axes) for axes in covering]
         shares = [max(share, _LEAST_SHARE) for share in found.shares]
-        mechanism = PriView(views=views, shares=shares)
+        mechanism = PriView(
+            views=views,
+            shares=shares,
+        )
         error = mechanism.expected_error(domain, workload, plan.budget)
         points.append((limit, error))
         # A single view covers everything: a larger limit changes nothing.
@@ -91,7 +98,10 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
         problem = "plots need matplotlib: run pip install 'margin[plot]'"
     else:
         if axes is None:
-            figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+            figure = Figure(
+                figsize=(6.4, 4.2),
+                layout="constrained",
+            )
             axes = figure.add_subplot()
         _draw(plan, axes)
         return axes
@@ -106,7 +116,13 @@ def _draw(plan: "Plan", axes: Any) -> None:
     points = errors_by_limit(plan)
     limits = [limit for limit, _ in points]
     errors = [math.sqrt(error / weighted_cells) for _, error in points]
-    axes.plot(limits, errors, "o-", color=_LINE, label="views within the limit that cover all")
+    axes.plot(
+        limits,
+        errors,
+        "o-",
+        color=_LINE,
+        label="views within the limit that cover all",
+    )
 
     # A star: the views that PriView chooses.
     for row in plan.table:
@@ -130,7 +146,11 @@ def _draw(plan: "Plan", axes: Any) -> None:
     axes.set_ylabel("expected error of a count (root mean square)")
     axes.set_title(f"{len(plan.workload)} views of {len(plan.domain)} attributes", fontsize=10)
     axes.legend(fontsize=8)
-    axes.grid(True, which="both", alpha=0.2)
+    axes.grid(
+        True,
+        which="both",
+        alpha=0.2,
+    )
 
 
 def _others(plan: "Plan", axes: Any) -> None:
@@ -142,4 +162,9 @@ def _others(plan: "Plan", axes: Any) -> None:
         if not isinstance(row.mechanism, PriView) and error <= 30 * least:
             near.append((row.name, error))
     for (name, error), style in zip(near, _STYLES, strict=False):
-        axes.axhline(error, color=_OTHER, linestyle=style, label=name)
+        axes.axhline(
+            error,
+            color=_OTHER,
+            linestyle=style,
+            label=name,
+        )

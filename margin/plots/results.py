@@ -55,7 +55,12 @@ _TITLE = 10
 """Font size of titles, in points."""
 
 
-def plot_marginal(marginal: Marginal, *, level: float = 0.95, axes: "Axes | None" = None) -> "Axes":
+def plot_marginal(
+    marginal: Marginal,
+    *,
+    level: float = 0.95,
+    axes: "Axes | None" = None,
+) -> "Axes":
     """Draw the counts of a marginal as bars with intervals, or as a heat map.
 
     A marginal of two attributes with at least three categories each becomes a heat map, without
@@ -99,7 +104,10 @@ def plot_marginal(marginal: Marginal, *, level: float = 0.95, axes: "Axes | None
 
 
 def plot_error(
-    synopsis: Synopsis, *, sizes: Sequence[int] = (1, 2, 3, 4), axes: "Axes | None" = None
+    synopsis: Synopsis,
+    *,
+    sizes: Sequence[int] = (1, 2, 3, 4),
+    axes: "Axes | None" = None,
 ) -> "Axes":
     """Draw the error of marginals that comes from noise, by the number of attributes.
 
@@ -205,7 +213,11 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     # Write errors as plain numbers, also between powers of ten.
     for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
         ticks(lambda error, _: f"{error:g}")
-    drawn.tick_params(axis="x", which="minor", labelsize=7)
+    drawn.tick_params(
+        axis="x",
+        which="minor",
+        labelsize=7,
+    )
     drawn.set_title("Simulation on the true table: not private", fontsize=_TITLE)
     figure: Figure = _plain(drawn).get_figure()  # type: ignore[assignment]
     return figure
@@ -219,14 +231,21 @@ def _axes(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes":
         from matplotlib.figure import Figure
     except ImportError:
         raise MarginError("plots need matplotlib: run pip install 'margin[plot]'") from None
-    drawn: Axes = Figure(figsize=size, layout="constrained").subplots()
+    drawn: Axes = Figure(
+        figsize=size,
+        layout="constrained",
+    ).subplots()
     return drawn
 
 
 def _plain(axes: "Axes") -> "Axes":
     """Apply the common style: no frame, a light grid behind the data."""
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="both", color="#dddddd", linewidth=0.6)
+    axes.grid(
+        axis="both",
+        color="#dddddd",
+        linewidth=0.6,
+    )
     axes.set_axisbelow(True)
     return axes
 
@@ -238,11 +257,20 @@ def _labels(marginal: Marginal) -> list[str]:
     return [", ".join(map(str, labels)) for labels in cells]
 
 
-def _bars(marginal: Marginal, level: float, axes: "Axes") -> None:
+def _bars(
+    marginal: Marginal,
+    level: float,
+    axes: "Axes",
+) -> None:
     low, high = marginal.interval(level)
     counts = marginal.counts.ravel()
     places = np.arange(counts.size)
-    axes.barh(places, counts, color=_BLUE, alpha=0.75)
+    axes.barh(
+        places,
+        counts,
+        color=_BLUE,
+        alpha=0.75,
+    )
     if np.isfinite(low).all():
         axes.hlines(
             places,
@@ -257,15 +285,28 @@ def _bars(marginal: Marginal, level: float, axes: "Axes") -> None:
     axes.set_ylabel(", ".join(marginal.attributes))
     axes.set_xlim(0, None)
     _plain(axes)
-    axes.grid(visible=False, axis="y")
+    axes.grid(
+        visible=False,
+        axis="y",
+    )
 
 
 def _heat(marginal: Marginal, axes: "Axes") -> None:
     counts = marginal.counts
     vertical, horizontal = marginal.domain.values()
-    image: Any = axes.imshow(counts, cmap="cividis_r", aspect="auto", vmin=0)
+    image: Any = axes.imshow(
+        counts,
+        cmap="cividis_r",
+        aspect="auto",
+        vmin=0,
+    )
     columns = list(map(str, horizontal.labels))
-    axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right")
+    axes.set_xticks(
+        range(len(columns)),
+        columns,
+        rotation=40,
+        ha="right",
+    )
     rows = list(map(str, vertical.labels))
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylabel(marginal.attributes[0])
@@ -280,8 +321,18 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
         }
         for (row, column), count in np.ndenumerate(counts):
             colour = "white" if count > middle else _INK
-            axes.text(column, row, f"{count:,.0f}", color=colour, **style)
-    axes.get_figure().colorbar(image, ax=axes, label="count")  # type: ignore[union-attr]
+            axes.text(
+                column,
+                row,
+                f"{count:,.0f}",
+                color=colour,
+                **style,
+            )
+    axes.get_figure().colorbar(
+        image,
+        ax=axes,
+        label="count",
+    )  # type: ignore[union-attr]
 
 
 def noise_errors(synopsis: Synopsis, size: int) -> list[float]:

@@ -114,7 +114,11 @@ class Parts:
         self._charged = 0
         self._lock = Lock()
 
-    def charge(self, part: object, units: int) -> None:
+    def charge(
+        self,
+        part: object,
+        units: int,
+    ) -> None:
         """Spend `units` on the part with that name.
 
         Raises

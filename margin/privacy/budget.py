@@ -36,7 +36,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(
+    frozen=True,
+    init=False,
+    repr=False,
+)
 class PureDP(Budget):
     """epsilon-differential privacy: the epsilons of charges add up, and buy discrete Laplace noise.
 
@@ -160,7 +164,11 @@ class _Concentrated(Budget):
         return other.units
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(
+    frozen=True,
+    init=False,
+    repr=False,
+)
 class ZCDP(_Concentrated):
     """rho-zero-concentrated differential privacy: the rhos of charges add up, and buy discrete
     Gaussian noise.
@@ -208,7 +216,11 @@ class ZCDP(_Concentrated):
         return {"rho": self.rho}
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(
+    frozen=True,
+    init=False,
+    repr=False,
+)
 class ApproxDP(_Concentrated):
     """(epsilon, delta)-differential privacy, spent as zero-concentrated privacy.
 
@@ -271,7 +283,9 @@ class ApproxDP(_Concentrated):
         return math.floor(rho_below(self.epsilon, self.delta) / UNIT)
 
     def at_once(
-        self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]
+        self,
+        shares: Sequence[Number] | int,
+        bounds: Sequence[tuple[int, int]],
     ) -> tuple[Noise, ...]:
         """See `Budget.at_once`: discrete Gaussian noise by the distribution of the privacy loss.
 
@@ -355,7 +369,10 @@ def budget_from_json(record: object) -> Budget:
             "neighbours": _neighbours(record["neighbours"]),
             "rows_per_person": _rows(record["rows_per_person"]),
         }
-        return kind(**{name: record[name] for name in names}, **unit)
+        return kind(
+            **{name: record[name] for name in names},
+            **unit,
+        )
     kinds = ", ".join(kind.kind for kind in _KINDS)
     raise BudgetError(
         f"the record of a budget must have a kind (one of {kinds}), the numbers of that kind,"

@@ -132,7 +132,12 @@ def two_point(top: float, bottom: float) -> tuple[float, float]:
     return up / (up + down), down / (up + down)
 
 
-def _drawn(curve: Floats, top: float, bottom: float, step: float) -> Floats:
+def _drawn(
+    curve: Floats,
+    top: float,
+    bottom: float,
+    step: float,
+) -> Floats:
     """E[F(y e**-L)] on the grid, for a two-point loss of less than half the length of the grid."""
     # If top is 0, the loss is 0 with probability one, because E[e**-L] = 1.
     if top == 0:
@@ -167,7 +172,11 @@ def chord(loss: float, step: float) -> tuple[int, float, float]:
     return places, near, next_one
 
 
-def solved(step: float, curve: Floats, delta: float) -> float | None:
+def solved(
+    step: float,
+    curve: Floats,
+    delta: float,
+) -> float | None:
     """The smallest epsilon at which the chords of a curve are at most delta.
 
     None when the whole curve lies above delta.

@@ -172,7 +172,11 @@ def shifts(l1: int, l2_squared: int) -> tuple[tuple[int, ...], ...]:
     # All lists, by depth-first search: each value is at most the value before it.
     found: list[tuple[int, ...]] = []
 
-    def extend(taken: tuple[int, ...], left: int, squares: int) -> None:
+    def extend(
+        taken: tuple[int, ...],
+        left: int,
+        squares: int,
+    ) -> None:
         before = taken[-1] if taken else left
         most = min(before, left, math.isqrt(squares))
         for value in range(1, most + 1):
@@ -222,7 +226,12 @@ def _covering(
     return Weights.of_curve(low, grid, np.max(curves, axis=0))
 
 
-def _single(noise: Noise, v: int, step: float, far: float) -> Weights:
+def _single(
+    noise: Noise,
+    v: int,
+    step: float,
+    far: float,
+) -> Weights:
     """Weights that cover a shift of one coordinate by v."""
     if isinstance(noise, DiscreteGaussian):
         return _gaussian(float_below(noise.sigma2), float_above(noise.sigma2), v, step, far)
@@ -261,7 +270,11 @@ def _gaussian(
     return Weights.of_atoms(losses, mass, beyond, step)
 
 
-def _laplace(low: float, v: int, step: float) -> Weights:
+def _laplace(
+    low: float,
+    v: int,
+    step: float,
+) -> Weights:
     """Weights that cover a shift by v of discrete Laplace noise with a scale of at least `low`.
 
     Noise of a larger scale is noise of a smaller scale plus independent noise, which gives an

@@ -22,7 +22,11 @@ __all__ = ["epsilon_above", "epsilon_of", "rho_below", "rho_of"]
 
 # Ten roundings at 60 digits, each relative to a term of a sum, stay below _ERROR times the sum of
 # the absolute values of the terms.
-_CONTEXT = Context(prec=60, Emin=MIN_EMIN, Emax=MAX_EMAX)
+_CONTEXT = Context(
+    prec=60,
+    Emin=MIN_EMIN,
+    Emax=MAX_EMAX,
+)
 _ERROR = Decimal("1e-55")
 _SMALLEST = 1e-30  # smallest alpha - 1: alpha is exact at 60 digits
 

@@ -10,7 +10,10 @@ from .rounds import Rounds
 __all__ = ["Event", "pure_epsilon"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Event:
     """The record of one answer of `Private`.
 

@@ -42,7 +42,13 @@ def gaussian_delta_above(rho: Fraction, epsilon: Fraction) -> Fraction:
         return Fraction(1, 10**349)
 
     digits = 80 + int(min(far, _FARTHEST) ** 2 / 4)
-    with localcontext(Context(prec=digits, Emin=MIN_EMIN, Emax=MAX_EMAX)):
+    with localcontext(
+        Context(
+            prec=digits,
+            Emin=MIN_EMIN,
+            Emax=MAX_EMAX,
+        )
+    ):
         mu = (2 * _decimal(rho)).sqrt()
         bound = _decimal(epsilon)
         start = bound / mu - mu / 2
@@ -84,7 +90,11 @@ def gaussian_rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
     return _rational(low)
 
 
-def _fits(log_rho: float, epsilon: Fraction, delta: Fraction) -> bool:
+def _fits(
+    log_rho: float,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> bool:
     return gaussian_delta_above(_rational(log_rho), epsilon) <= delta
 
 
@@ -127,7 +137,11 @@ def _pi() -> Decimal:
         return total
 
     digits = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
-    context = Context(prec=_PI_DIGITS + 40, Emin=MIN_EMIN, Emax=MAX_EMAX)
+    context = Context(
+        prec=_PI_DIGITS + 40,
+        Emin=MIN_EMIN,
+        Emax=MAX_EMAX,
+    )
     return Decimal(digits).scaleb(-(_PI_DIGITS + 20), context)
 
 

@@ -28,7 +28,10 @@ from .statement import Statement, for_unit
 __all__ = ["Charge", "Dataset", "Ledger", "Token"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Token:
     """The receipt of a charge, kept in the release.
 
@@ -118,7 +121,10 @@ class Ledger:
         """
         plain = _plain_name(name)
         _check_budget(budget)
-        whole = Statement(budget=for_unit(budget, unit, max_rows), unit=unit)
+        whole = Statement(
+            budget=for_unit(budget, unit, max_rows),
+            unit=unit,
+        )
         detail = json.dumps({"name": plain, "statement": whole.to_json()})
         with writing(self.path, create=True) as (db, entries):
             if plain in _datasets(self.path, entries):
@@ -209,7 +215,12 @@ class Ledger:
             )
         return self._charge(name, said, secrets.token_hex(16))
 
-    def _charge(self, name: str, said: Statement, mark: str) -> Token:
+    def _charge(
+        self,
+        name: str,
+        said: Statement,
+        mark: str,
+    ) -> Token:
         """`charge`, with a random mark by which `_has` can find the entry again."""
         with writing(self.path) as (db, entries):
             registered = _find(self.path, entries, name)
@@ -354,7 +365,11 @@ class Charge:
         The guarantee of the release. It is recorded in the entry of a `Dataset`.
     """
 
-    def __init__(self, ledger: _Chargeable, statement: Statement) -> None:
+    def __init__(
+        self,
+        ledger: _Chargeable,
+        statement: Statement,
+    ) -> None:
         self._ledger = ledger
         self._statement = statement
         self._mark = secrets.token_hex(16)
@@ -397,7 +412,11 @@ def _plain_name(name: object) -> str:
     return plain
 
 
-def _cost(name: str, whole: Statement, said: Statement) -> int:
+def _cost(
+    name: str,
+    whole: Statement,
+    said: Statement,
+) -> int:
     """The units of a charge.
 
     BudgetError when it protects another unit than the data set, or when no rule converts it.
@@ -411,7 +430,12 @@ def _cost(name: str, whole: Statement, said: Statement) -> int:
     return whole.budget.cost_of(said.budget)
 
 
-def _check_rest(name: str, total: Budget, spent: int, units: int) -> None:
+def _check_rest(
+    name: str,
+    total: Budget,
+    spent: int,
+    units: int,
+) -> None:
     left = total.units - spent
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
@@ -434,7 +458,11 @@ def _datasets(path: Path, entries: tuple[Entry, ...]) -> dict[str, Entry]:
     return found
 
 
-def _find(path: Path, entries: tuple[Entry, ...], name: str) -> Entry:
+def _find(
+    path: Path,
+    entries: tuple[Entry, ...],
+    name: str,
+) -> Entry:
     datasets = _datasets(path, entries)
     plain = _plain_name(name) if isinstance(name, str) else ""
     found = datasets.get(plain)
@@ -464,7 +492,11 @@ def _statement(path: Path, entry: Entry) -> Statement:
     raise damaged(path, f"entry {entry.sequence}: {problem}")
 
 
-def _is_consistent(path: Path, entry: Entry, datasets: Mapping[str, Entry]) -> bool:
+def _is_consistent(
+    path: Path,
+    entry: Entry,
+    datasets: Mapping[str, Entry],
+) -> bool:
     """True if an entry after the first is one that the software would have written."""
     said = _statement(path, entry)
     registered = next((it for it in datasets.values() if it.dataset == entry.dataset), None)

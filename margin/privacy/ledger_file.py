@@ -40,7 +40,10 @@ _SCHEMA = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Entry:
     """A row of the table: row 0 creates the ledger; every later row registers or charges a data
     set."""
@@ -92,7 +95,14 @@ def _make(path: Path) -> None:
             db.execute(f"PRAGMA application_id = {_APPLICATION}")
             for statement in _SCHEMA.values():
                 db.execute(statement)
-            append(db, (), dataset=secrets.token_hex(16), action="create", units=0, detail=_FORMAT)
+            append(
+                db,
+                (),
+                dataset=secrets.token_hex(16),
+                action="create",
+                units=0,
+                detail=_FORMAT,
+            )
             db.execute("COMMIT")
         with contextlib.suppress(FileExistsError):
             os.link(part, path)
@@ -201,7 +211,12 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
     uri = f"file:{urllib.parse.quote(os.path.abspath(path))}?mode={mode}"
     problem = ""
     try:
-        connection = sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None)
+        connection = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=_WAIT,
+            isolation_level=None,
+        )
         with contextlib.closing(connection) as db:
             if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
                 raise FileError(

@@ -148,7 +148,12 @@ def _cells(draws: int) -> Floats:
     return np.concatenate([-half[:0:-1], half])
 
 
-def _round(reach: float, draws: int, step: float, far: float) -> Weights:
+def _round(
+    reach: float,
+    draws: int,
+    step: float,
+    far: float,
+) -> Weights:
     """Weights that cover a round."""
     # The grid. Hoeffding: the deviation is at most this, the mean is in [0, draws reach**2 / 8].
     deviation = math.sqrt(draws) * reach / 2
@@ -167,14 +172,23 @@ def _round(reach: float, draws: int, step: float, far: float) -> Weights:
     return Weights.of_curve(lowest, grid, curve)
 
 
-def _slack(reach: float, draws: int, points: int) -> float:
+def _slack(
+    reach: float,
+    draws: int,
+    points: int,
+) -> float:
     """Upper bound on the product of all relative errors: of powers, of sums, and of losses within
     a step of the lattice."""
     terms = 40 + points + 20 * math.sqrt(draws)
     return 1 + 1e-15 * (20 * draws + 20 * terms) + 1e-14 * (1 + draws * reach) / reach
 
 
-def _curves(top: Floats, bottom: Floats, draws: int, grid: Floats) -> Floats:
+def _curves(
+    top: Floats,
+    bottom: Floats,
+    draws: int,
+    grid: Floats,
+) -> Floats:
     """The curve of `draws` two-point losses, the largest over all cells.
 
     `top` and `bottom` are the ends of the loss in each cell, shape (cells,). `grid` is ascending,
@@ -218,7 +232,11 @@ def _curves(top: Floats, bottom: Floats, draws: int, grid: Floats) -> Floats:
     return best
 
 
-def _binomial(b: Floats, odds: Floats, draws: int) -> tuple[Floats, Floats]:
+def _binomial(
+    b: Floats,
+    odds: Floats,
+    draws: int,
+) -> tuple[Floats, Floats]:
     """Upper bounds on binomial probabilities, and on the mass above the last of them.
 
     The first result has the shape of `b`, (cells, length); the second has shape (cells,). The
@@ -228,11 +246,21 @@ def _binomial(b: Floats, odds: Floats, draws: int) -> tuple[Floats, Floats]:
     # Logarithms of the probabilities, up to a constant, from the ratios P(b + 1) / P(b).
     up = (draws - b) / (b + 1) * odds
     sums = np.zeros(b.shape)
-    np.cumsum(np.log(up[:, :-1]), axis=1, out=sums[:, 1:])
+    np.cumsum(
+        np.log(up[:, :-1]),
+        axis=1,
+        out=sums[:, 1:],
+    )
     # The added 1e-290 is above everything that underflows.
-    largest = sums.max(axis=1, keepdims=True)
+    largest = sums.max(
+        axis=1,
+        keepdims=True,
+    )
     weights = np.exp(sums - largest) + 1e-290
-    p = weights / weights.sum(axis=1, keepdims=True)
+    p = weights / weights.sum(
+        axis=1,
+        keepdims=True,
+    )
     # The ratios fall, so the mass above the last b is at most a geometric series.
     ratio = up[:, -1]
     series = ratio / np.maximum(1 - ratio, 1e-300)

@@ -110,7 +110,12 @@ class Budget(ABC):
         """True if neighbouring tables have the same number of rows, as one row replaces one row."""
         return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
 
-    def sensitivity(self, *, l1: int = 1, l2_squared: int = 1) -> tuple[int, int]:
+    def sensitivity(
+        self,
+        *,
+        l1: int = 1,
+        l2_squared: int = 1,
+    ) -> tuple[int, int]:
         """Upper bounds on the L1 distance and the squared L2 distance between the counts of
         neighbouring tables.
 
@@ -141,10 +146,16 @@ class Budget(ABC):
         """The noise for the cell counts of a table, where each row adds one to one cell: see
         `noise`."""
         l1, l2_squared = self.sensitivity()
-        return self.noise(charge, l1=l1, l2_squared=l2_squared)
+        return self.noise(
+            charge,
+            l1=l1,
+            l2_squared=l2_squared,
+        )
 
     def at_once(
-        self, shares: Sequence[Number] | int, bounds: Sequence[tuple[int, int]]
+        self,
+        shares: Sequence[Number] | int,
+        bounds: Sequence[tuple[int, int]],
     ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
         """The noise of answers when one call spends the whole budget.
 
@@ -167,7 +178,11 @@ class Budget(ABC):
         asked = list(zip(self.split(shares), bounds, strict=True))
         # Equal answers share one noise object.
         noise = {
-            (charge, l1, l2): self.noise(charge, l1=l1, l2_squared=l2)
+            (charge, l1, l2): self.noise(
+                charge,
+                l1=l1,
+                l2_squared=l2,
+            )
             for charge, (l1, l2) in set(asked)
         }
         return tuple(noise[charge, l1, l2] for charge, (l1, l2) in asked)
@@ -179,7 +194,12 @@ class Budget(ABC):
         number = shares if isinstance(shares, int) else len(shares)
         return self.at_once(shares, [self.sensitivity()] * number)
 
-    def laplace(self, charge: int, *, l1: int = 1) -> DiscreteLaplace:
+    def laplace(
+        self,
+        charge: int,
+        *,
+        l1: int = 1,
+    ) -> DiscreteLaplace:
         """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, for every kind
         of budget.
 
@@ -194,7 +214,12 @@ class Budget(ABC):
         `at_once`."""
         return self.laplace(self.units, l1=l1)
 
-    def selection(self, charge: int, *, spread: int) -> ExponentialMechanism:
+    def selection(
+        self,
+        charge: int,
+        *,
+        spread: int,
+    ) -> ExponentialMechanism:
         """The exponential mechanism that costs `charge` units.
 
         With a rate r it chooses i with a probability proportional to exp(r s_i). Between two tables

@@ -102,7 +102,11 @@ class _Plan:
 
 
 @lru_cache(maxsize=512)
-def _largest_rho(plan: _Plan, limits: tuple[Fraction, Fraction], known: Fraction) -> Fraction:
+def _largest_rho(
+    plan: _Plan,
+    limits: tuple[Fraction, Fraction],
+    known: Fraction,
+) -> Fraction:
     """The largest proved rho: by smoothing if the noise is large, else on the grid as well."""
     if limits[1] < LEAST_DELTA:
         return known
@@ -146,7 +150,11 @@ def _smooth(plan: _Plan, limits: tuple[Fraction, Fraction]) -> Fraction:
     return rho if proved is not None and proved <= allowed else Fraction(0)
 
 
-def _on_grid(plan: _Plan, limits: tuple[Fraction, Fraction], rho: Fraction) -> Fraction:
+def _on_grid(
+    plan: _Plan,
+    limits: tuple[Fraction, Fraction],
+    rho: Fraction,
+) -> Fraction:
     """The largest rho that the grid proves, at least the given one.
 
     The search uses secants of ln(epsilon) over ln(rho).

@@ -15,7 +15,10 @@ __all__ = ["Rounds"]
 _LARGEST = 1 << 40  # largest size, total number of records and total number of draws
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Rounds:
     """Rounds of independent draws among queries and their negations, as in Dual Query (Gaboardi et
     al. 2014).

@@ -32,7 +32,10 @@ class Bound(Enum):
     """The software counted at most this many rows of each unit (`unit=`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Statement:
     """The guarantee of a release, or of a charge to a ledger.
 
@@ -220,11 +223,19 @@ def digest(domain: Domain) -> str:
     'sha256:7e8059f4'
     """
     values = json.loads(domain.to_json())
-    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(
+        values,
+        sort_keys=True,
+        separators=(",", ":"),
+    )
     return f"sha256:{hashlib.sha256(canonical.encode('ascii')).hexdigest()}"
 
 
-def for_unit(budget: Budget, unit: str | None, max_rows: int | None) -> Budget:
+def for_unit(
+    budget: Budget,
+    unit: str | None,
+    max_rows: int | None,
+) -> Budget:
     """The budget that protects all rows of a unit, when at most `max_rows` of them are counted.
 
     Parameters

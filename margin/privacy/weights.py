@@ -28,7 +28,10 @@ def sums_from(values: Floats) -> Floats:
     return sums
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Weights:
     """Weights at the points (low + i) * step, shape (points,), and one weight at infinity."""
 
@@ -42,7 +45,12 @@ class Weights:
         return cls(0, np.ones(1), 0.0)
 
     @classmethod
-    def of_curve(cls, low: int, grid: Floats, curve: Floats) -> "Weights":
+    def of_curve(
+        cls,
+        low: int,
+        grid: Floats,
+        curve: Floats,
+    ) -> "Weights":
         """Weights whose curve is nowhere below a convex curve.
 
         `curve` holds the values at the points exp(grid), shape (points,). Between the points the
@@ -68,7 +76,13 @@ class Weights:
         return cls(low, weights * (1 + 1e-14 * len(y)), infinite * (1 + 1e-14))
 
     @classmethod
-    def of_atoms(cls, losses: Floats, masses: Floats, infinite: float, step: float) -> "Weights":
+    def of_atoms(
+        cls,
+        losses: Floats,
+        masses: Floats,
+        infinite: float,
+        step: float,
+    ) -> "Weights":
         """Weights that cover atoms: `masses` at `losses`, both shape (atoms,), and `infinite` at
         infinity.
 
@@ -105,7 +119,11 @@ class Weights:
         weights = np.convolve(self.weights, other.weights) * (1 + 4e-16 * (shorter + 4))
         return Weights(self.low + other.low, weights, infinite)
 
-    def times(self, number: int, little: float) -> "Weights":
+    def times(
+        self,
+        number: int,
+        little: float,
+    ) -> "Weights":
         """Weights that cover the sum of `number` such losses, by repeated squaring.
 
         After each step the result is `trimmed` in proportion; the cuts sum to about `little`.
@@ -138,7 +156,12 @@ class Weights:
         beyond = float(self.weights[end:].sum()) * (1 + 1e-12)
         return Weights(self.low + below, kept, (self.infinite + beyond) * (1 + 1e-15))
 
-    def curve(self, step: float, low: int, points: int) -> Floats:
+    def curve(
+        self,
+        step: float,
+        low: int,
+        points: int,
+    ) -> Floats:
         """The curve at the points (low + i) * step, shape (points,).
 
         The points must extend beyond the weights on both sides. From y to the next point y' the
@@ -156,7 +179,11 @@ class Weights:
         errors = 1e-15 * (points + 20 + 4 / step) + 4e-16 * largest
         return (at + self.infinite) * (1 + errors)
 
-    def epsilon(self, step: float, delta: float) -> float | None:
+    def epsilon(
+        self,
+        step: float,
+        delta: float,
+    ) -> float | None:
         """The smallest epsilon at which the curve is at most delta, found by bisection.
 
         None when the curve is above delta everywhere.

@@ -30,7 +30,11 @@ LARGEST_GAP = 1 << 40
 _LARGEST = 1 << 40  # largest absolute value of a public number
 
 
-def whole(name: str, value: object, shape: tuple[int, ...]) -> Integers:
+def whole(
+    name: str,
+    value: object,
+    shape: tuple[int, ...],
+) -> Integers:
     """A copy of a public array of the given shape, rounded to integers.
 
     The copy is made before the check. So later changes of the original have no effect.

@@ -182,18 +182,36 @@ class Gate:
         """The events of choices, one for each charge."""
         samplers = {units: self._selection(units, spread) for units in set(charges)}
         return tuple(
-            Event(method=method, about=about, units=units, sampler=samplers[units], spread=spread)
+            Event(
+                method=method,
+                about=about,
+                units=units,
+                sampler=samplers[units],
+                spread=spread,
+            )
             for units in charges
         )
 
-    def _selection(self, units: int, spread: int) -> ExponentialMechanism:
+    def _selection(
+        self,
+        units: int,
+        spread: int,
+    ) -> ExponentialMechanism:
         return self.budget.selection(units, spread=spread)
 
-    def _noisy(self, events: Sequence[Event], true: Sequence[Integers]) -> list[Integers]:
+    def _noisy(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Integers],
+    ) -> list[Integers]:
         """Charge for the events, and return the true values with their noise."""
         return self._answer(events, true, lambda: self._add_noise(events, true))
 
-    def _add_noise(self, events: Sequence[Event], tables: Sequence[Integers]) -> list[Integers]:
+    def _add_noise(
+        self,
+        events: Sequence[Event],
+        tables: Sequence[Integers],
+    ) -> list[Integers]:
         """The tables with the noise of their events, independent from cell to cell.
 
         Sums are clamped: see `noisy_sum`.

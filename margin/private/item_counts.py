@@ -45,7 +45,11 @@ _BLOCK = 1 << 15  # number of items handled at a time
 _LARGEST_SUM = 1 << 62  # largest sum that is computed in 64 bits
 
 
-def read_baskets(source: Any, domain: Domain, names: View) -> Baskets:
+def read_baskets(
+    source: Any,
+    domain: Domain,
+    names: View,
+) -> Baskets:
     """The sets of all rows.
 
     The source may be one of sets; otherwise a set holds the attributes `names` whose code is one.
@@ -66,7 +70,12 @@ def _of_batches(batches: Iterator[Batch], names: View) -> Baskets:
     return Baskets(np.concatenate(sizes), np.concatenate(items))
 
 
-def truncated(baskets: Baskets, items: int, most: int, grain: int) -> Integers:
+def truncated(
+    baskets: Baskets,
+    items: int,
+    most: int,
+    grain: int,
+) -> Integers:
     """The counts of all items, in units of 1 / grain, cut off at 2**61: array (items,)."""
     sizes = baskets.sizes
     ends = np.cumsum(sizes)
@@ -106,7 +115,11 @@ def lost(baskets: Baskets, grid: Integers) -> Integers:
     return np.array(losses, np.int64)
 
 
-def few_counts(baskets: Baskets, items: int, most: int) -> Integers:
+def few_counts(
+    baskets: Baskets,
+    items: int,
+    most: int,
+) -> Integers:
     """The counts of all items when each set keeps at most `most` of its items: array (items,).
 
     A hash of the item and of the whole set decides which items are kept. So the result does not
@@ -201,7 +214,11 @@ def _dtype(largest: int) -> np.dtype[Any]:
     return np.dtype(np.int64 if largest < _LARGEST_SUM else object)
 
 
-def _shares(sizes: Integers, most: int, grain: int) -> Integers:
+def _shares(
+    sizes: Integers,
+    most: int,
+    grain: int,
+) -> Integers:
     """The share that a set of each size adds to the count of each of its items."""
     return np.where(sizes > most, most * (grain // np.maximum(sizes, 1)), grain)
 

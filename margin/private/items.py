@@ -409,7 +409,10 @@ class Items(Gate):
         """
         names, items = self._universe(attributes)
         places = np.array(self._group(chosen, items.sizes[0]), np.int64)
-        bounds = self.budget.sensitivity(l1=places.size, l2_squared=places.size)
+        bounds = self.budget.sensitivity(
+            l1=places.size,
+            l2_squared=places.size,
+        )
         event = self._event("chosen_counts", (names, tuple(places.tolist())), bounds, spend)
         baskets = read_baskets(self._source, self.domain, names)
         true = full_counts(baskets, items.sizes[0])[places]
@@ -429,7 +432,11 @@ class Items(Gate):
         names = self._items(self.domain if attributes is None else attributes)
         return names, Domain({"item": list(names)})
 
-    def _group(self, group: Sequence[int], items: int) -> tuple[int, ...]:
+    def _group(
+        self,
+        group: Sequence[int],
+        items: int,
+    ) -> tuple[int, ...]:
         """Places of items, checked."""
         places = tuple(operator.index(item) if hasattr(item, "__index__") else -1 for item in group)
         repeated = len(set(places)) < len(places)
@@ -446,7 +453,11 @@ class Items(Gate):
             raise DomainError("grid must hold one or more values, each at most 2**40")
         return np.array(choices, np.int64)
 
-    def _check_grain(self, grain: int, most: int) -> None:
+    def _check_grain(
+        self,
+        grain: int,
+        most: int,
+    ) -> None:
         if grain * most > _LARGEST:
             raise DomainError("grain times most must be at most 2**40: use a smaller grain")
 
@@ -460,7 +471,10 @@ class Items(Gate):
         """The event of counts of items; `bounds` are on the change by one row, in L1 and squared
         L2."""
         self._check_grain(bounds[0], 1)
-        distances = self.budget.sensitivity(l1=bounds[0], l2_squared=bounds[1])
+        distances = self.budget.sensitivity(
+            l1=bounds[0],
+            l2_squared=bounds[1],
+        )
         return self._event(method, about, distances, spend)
 
     def _noisy_items(
@@ -488,7 +502,11 @@ class Items(Gate):
         """
         units = self._units(spend)
         l1, l2_squared = bounds
-        noise = self.budget.noise(units, l1=l1, l2_squared=l2_squared)
+        noise = self.budget.noise(
+            units,
+            l1=l1,
+            l2_squared=l2_squared,
+        )
         return Event(
             method=method,
             about=about,

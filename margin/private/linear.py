@@ -18,7 +18,10 @@ from .strategy import Strategy, private_copies
 __all__ = ["Answers", "Linear", "linear_events", "variance_of"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Answers:
     """The noisy answers to the queries of a strategy.
 
@@ -97,7 +100,13 @@ class Linear(Gate):
             strategy.check(self.domain)
         units = self._units(spend)
         together = self._is_all(units)
-        events = linear_events(self.budget, copies, shares=shares, units=units, together=together)
+        events = linear_events(
+            self.budget,
+            copies,
+            shares=shares,
+            units=units,
+            together=together,
+        )
         true = self._linear(copies)
         noisy = self._noisy(events, true)
         return tuple(
@@ -113,7 +122,11 @@ class Linear(Gate):
         # For each view, a counted view that contains it. `member` tells which attributes the
         # counted views have. Views are visited from the largest to the smallest.
         axes = [self.domain.axes(strategy.view) for strategy in strategies]
-        largest = sorted({tuple(sorted(view)) for view in axes}, key=len, reverse=True)
+        largest = sorted(
+            {tuple(sorted(view)) for view in axes},
+            key=len,
+            reverse=True,
+        )
         member = np.zeros((len(largest), len(self.domain)), np.bool_)
         counted: list[_Axes] = []
         holder: dict[_Axes, _Axes] = {}
@@ -182,7 +195,11 @@ def linear_events(
         # Equal charges for equal bounds buy one noise object.
         asked = list(zip(charges, bounds, strict=True))
         bought = {
-            (charge, l1, l2): budget.noise(charge, l1=l1, l2_squared=l2)
+            (charge, l1, l2): budget.noise(
+                charge,
+                l1=l1,
+                l2_squared=l2,
+            )
             for charge, (l1, l2) in set(asked)
         }
         noises = tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)

@@ -77,7 +77,12 @@ class Queries(Gate):
         noisy = self._noisy([event], [true])[0]
         return int(noisy[0])
 
-    def affords(self, rounds: Rounds, *, spend: Number | None = None) -> bool:
+    def affords(
+        self,
+        rounds: Rounds,
+        *,
+        spend: Number | None = None,
+    ) -> bool:
         """True if the budget holds enough for `sample_queries` with these arguments.
 
         No sensitivity: the result depends only on the budget, on the amount spent so far, and on
@@ -218,7 +223,10 @@ class Queries(Gate):
         events = []
         halves = split_units(self._units(spend), 2)
         for part, moved in zip(halves, (records * number, records), strict=True):
-            l1, l2_squared = self.budget.sensitivity(l1=moved, l2_squared=moved**2)
+            l1, l2_squared = self.budget.sensitivity(
+                l1=moved,
+                l2_squared=moved**2,
+            )
             noise = self.budget.laplace(part, l1=l1)
             about = (queries.digest, records, size, digest(known))
             events.append(
@@ -257,7 +265,11 @@ class Queries(Gate):
                 " with the same domain"
             )
 
-    def _charge_for(self, rounds: Rounds, share: Fraction | None) -> int:
+    def _charge_for(
+        self,
+        rounds: Rounds,
+        share: Fraction | None,
+    ) -> int:
         """The charge for the rounds, in units; BudgetError when the budget does not hold enough."""
         most = self._units(share)
         units = rounds.units(self.budget)
@@ -408,7 +420,11 @@ def scores_of(
     return scores
 
 
-def counted(source: Any, domain: Domain, queries: Workload) -> tuple[Integers, int]:
+def counted(
+    source: Any,
+    domain: Domain,
+    queries: Workload,
+) -> tuple[Integers, int]:
     """The number of rows for which each query is true, shape (queries,), and the number of rows.
 
     Rows are counted in pieces that fit into memory, whose counts add up. Queries are counted in
@@ -425,7 +441,11 @@ def counted(source: Any, domain: Domain, queries: Workload) -> tuple[Integers, i
     return counts, rows
 
 
-def _piece(queries: Workload, domain: Domain, some: slice) -> Workload:
+def _piece(
+    queries: Workload,
+    domain: Domain,
+    some: slice,
+) -> Workload:
     """Some of the queries, as checked copies; DomainError when they do not fit the domain."""
     attributes = np.array(queries.attributes[some])
     if isinstance(queries, Conjunctions):

@@ -131,7 +131,11 @@ class Sets(Items):
             )
         charge = self._units(spend) // len(checked)
         l1, l2_squared = self.budget.sensitivity()
-        noise = self.budget.noise(charge, l1=l1, l2_squared=l2_squared)
+        noise = self.budget.noise(
+            charge,
+            l1=l1,
+            l2_squared=l2_squared,
+        )
         events = [
             Event(
                 method="basis_tables",

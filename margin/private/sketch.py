@@ -71,7 +71,11 @@ class Sketches(Gate):
         units = self._units(spend)
         l1 = self.budget.rows * shape[0]
         l2_squared = self.budget.rows**2 * shape[0]
-        noise = self.budget.noise(units, l1=l1, l2_squared=l2_squared)
+        noise = self.budget.noise(
+            units,
+            l1=l1,
+            l2_squared=l2_squared,
+        )
         event = Event(
             method="sketch_counts",
             about=(checked, shape, key),

@@ -26,7 +26,11 @@ _MOST_TOUCHED = 1 << 20  # largest number of nodes that one row is in
 _MOST_BITS = 1000  # largest number of binary digits of the number of cells
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class SparseCells:
     """A summary of a noisy table: the kept nodes and their noisy counts.
 

@@ -75,7 +75,10 @@ class Largest:
     nested: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Kept:
     """Kept cells, as rows of words in ascending order, with their noisy counts.
 
@@ -87,7 +90,11 @@ class Kept:
     cut: float = 0.0
 
 
-def check_size(cells: int, noise: DiscreteLaplace, keep: Keep | Largest) -> None:
+def check_size(
+    cells: int,
+    noise: DiscreteLaplace,
+    keep: Keep | Largest,
+) -> None:
     """DomainError if more than `MAX_KEPT` empty cells are expected in the summary."""
     rule = keep
     if isinstance(keep, Largest):
@@ -278,7 +285,12 @@ def _chosen(parts: Sequence[Integers], flags: npt.NDArray[np.bool_]) -> Integers
     return np.concatenate([part.compress(some, axis=0) for part, some in pairs])
 
 
-def _start(noisy: Integers, empty: int, noise: DiscreteLaplace, keep: Largest) -> Keep:
+def _start(
+    noisy: Integers,
+    empty: int,
+    noise: DiscreteLaplace,
+    keep: Largest,
+) -> Keep:
     """The largest level for which enough cells are expected, about; only the running time depends
     on it."""
     # A few deviations more than `size`.
@@ -367,7 +379,12 @@ def _held(candidates: Integers, true: Cells) -> npt.NDArray[np.bool_]:
     return among(candidates, in_order(np.concatenate(found)))
 
 
-def _besides(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> Integers:
+def _besides(
+    grid: Grid,
+    taken: Integers,
+    number: int,
+    entropy: Entropy,
+) -> Integers:
     """A uniform choice without replacement of `number` cells outside `taken`: array (number,
     words), in order.
 
@@ -384,7 +401,11 @@ def _besides(grid: Grid, taken: Integers, number: int, entropy: Entropy) -> Inte
     return _without_replacement(lambda count: _drawn_nodes(grid, count, entropy), number, taken)
 
 
-def _drawn_nodes(grid: Grid, count: int, entropy: Entropy) -> Integers:
+def _drawn_nodes(
+    grid: Grid,
+    count: int,
+    entropy: Entropy,
+) -> Integers:
     """Independent uniform nodes: array (count, words)."""
     words = np.empty((count, len(grid.radices)), np.int64)
     for word, radix in enumerate(grid.radices):
@@ -392,7 +413,11 @@ def _drawn_nodes(grid: Grid, count: int, entropy: Entropy) -> Integers:
     return words
 
 
-def _places(total: int, number: int, entropy: Entropy) -> Integers:
+def _places(
+    total: int,
+    number: int,
+    entropy: Entropy,
+) -> Integers:
     """A uniform choice without replacement of `number` from 0, ..., total - 1: array (number, 1),
     in order."""
     # Of more than half, choose those that are left out.

@@ -81,7 +81,11 @@ class Factor:
         return hashlib.sha256(shape + self.matrix.tobytes()).hexdigest()
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+    init=False,
+)
 class Strategy:
     """Linear queries on the table of a view.
 
@@ -111,7 +115,11 @@ class Strategy:
     view: View
     factors: tuple[Factor, ...]
 
-    def __init__(self, view: Iterable[str], factors: "Iterable[Factor | npt.ArrayLike]") -> None:
+    def __init__(
+        self,
+        view: Iterable[str],
+        factors: "Iterable[Factor | npt.ArrayLike]",
+    ) -> None:
         made = tuple(factor if isinstance(factor, Factor) else Factor(factor) for factor in factors)
         object.__setattr__(self, "view", tuple(view))
         object.__setattr__(self, "factors", made)

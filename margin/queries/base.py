@@ -27,7 +27,10 @@ _FEW = 8
 """Up to this many columns, comparing all pairs of columns is faster than sorting each row."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Queries(ABC):
     """A workload of queries over one domain. Each query is a condition on a row, and its answer is
     the share of the rows that satisfy it.
@@ -79,7 +82,11 @@ class Queries(ABC):
 
     @abstractmethod
     def best_response(
-        self, places: Integers, weights: Integers, *, constant: int = 0
+        self,
+        places: Integers,
+        weights: Integers,
+        *,
+        constant: int = 0,
     ) -> BestResponse:
         """The integer programme that finds the record with the largest weighted number of satisfied
         queries.
@@ -98,7 +105,11 @@ class Queries(ABC):
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         """The arrays that define the queries."""
 
-    def _lines(self, table: BitTable, values: NDArray[Any]) -> Integers:
+    def _lines(
+        self,
+        table: BitTable,
+        values: NDArray[Any],
+    ) -> Integers:
         """The line of each literal in a table. They are kept for the next table of equal layout."""
         kept: tuple[Integers, Integers] | None = self.__dict__.get("_kept_lines")
         if kept is None or not np.array_equal(kept[0], table.start):
@@ -144,7 +155,10 @@ def _has_repeats(rows: NDArray[Any]) -> bool:
 
 
 def random_attributes(
-    among: Integers, k: int, count: int, rng: np.random.Generator
+    among: Integers,
+    k: int,
+    count: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int32]:
     """Independent uniform sets of `k` of some attributes: shape (count, k).
 

@@ -21,7 +21,11 @@ _LINES = 4096
 """The largest number of lines that are packed in one step; it bounds the memory for flags."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class BitTable:
     """A table of rows as lines of bits, one bit a row.
 
@@ -99,13 +103,21 @@ class BitTable:
 
     @classmethod
     def of_codes(
-        cls, domain: Domain, codes: NDArray[Any], used: NDArray[np.bool_] | None = None
+        cls,
+        domain: Domain,
+        codes: NDArray[Any],
+        used: NDArray[np.bool_] | None = None,
     ) -> "BitTable":
         """A table of bits from an array of codes: shape (rows, attributes)."""
         return Lines.of(domain, used).table(codes)
 
     @classmethod
-    def of_words(cls, domain: Domain, words: Words, rows: int) -> "BitTable":
+    def of_words(
+        cls,
+        domain: Domain,
+        words: Words,
+        rows: int,
+    ) -> "BitTable":
         """A table of all attributes from bits that are packed already; see the attribute `words`.
 
         Raises
@@ -126,9 +138,18 @@ class BitTable:
                 f"words must have no one after the last row; set the bits from {used_bits} on to "
                 "zero in the last word of each line"
             )
-        return cls(domain=domain, words=words, start=lines.start, rows=rows)
+        return cls(
+            domain=domain,
+            words=words,
+            start=lines.start,
+            rows=rows,
+        )
 
-    def lines(self, attributes: NDArray[Any], values: NDArray[Any]) -> Integers:
+    def lines(
+        self,
+        attributes: NDArray[Any],
+        values: NDArray[Any],
+    ) -> Integers:
         """The line of each literal "attribute has value": three arrays of one shape.
 
         Raises
@@ -149,7 +170,11 @@ class BitTable:
         return lines
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Lines:
     """The layout of a `BitTable`: the lines of each attribute. One layout serves many tables.
 
@@ -171,14 +196,23 @@ class Lines:
     count: int
 
     @classmethod
-    def of(cls, domain: Domain, used: NDArray[np.bool_] | None = None) -> "Lines":
+    def of(
+        cls,
+        domain: Domain,
+        used: NDArray[np.bool_] | None = None,
+    ) -> "Lines":
         """The layout of the flagged attributes; of all attributes if no flags are given."""
         sizes = np.fromiter(domain.sizes, np.int64, len(domain))
         kept = np.ones(len(domain), np.bool_) if used is None else used
         lines = np.where(sizes == 2, 1, sizes)
         ends = np.cumsum(np.where(kept, lines, 0))
         start = np.where(kept, np.concatenate([[0], ends[:-1]]), -1)
-        return cls(domain=domain, sizes=sizes, start=start, count=int(ends[-1]))
+        return cls(
+            domain=domain,
+            sizes=sizes,
+            start=start,
+            count=int(ends[-1]),
+        )
 
     def packed(self, columns: Sequence[NDArray[Any]]) -> Words:
         """The bits of some rows: shape (lines, words). `columns` holds the codes of the kept
@@ -200,12 +234,21 @@ class Lines:
                 part[lines] = pack_bits(column == values[:, None])
         return part
 
-    def joined(self, parts: Sequence[Words], rows: int) -> BitTable:
+    def joined(
+        self,
+        parts: Sequence[Words],
+        rows: int,
+    ) -> BitTable:
         """One table from parts made by `packed`. Each part but the last has a multiple of 64
         rows."""
         empty = np.zeros((self.count, 0), np.uint64)
         words = np.concatenate(parts, axis=1) if parts else empty
-        return BitTable(domain=self.domain, words=words, start=self.start, rows=rows)
+        return BitTable(
+            domain=self.domain,
+            words=words,
+            start=self.start,
+            rows=rows,
+        )
 
     def table(self, codes: NDArray[Any]) -> BitTable:
         """The table of an array of codes: shape (rows, attributes)."""
@@ -220,7 +263,12 @@ class Lines:
             for values in _pieces(np.arange(self.sizes[axis]), _LINES):
                 lines = self.start[axis] + values
                 words[lines] = pack_bits(codes[:, axis] == values[:, None])
-        return BitTable(domain=self.domain, words=words, start=self.start, rows=len(codes))
+        return BitTable(
+            domain=self.domain,
+            words=words,
+            start=self.start,
+            rows=len(codes),
+        )
 
 
 def pack_bits(flags: NDArray[np.bool_]) -> Words:
@@ -228,12 +276,18 @@ def pack_bits(flags: NDArray[np.bool_]) -> Words:
     lines, rows = flags.shape
     bytes_in_words = (rows + 63) // 64 * 8
     packed = np.zeros((lines, bytes_in_words), np.uint8)
-    packed[:, : (rows + 7) // 8] = np.packbits(flags, axis=1, bitorder="little")
+    packed[:, : (rows + 7) // 8] = np.packbits(
+        flags,
+        axis=1,
+        bitorder="little",
+    )
     return packed.view("<u8").astype(np.uint64, copy=False)
 
 
 def _in_words(
-    batches: Iterable[Mapping[str, Any]], names: Sequence[str], most: int
+    batches: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    most: int,
 ) -> Iterator[list[NDArray[Any]]]:
     """The columns of batches in pieces of at most `most` rows, a multiple of 64. Each piece but the
     last has a multiple of 64 rows."""

@@ -20,7 +20,10 @@ from .counting import count_conjunctions
 __all__ = ["Conjunctions"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Conjunctions(Queries):
     """Conjunctions of k literals over distinct attributes. A literal says that an attribute has a
     value, or that it does not have it. A row satisfies a query when all its literals hold.
@@ -83,7 +86,13 @@ class Conjunctions(Queries):
         object.__setattr__(self, "negated", flags)
 
     @classmethod
-    def random(cls, domain: Domain, k: int, count: int, seed: int) -> "Conjunctions":
+    def random(
+        cls,
+        domain: Domain,
+        k: int,
+        count: int,
+        seed: int,
+    ) -> "Conjunctions":
         """Independent uniform conjunctions without negation: `k` attributes, then a value of each.
 
         Parameters
@@ -109,7 +118,11 @@ class Conjunctions(Queries):
         return cls(domain, attributes, values)
 
     @classmethod
-    def cells(cls, domain: Domain, views: Iterable[Iterable[str]]) -> "Conjunctions":
+    def cells(
+        cls,
+        domain: Domain,
+        views: Iterable[Iterable[str]],
+    ) -> "Conjunctions":
         """One query for every cell of some views, in the order of the views. Within a view the last
         attribute varies fastest.
 
@@ -148,7 +161,11 @@ class Conjunctions(Queries):
         return count_conjunctions(table, lines, self._flipped, self._negative)
 
     def best_response(
-        self, places: Integers, weights: Integers, *, constant: int = 0
+        self,
+        places: Integers,
+        weights: Integers,
+        *,
+        constant: int = 0,
     ) -> BestResponse:
         """See `Queries.best_response` and Section 5.2 of Gaboardi et al. 2014."""
         assert self.negated is not None

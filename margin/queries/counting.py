@@ -18,7 +18,10 @@ _BLOCK = 256
 
 
 def count_conjunctions(
-    table: BitTable, lines: Integers, flipped: Flags, negative: Integers
+    table: BitTable,
+    lines: Integers,
+    flipped: Flags,
+    negative: Integers,
 ) -> Integers:
     """The number of rows in which all literals of a query hold, for each query.
 
@@ -52,7 +55,13 @@ def count_even(table: BitTable, lines: Integers) -> Integers:
     return table.rows - odd
 
 
-def _count(words: Words, lines: Integers, flipped: Flags, *, parity: bool) -> Integers:
+def _count(
+    words: Words,
+    lines: Integers,
+    flipped: Flags,
+    *,
+    parity: bool,
+) -> Integers:
     """The number of ones in the conjunction of each query's lines, or in their sum modulo two."""
     counts = np.zeros(len(lines), np.int64)
     if not counts.size or not words.shape[1]:

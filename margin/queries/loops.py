@@ -17,7 +17,12 @@ def _count_ones(typing_context: Any, word: Any) -> Any:
     """The number of ones in a word, in one instruction. `numpy.bitwise_count` takes several when
     numba compiles it."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(
+        context: Any,
+        builder: Any,
+        signature: Any,
+        arguments: Any,
+    ) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
@@ -33,7 +38,14 @@ def _mask(flipped: Any) -> Any:
 
 
 @compiled
-def _three(a: Words, b: Words, c: Words, p: np.uint64, q: np.uint64, r: np.uint64) -> Any:
+def _three(
+    a: Words,
+    b: Words,
+    c: Words,
+    p: np.uint64,
+    q: np.uint64,
+    r: np.uint64,
+) -> Any:
     """The number of rows in which three literals hold; p, q and r are their masks."""
     ones = np.uint64(0)
     for word in range(a.size):
@@ -43,7 +55,11 @@ def _three(a: Words, b: Words, c: Words, p: np.uint64, q: np.uint64, r: np.uint6
 
 @compiled
 def count_threes(
-    words: Words, lines: Integers, flipped: Flags, block: int, counts: Integers
+    words: Words,
+    lines: Integers,
+    flipped: Flags,
+    block: int,
+    counts: Integers,
 ) -> None:
     """Add to `counts` the number of rows in which three literals hold."""
     # At most 64 rows: one word a line, and no slices.
@@ -67,19 +83,31 @@ def count_threes(
 
 
 @compiled
-def _copy(line: Words, mask: np.uint64, into: Words) -> None:
+def _copy(
+    line: Words,
+    mask: np.uint64,
+    into: Words,
+) -> None:
     for word in range(line.size):
         into[word] = line[word] ^ mask
 
 
 @compiled
-def _both(line: Words, mask: np.uint64, into: Words) -> None:
+def _both(
+    line: Words,
+    mask: np.uint64,
+    into: Words,
+) -> None:
     for word in range(line.size):
         into[word] &= line[word] ^ mask
 
 
 @compiled
-def _either(line: Words, mask: np.uint64, into: Words) -> None:
+def _either(
+    line: Words,
+    mask: np.uint64,
+    into: Words,
+) -> None:
     for word in range(line.size):
         into[word] ^= line[word] ^ mask
 
@@ -94,7 +122,12 @@ def _sum(line: Words) -> Any:
 
 @compiled
 def count(
-    words: Words, lines: Integers, flipped: Flags, block: int, counts: Integers, parity: bool
+    words: Words,
+    lines: Integers,
+    flipped: Flags,
+    block: int,
+    counts: Integers,
+    parity: bool,
 ) -> None:
     """Add to `counts` the number of rows in which all literals hold; with `parity`, the number in
     which an odd number of them hold."""

@@ -42,7 +42,11 @@ def shares(queries: Queries, marginals: Callable[[Sequence[View]], list[Marginal
     # Group the queries by their set of attributes.
     order = np.argsort(queries.attributes, axis=1)
     attributes = np.take_along_axis(queries.attributes, order, axis=1)
-    sets, group = np.unique(attributes, axis=0, return_inverse=True)
+    sets, group = np.unique(
+        attributes,
+        axis=0,
+        return_inverse=True,
+    )
     group = group.reshape(-1)
     by_group = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=len(sets))
@@ -62,7 +66,12 @@ def shares(queries: Queries, marginals: Callable[[Sequence[View]], list[Marginal
     return np.clip(answers, 0.0, 1.0)
 
 
-def _counts(queries: Queries, own: Integers, order: Integers, table: Floats) -> Floats:
+def _counts(
+    queries: Queries,
+    own: Integers,
+    order: Integers,
+    table: Floats,
+) -> Floats:
     """The number of rows of a table that satisfy some queries about its attributes: shape (own,).
 
     `own` holds the positions of the queries, and `order` sorts the attributes of each.
@@ -83,7 +92,13 @@ def _counts(queries: Queries, own: Integers, order: Integers, table: Floats) -> 
     # Along an axis of n codes with a negated literal, entries n + v are added for "all but v".
     for axis, size in enumerate(table.shape):
         if negated[:, axis].any():
-            others = table.sum(axis=axis, keepdims=True) - table
+            others = (
+                table.sum(
+                    axis=axis,
+                    keepdims=True,
+                )
+                - table
+            )
             table = np.concatenate([table, others], axis=axis)
             places[:, axis] += size * negated[:, axis]
     counts: Floats = table[tuple(places.T)]

@@ -17,7 +17,10 @@ from .counting import count_even
 __all__ = ["Parities"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Parities(Queries):
     """Parities of k binary attributes. A row satisfies a query when an even number of its
     attributes have code 1.
@@ -51,7 +54,13 @@ class Parities(Queries):
             )
 
     @classmethod
-    def random(cls, domain: Domain, k: int, count: int, seed: int) -> "Parities":
+    def random(
+        cls,
+        domain: Domain,
+        k: int,
+        count: int,
+        seed: int,
+    ) -> "Parities":
         """Independent uniform sets of `k` binary attributes; see `Conjunctions.random`."""
         binary = np.flatnonzero(np.asarray(domain.sizes) == 2)
         rng = np.random.default_rng(seed)
@@ -63,7 +72,11 @@ class Parities(Queries):
         return count_even(table, self._lines(table, values))
 
     def best_response(
-        self, places: Integers, weights: Integers, *, constant: int = 0
+        self,
+        places: Integers,
+        weights: Integers,
+        *,
+        constant: int = 0,
     ) -> BestResponse:
         """See `Queries.best_response` and appendix A of Gaboardi et al. 2014."""
         return BestResponse.parities(

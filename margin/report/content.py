@@ -31,7 +31,12 @@ _MOST_SETS = 200_000
 """Largest number of sets of attributes, per size, that are considered as further answers."""
 
 
-def content(synopsis: Synopsis, *, title: str, live: bool) -> dict[str, Any]:
+def content(
+    synopsis: Synopsis,
+    *,
+    title: str,
+    live: bool,
+) -> dict[str, Any]:
     """Collect the data of a page, as JSON values.
 
     Parameters

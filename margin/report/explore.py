@@ -31,7 +31,11 @@ _TURN_SECONDS = 60.0
 
 
 def explore(
-    synopsis: Synopsis, *, title: str, port: int = 0, idle: float | None = None
+    synopsis: Synopsis,
+    *,
+    title: str,
+    port: int = 0,
+    idle: float | None = None,
 ) -> ThreadingHTTPServer:
     """Make a server on this machine that shows a synopsis in the browser.
 
@@ -62,7 +66,13 @@ def explore(
         raise FileError("only the result of `release` or `simulate` can be explored")
     if idle is not None and not idle > 0:
         raise FileError(f"idle ({idle}) must be a number of seconds > 0, or None")
-    text = page(content(synopsis, title=title, live=True)).encode()
+    text = page(
+        content(
+            synopsis,
+            title=title,
+            live=True,
+        )
+    ).encode()
     lock = threading.Lock()
 
     def answer(query: str) -> tuple[int, bytes]:
@@ -91,13 +101,20 @@ class _Server(ThreadingHTTPServer):
     """A server that stops after `idle` seconds without a request."""
 
     def __init__(
-        self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], idle: float | None
+        self,
+        address: tuple[str, int],
+        handler: type[BaseHTTPRequestHandler],
+        idle: float | None,
     ) -> None:
         super().__init__(address, handler)
         self._idle = idle
         self._last = time.monotonic()
 
-    def finish_request(self, request: Any, client_address: Any) -> None:
+    def finish_request(
+        self,
+        request: Any,
+        client_address: Any,
+    ) -> None:
         """Answer a request, and note the time before and after."""
         self._last = time.monotonic()
         super().finish_request(request, client_address)
@@ -107,7 +124,10 @@ class _Server(ThreadingHTTPServer):
         """Stop if there was no request for too long. `serve_forever` calls this regularly."""
         if self._idle is not None and time.monotonic() - self._last > self._idle:
             # `shutdown` waits for the loop of `serve_forever`, so it needs a thread of its own.
-            threading.Thread(target=self.shutdown, daemon=True).start()
+            threading.Thread(
+                target=self.shutdown,
+                daemon=True,
+            ).start()
 
 
 def _close(connection: socket.socket) -> None:
@@ -145,7 +165,12 @@ def _handler(
             else:
                 self._reply(404, "text/plain", b"not found")
 
-        def _reply(self, status: int, kind: str, body: bytes) -> None:
+        def _reply(
+            self,
+            status: int,
+            kind: str,
+            body: bytes,
+        ) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

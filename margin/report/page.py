@@ -16,7 +16,10 @@ __all__ = ["page", "write_report"]
 
 
 def write_report(
-    synopsis: Synopsis, path: str | os.PathLike[str], *, title: str | None = None
+    synopsis: Synopsis,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
 ) -> None:
     """Write a synopsis as a single HTML page.
 
@@ -41,14 +44,25 @@ def write_report(
     if synopsis.provenance is None:
         raise FileError("only the result of `release` or `simulate` can be shown in a report")
     place = Path(path)
-    text = page(content(synopsis, title=title or place.stem, live=False))
+    text = page(
+        content(
+            synopsis,
+            title=title or place.stem,
+            live=False,
+        )
+    )
     with replacing(place) as file:
         file.write(text.encode())
 
 
 def page(holds: dict[str, Any]) -> str:
     """Put content, style and script into the template of the page."""
-    data = json.dumps(holds, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = json.dumps(
+        holds,
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
+    )
     # Escape every "<" in the data. A category could otherwise end the script.
     data = data.replace("<", "\\u003c")
     parts = {

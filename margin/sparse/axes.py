@@ -37,14 +37,22 @@ class Level(NamedTuple):
 class Pick:
     """A set of codes as disjoint intervals in ascending order. No two intervals touch."""
 
-    def __init__(self, starts: Integers, ends: Integers) -> None:
+    def __init__(
+        self,
+        starts: Integers,
+        ends: Integers,
+    ) -> None:
         self.starts = starts
         self.ends = ends
         # The number of codes before each interval, and of all codes.
         self._before = np.concatenate([[0], np.cumsum(ends - starts)])
 
     @classmethod
-    def interval(cls, low: int, high: int) -> "Pick":
+    def interval(
+        cls,
+        low: int,
+        high: int,
+    ) -> "Pick":
         """The codes low ... high - 1."""
         return cls(np.array([low], np.int64), np.array([high], np.int64))
 
@@ -63,12 +71,20 @@ class Pick:
         """The number of codes."""
         return int(self._before[-1])
 
-    def within(self, low: Integers, high: Integers) -> Integers:
+    def within(
+        self,
+        low: Integers,
+        high: Integers,
+    ) -> Integers:
         """The number of picked codes among low ... high - 1: an array of the shape of `low`."""
         counted: Integers = self._up_to(high) - self._up_to(low)
         return counted
 
-    def widened(self, size: int, to: int) -> "Pick":
+    def widened(
+        self,
+        size: int,
+        to: int,
+    ) -> "Pick":
         """The same set, with an interval that ends at `size` extended to `to`. No row has a code
         beyond `size`, so the sums are equal."""
         return Pick(self.starts, np.where(self.ends == size, to, self.ends))
@@ -105,7 +121,11 @@ class Axis:
         """The number of nodes on all levels."""
         return sum(level.width for level in self.levels)
 
-    def shares(self, pick: Pick, nodes: Integers) -> Floats:
+    def shares(
+        self,
+        pick: Pick,
+        nodes: Integers,
+    ) -> Floats:
         """The factor of each node in the sum over the picked codes: an array of the shape of
         `nodes`."""
         raise NotImplementedError
@@ -134,7 +154,11 @@ class Leaves(Axis):
     def levels(self) -> tuple[Level, ...]:
         return (Level(0, 0, self.size, False),)
 
-    def shares(self, pick: Pick, nodes: Integers) -> Floats:
+    def shares(
+        self,
+        pick: Pick,
+        nodes: Integers,
+    ) -> Floats:
         return pick.within(nodes, nodes + 1).astype(np.float64)
 
     def noise(self, pick: Pick) -> float:
@@ -160,7 +184,11 @@ class Tree(Axis):
             offset += width
         return tuple(found)
 
-    def shares(self, pick: Pick, nodes: Integers) -> Floats:
+    def shares(
+        self,
+        pick: Pick,
+        nodes: Integers,
+    ) -> Floats:
         return np.isin(nodes, self._largest(pick)).astype(np.float64)
 
     def noise(self, pick: Pick) -> float:
@@ -226,7 +254,11 @@ class Halves(Axis):
             offset += width
         return tuple(found)
 
-    def shares(self, pick: Pick, nodes: Integers) -> Floats:
+    def shares(
+        self,
+        pick: Pick,
+        nodes: Integers,
+    ) -> Floats:
         wide = pick.widened(self.size, 1 << self.height)
         level, place = self._located(nodes)
         # The number of picked codes in the first half of each node less those in its second half.
@@ -268,7 +300,11 @@ def nested(axes: Sequence[Axis], codes: Integers) -> NDArray[np.bool_]:
         keep = still
 
 
-def parents(axes: Sequence[Axis], along: int, codes: Integers) -> Integers:
+def parents(
+    axes: Sequence[Axis],
+    along: int,
+    codes: Integers,
+) -> Integers:
     """The position of the parent of each node along one tree, or -1 if the parent is not among the
     nodes: shape (nodes,). A root is its own parent.
 
@@ -281,7 +317,11 @@ def parents(axes: Sequence[Axis], along: int, codes: Integers) -> Integers:
     return _places(axes, codes, wanted)
 
 
-def _places(axes: Sequence[Axis], codes: Integers, wanted: Integers) -> Integers:
+def _places(
+    axes: Sequence[Axis],
+    codes: Integers,
+    wanted: Integers,
+) -> Integers:
     """The position of each wanted row among the codes, or -1 if it is not among them."""
     if not len(codes):
         return np.full(len(wanted), -1, np.int64)
@@ -291,7 +331,11 @@ def _places(axes: Sequence[Axis], codes: Integers, wanted: Integers) -> Integers
     if math.prod(sizes) < 1 << 63:
         keys = np.ravel_multi_index(tuple(together.T), sizes)
     else:
-        keys = np.unique(together, axis=0, return_inverse=True)[1].reshape(-1)
+        keys = np.unique(
+            together,
+            axis=0,
+            return_inverse=True,
+        )[1].reshape(-1)
     known = keys[: len(codes)]
     sought = keys[len(codes) :]
     # Look each number up in the ordered numbers of the codes.

@@ -82,7 +82,11 @@ class Grid:
                     rest = above
         return codes.T
 
-    def spread(self, codes: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    def spread(
+        self,
+        codes: Integers,
+        counts: Integers,
+    ) -> tuple[Integers, Integers]:
         """The words of the non-zero nodes in order, shape (nodes, words), and their values, shape
         (nodes,).
 

@@ -16,7 +16,10 @@ _PRIME = (1 << 31) - 1
 
 
 def buckets(
-    columns: Sequence[npt.NDArray[Any]], width: int, row: int, key: int
+    columns: Sequence[npt.NDArray[Any]],
+    width: int,
+    row: int,
+    key: int,
 ) -> tuple[Integers, Integers]:
     """The bucket and the sign of each cell in one row of a sketch: two arrays of shape (cells,).
 

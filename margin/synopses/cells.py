@@ -62,7 +62,11 @@ class Estimate(float):
         return estimate
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class CellSynopsis(Synopsis):
     """Some cells of a noisy table, with weights; the count of every other cell is taken as zero.
 
@@ -337,7 +341,11 @@ class CellSynopsis(Synopsis):
             noise *= axis.noise(chosen)
         return self._estimate(shares, noise)
 
-    def _estimate(self, shares: Floats, noise: float) -> Estimate:
+    def _estimate(
+        self,
+        shares: Floats,
+        noise: float,
+    ) -> Estimate:
         """The sum of the kept cells, each times its share.
 
         `noise` is the variance of the noise in all cells of the sum, kept or not.
@@ -456,7 +464,11 @@ def _height(axis: Axis) -> int:
     return axis.nodes if isinstance(axis, Halves) else axis.size
 
 
-def _leaves(table: Floats, along: int, axis: Axis) -> Floats:
+def _leaves(
+    table: Floats,
+    along: int,
+    axis: Axis,
+) -> Floats:
     """Counts of codes from Haar coefficients, along one axis of a table."""
     codes = np.arange(axis.size)
     nodes = np.moveaxis(table, along, 0)

@@ -18,7 +18,11 @@ from .synopsis import Packed, Provenance, Synopsis
 __all__ = ["ColumnCounts"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class ColumnCounts(Synopsis):
     """Noisy counts of items, and the most frequent items.
 

@@ -137,7 +137,11 @@ def from_measurements(
     if guarantee is None:
         return synopsis
     # The guarantee is the publisher's claim, which nothing here enforces.
-    statement = Statement(budget=guarantee, bound=Bound.DECLARED, domain=digest(declared))
+    statement = Statement(
+        budget=guarantee,
+        bound=Bound.DECLARED,
+        domain=digest(declared),
+    )
     provenance = Provenance(
         mechanism={"name": "from_measurements"},
         statement=statement,

@@ -15,7 +15,11 @@ from .synopsis import Packed, Provenance, Synopsis
 __all__ = ["ItemsetCounts"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class ItemsetCounts(Synopsis):
     """Sets of items, each with a noisy count of the rows that hold all its items.
 

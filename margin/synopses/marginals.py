@@ -24,7 +24,11 @@ _LISTED = 8
 """Largest number of marginals that a message names."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class MarginalSynopsis(Synopsis):
     """Separate estimates of some marginals. It answers these and the marginals within one of them,
     and refuses others.
@@ -58,7 +62,10 @@ class MarginalSynopsis(Synopsis):
             change = ResidualConsistency()
         if change is not None:
             marginals = [_changed(marginal, change) for marginal in marginals]
-        return cls(domain=domain, held=tuple(marginals))
+        return cls(
+            domain=domain,
+            held=tuple(marginals),
+        )
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
         """See `Synopsis.marginals`.
@@ -120,7 +127,11 @@ class MarginalSynopsis(Synopsis):
             Marginal(domain.restrict(view, checked=True), table, variance)
             for view, table, variance in zip(views, counts, variances, strict=True)
         ]
-        return cls(domain=domain, held=tuple(held), provenance=provenance)
+        return cls(
+            domain=domain,
+            held=tuple(held),
+            provenance=provenance,
+        )
 
     @cached_property
     def _place(self) -> Mapping[frozenset[str], int]:

@@ -25,7 +25,11 @@ _MAX_CODES = 1 << 30
 """Largest number of codes of all records together."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class RecordSynopsis(Synopsis):
     """Synthetic records, from which the share of the rows for which a query is true is estimated.
 
@@ -143,7 +147,13 @@ class RecordSynopsis(Synopsis):
         if not all(error is None or isinstance(error, float) for error in errors.values()):
             raise ValueError("unexpected fields")
         total = int(packed.fields["total"])
-        return cls(domain=domain, table=table, total=total, provenance=provenance, **errors)
+        return cls(
+            domain=domain,
+            table=table,
+            total=total,
+            provenance=provenance,
+            **errors,
+        )
 
     def _marginal(self, view: tuple[str, ...]) -> Marginal:
         shape = self.domain.shape(view)

@@ -22,7 +22,11 @@ _MAX_CELLS = 1 << 22
 """Largest number of cells of a marginal."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class SketchSynopsis(Synopsis):
     """Noisy sums of signed counts in buckets, from which single cells are estimated.
 

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Packed", "Provenance", "Synopsis"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Provenance:
     """How a synopsis was made. No part of it is derived from the data.
 
@@ -70,7 +73,11 @@ class Packed(NamedTuple):
     arrays: dict[str, NDArray[np.generic]]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class Synopsis:
     """The result of a release, which answers questions about the table.
 
@@ -179,7 +186,11 @@ class Synopsis:
 
         See `margin.plots.results.plot_error`.
         """
-        drawn: Axes = upwards("plot_error")(self, sizes=sizes, axes=axes)
+        drawn: Axes = upwards("plot_error")(
+            self,
+            sizes=sizes,
+            axes=axes,
+        )
         return drawn
 
     def save(self, path: str | os.PathLike[str]) -> None:

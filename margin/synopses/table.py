@@ -36,7 +36,11 @@ class RangeCount:
     variance: float
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class TableSynopsis(Synopsis):
     """An estimate of the full table. It answers any marginal, and any product of ranges, by sums of
     cells.

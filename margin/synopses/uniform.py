@@ -20,7 +20,11 @@ _MAX_CELLS = 1 << 27
 """Largest number of cells of a marginal."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class UniformSynopsis(Synopsis):
     """The number of rows. It answers any marginal as if all possible cells were equally likely.
 
@@ -92,4 +96,9 @@ class UniformSynopsis(Synopsis):
     ) -> Self:
         """See `Synopsis.unpack`."""
         total, variance = float(packed.fields["total"]), float(packed.fields["variance"])
-        return cls(domain=domain, total=total, variance=variance, provenance=provenance)
+        return cls(
+            domain=domain,
+            total=total,
+            variance=variance,
+            provenance=provenance,
+        )

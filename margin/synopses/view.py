@@ -47,7 +47,10 @@ _LISTED = 20
 _NOTHING = np.empty(0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class _Answers:
     """Marginals of one shape, to be filled in.
 
@@ -64,7 +67,11 @@ class _Answers:
     variances: list[Floats]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
 class ViewSynopsis(Synopsis):
     """Consistent noisy tables of views, and a solver for the marginals that they do not cover.
 
@@ -106,7 +113,12 @@ class ViewSynopsis(Synopsis):
             [marginal.counts for marginal in measured],
             variances,
         )
-        return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
+        return cls(
+            domain=domain,
+            names=names,
+            tables=tables,
+            reconstruction=reconstruction,
+        )
 
     def with_tables(self, tables: Tables) -> "ViewSynopsis":
         """The same synopsis with other tables of the same views."""
@@ -126,7 +138,12 @@ class ViewSynopsis(Synopsis):
     ) -> "ViewSynopsis":
         """A synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
-        return cls(domain=domain, names=names, tables=tables, reconstruction=reconstruction)
+        return cls(
+            domain=domain,
+            names=names,
+            tables=tables,
+            reconstruction=reconstruction,
+        )
 
     @property
     def views(self) -> tuple[Marginal, ...]:
@@ -207,7 +224,11 @@ class ViewSynopsis(Synopsis):
                 continue
             # Then views of one shape, in a stable order.
             shapes = sizes[np.sort(given, axis=1)]
-            _, group = np.unique(shapes, axis=0, return_inverse=True)
+            _, group = np.unique(
+                shapes,
+                axis=0,
+                return_inverse=True,
+            )
             ends = np.cumsum(np.bincount(group))
             for rows in np.split(np.argsort(group, kind="stable"), ends[:-1]):
                 yield [places[row] for row in rows.tolist()], given[rows]
@@ -230,7 +251,12 @@ class ViewSynopsis(Synopsis):
             return math.nan
         return coverage_error(self.tables, self._reconstruction.solver, axes)
 
-    def population(self, n: int, *, seed: int = 0) -> Rows:
+    def population(
+        self,
+        n: int,
+        *,
+        seed: int = 0,
+    ) -> Rows:
         """Synthetic rows, and the distance of their tables from those of the views.
 
         Every row has declared categories, in a combination that the rules of the domain allow. The
@@ -349,7 +375,11 @@ class ViewSynopsis(Synopsis):
             provenance=provenance,
         )
 
-    def _read(self, rows: Integers, answers: _Answers) -> None:
+    def _read(
+        self,
+        rows: Integers,
+        answers: _Answers,
+    ) -> None:
         """Fill in some rows of the answers: marginals that a view covers."""
         if not len(rows):
             return
@@ -367,7 +397,11 @@ class ViewSynopsis(Synopsis):
             answers.counts[row] = counts
             answers.variances[row] = variances
 
-    def _reconstruct(self, rows: Integers, answers: _Answers) -> None:
+    def _reconstruct(
+        self,
+        rows: Integers,
+        answers: _Answers,
+    ) -> None:
         """Fill in some rows of the answers: marginals that no view covers."""
         if not len(rows):
             return

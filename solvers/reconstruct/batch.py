@@ -113,7 +113,11 @@ class Batch:
             raise ValueError("index must be ascending within each problem")
 
     @classmethod
-    def of(cls, tables: Tables, axes: Sequence[Axes] | Integers) -> "Batch":
+    def of(
+        cls,
+        tables: Tables,
+        axes: Sequence[Axes] | Integers,
+    ) -> "Batch":
         """The problems of many marginals, from consistent tables of positive total.
 
         Parameters

@@ -46,7 +46,11 @@ class Reconstruction:
         Any solver. Only `Newton` uses context.
     """
 
-    def __init__(self, tables: Tables, solver: Solver) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        solver: Solver,
+    ) -> None:
         self.tables = tables
         if isinstance(solver, Newton) and solver.strength is None:
             strength = strength_for(tables)
@@ -72,14 +76,22 @@ class Reconstruction:
             return self._in_context(solver, asked)
         return solver.solve(Batch.of(self.tables, asked))
 
-    def _in_context(self, solver: Newton, asked: Integers) -> Solutions:
+    def _in_context(
+        self,
+        solver: Newton,
+        asked: Integers,
+    ) -> Solutions:
         """The marginals, from the whole array if it is small, and else each from its context."""
         with single_thread():
             if math.prod(self.tables.sizes) <= JOINT_CELLS:
                 return self._joint.project(asked)
             return self._in_contexts(solver, asked)
 
-    def _in_contexts(self, solver: Newton, asked: Integers) -> Solutions:
+    def _in_contexts(
+        self,
+        solver: Newton,
+        asked: Integers,
+    ) -> Solutions:
         """The marginals, each from its context; contexts of one shape are solved together."""
         wide = [self._around(tuple(axes), solver.context or 0) for axes in asked.tolist()]
         shapes: dict[tuple[int, ...], list[int]] = {}
@@ -122,7 +134,11 @@ class Reconstruction:
         solution = dataclasses.replace(solver, bars=False).solve(problem)
         return _Surroundings(self.tables, axes, problem, solution, solver, often=True)
 
-    def _around(self, asked: Axes, count: int) -> Axes:
+    def _around(
+        self,
+        asked: Axes,
+        count: int,
+    ) -> Axes:
         """The asked axes and those with the largest sum of associations with them.
 
         They are up to `count` axes in all.

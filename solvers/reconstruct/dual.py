@@ -95,7 +95,11 @@ class Penalised:
         """The ridges of a problem's coefficients, shape (m,)."""
         return self.ridges(problem.shape, problem.order, problem.variance)
 
-    def objective(self, problem: Problem, distribution: Floats) -> float:
+    def objective(
+        self,
+        problem: Problem,
+        distribution: Floats,
+    ) -> float:
         """The value of the objective, in nats, at a distribution of shape (cells,)."""
         misses = problem.moments(distribution) - problem.target
         penalty = float(0.5 * (misses**2 / self.ridge(problem)).sum())
@@ -181,7 +185,11 @@ class Dual:
     the cells that need not be zero. All vectors have shape (m,), tables shape (cells,).
     """
 
-    def __init__(self, problem: Problem, ridge: Floats) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        ridge: Floats,
+    ) -> None:
         self.problem = problem
         self.ridge = ridge
         # The last results and their arguments: value, distribution, gradient and Hessian are asked
@@ -201,7 +209,11 @@ class Dual:
         weights, _ = self._weights(theta)
         return np.asarray(weights / weights.sum())
 
-    def gradient(self, theta: Floats, distribution: Floats) -> Floats:
+    def gradient(
+        self,
+        theta: Floats,
+        distribution: Floats,
+    ) -> Floats:
         """The dual's gradient; `distribution` belongs to `theta`."""
         return self.moments(distribution) - self.problem.target + self.ridge * theta
 
@@ -269,7 +281,12 @@ class Dual:
             matrix.flat[:: len(matrix) + 1] /= 2
         return np.asarray(matrix)
 
-    def _factor(self, distribution: Floats, *, clean: bool = False) -> Floats:
+    def _factor(
+        self,
+        distribution: Floats,
+        *,
+        clean: bool = False,
+    ) -> Floats:
         """The lower triangular factor of the Hessian.
 
         The numbers above it are zero if `clean`, and have no meaning otherwise.
@@ -306,7 +323,11 @@ class Dual:
             self._solve_last = self.solver(distribution)
         return self._solve_last(gradient)
 
-    def product(self, distribution: Floats, vector: Floats) -> Floats:
+    def product(
+        self,
+        distribution: Floats,
+        vector: Floats,
+    ) -> Floats:
         """The Hessian times a vector, without the Hessian."""
         mean = self.moments(distribution)
         weighted = distribution * self.problem.functions(vector)
@@ -364,7 +385,11 @@ class Dual:
         variance = problem.total**2 * quadratic + problem.total_variance * by_total**2
         return np.asarray(distribution**2 * variance)
 
-    def _sum_of_squares(self, weights: Floats, mean: Floats) -> Floats:
+    def _sum_of_squares(
+        self,
+        weights: Floats,
+        mean: Floats,
+    ) -> Floats:
         """For each cell the sum of squares of weighted sums of functions, less their means.
 
         `weights` has shape (n, m): one weighted sum per row.

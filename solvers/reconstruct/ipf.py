@@ -49,7 +49,11 @@ class IPF(OneByOne):
         if not self.iterations >= 0:
             raise ValueError(f"iterations ({self.iterations}) must be >= 0")
 
-    def objective(self, problem: Problem, distribution: Floats) -> float:
+    def objective(
+        self,
+        problem: Problem,
+        distribution: Floats,
+    ) -> float:
         """KL(p || uniform) in nats.
 
         It is infinite if a marginal is missed by more than 100 times the tolerance.

@@ -53,7 +53,11 @@ class MirrorDescent(OneByOne):
         if not self.iterations >= 0:
             raise ValueError(f"iterations ({self.iterations}) must be >= 0")
 
-    def objective(self, problem: Problem, distribution: Floats) -> float:
+    def objective(
+        self,
+        problem: Problem,
+        distribution: Floats,
+    ) -> float:
         """The weighted sum of squares at a distribution."""
         misses = problem.moments(distribution) - problem.target
         variance = np.maximum(problem.variance, _LEAST_VARIANCE)

@@ -113,7 +113,11 @@ class Newton(Penalised):
                 theta, steps = self._minimise(dual, start(problem))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
 
-    def _minimise(self, dual: Dual, theta: Floats) -> tuple[Floats, int]:
+    def _minimise(
+        self,
+        dual: Dual,
+        theta: Floats,
+    ) -> tuple[Floats, int]:
         """Damped Newton steps from given dual variables: the minimum, and the number of steps.
 
         See `rules` for the loop; `newton_loops._solve` is the same for compiled code.
@@ -146,7 +150,11 @@ class Newton(Penalised):
             value = new
         return theta, self.iterations
 
-    def _many(self, batch: Batch, loops: Any) -> Solutions:
+    def _many(
+        self,
+        batch: Batch,
+        loops: Any,
+    ) -> Solutions:
         """Solve a batch by the compiled loops, the module `newton_loops`."""
         started = time.process_time()
         count = len(batch)

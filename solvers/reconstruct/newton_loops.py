@@ -361,11 +361,7 @@ def _gradient(
 
 @compiled
 def _solve(
-    theta: Floats,
-    known: _Known,
-    shape: _Shape,
-    settings: Settings,
-    work: _Work,
+    theta: Floats, known: _Known, shape: _Shape, settings: Settings, work: _Work
 ) -> tuple[int, int, float, float]:
     """Newton's method for one problem, from given dual variables.
 

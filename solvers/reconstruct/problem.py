@@ -97,7 +97,11 @@ class Problem:
                 raise ValueError("zeros marks every cell; some cell must be allowed to be positive")
 
     @classmethod
-    def of(cls, tables: Tables, axes: Axes) -> "Problem":
+    def of(
+        cls,
+        tables: Tables,
+        axes: Axes,
+    ) -> "Problem":
         """The problem of a marginal on some ascending axes, from consistent tables.
 
         The tables have a positive total. Each coefficient is read from one view that holds it;
@@ -123,7 +127,11 @@ class Problem:
         )
 
     @classmethod
-    def observed(cls, tables: Tables, axes: Axes) -> "Problem":
+    def observed(
+        cls,
+        tables: Tables,
+        axes: Axes,
+    ) -> "Problem":
         """The problem of a marginal from tables that need not be consistent.
 
         The moments are the best linear estimates, and `marginals` holds each view's own marginal.

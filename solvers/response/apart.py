@@ -164,7 +164,11 @@ def _concluded(
     except (ValueError, KeyError, TypeError):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         detail = ": ".join([f"{which} ended with code {done.returncode}", *last])
-        return instance.respond(None, status=Status.FAILED, detail=detail)
+        return instance.respond(
+            None,
+            status=Status.FAILED,
+            detail=detail,
+        )
     return conclude(
         instance,
         programme,

@@ -278,7 +278,11 @@ class BestResponse:
         """A record drawn uniformly, whether or not it meets the constraints."""
         return self.fill(np.full(len(self.sizes), -1), rng)
 
-    def fill(self, record: NDArray[Any], rng: np.random.Generator) -> Record:
+    def fill(
+        self,
+        record: NDArray[Any],
+        rng: np.random.Generator,
+    ) -> Record:
         """A record of shape (d,) with every -1 replaced by a uniformly drawn value."""
         top = int(self.sizes.max(initial=1))
         if (self.sizes == top).all():

@@ -170,7 +170,11 @@ class _Classes:
             values=keys % stride,
         )
 
-    def code(self, place: Integers, value: Integers) -> Integers:
+    def code(
+        self,
+        place: Integers,
+        value: Integers,
+    ) -> Integers:
         """The class of each value of the attributes at these places."""
         if not len(self.values):
             return value
@@ -179,7 +183,11 @@ class _Classes:
         found = np.searchsorted(keys, place * stride + value)
         return np.where(self.original[place] > 2, found - self.first[place], value)
 
-    def decode(self, record: NDArray[Any], rng: np.random.Generator) -> Integers:
+    def decode(
+        self,
+        record: NDArray[Any],
+        rng: np.random.Generator,
+    ) -> Integers:
         """A value of the class at each place; -1 where the class is -1."""
         classes = np.asarray(record, np.int64)
         if not len(self.values):

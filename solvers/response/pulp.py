@@ -110,7 +110,11 @@ class Pulp:
             return status, None, detail
         return status, np.array(values, np.float64), detail
 
-    def _status(self, pulp: Any, ended: int) -> Status:
+    def _status(
+        self,
+        pulp: Any,
+        ended: int,
+    ) -> Status:
         """PuLP's status as one of ours."""
         stopped = Status.ITERATION_LIMIT if self.time_limit is None else Status.TIME_LIMIT
         nothing = Status.FAILED if self.nodes is None else Status.ITERATION_LIMIT
@@ -145,7 +149,10 @@ class Pulp:
         taken = {
             name: value for name, value in options.items() if value is not None and name in known
         }
-        return made(msg=False, **taken)
+        return made(
+            msg=False,
+            **taken,
+        )
 
 
 def _model(pulp: Any, programme: Programme) -> tuple[Any, list[Any]]:

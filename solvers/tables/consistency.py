@@ -181,7 +181,11 @@ class Components:
             return None
         return self.flatten(empty)  # type: ignore[arg-type, return-value]
 
-    def emptied(self, shared: Floats, weight: Floats) -> Floats:
+    def emptied(
+        self,
+        shared: Floats,
+        weight: Floats,
+    ) -> Floats:
         """The nearest coefficients that are zero in cells that must be zero, shape (m,).
 
         The distance is the sum of squared changes times `weight`, shape (m,); a coefficient with an
@@ -298,7 +302,11 @@ class Components:
             widest=int(np.diff(bounds).max()),
         )
 
-    def goals(self, weight: Floats, observed: Floats) -> Goals:
+    def goals(
+        self,
+        weight: Floats,
+        observed: Floats,
+    ) -> Goals:
         """For compiled loops, the values to which the coefficients are drawn.
 
         Parameters

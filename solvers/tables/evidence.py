@@ -151,7 +151,11 @@ class Evidence:
         alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
         return sorted(tuple(sorted(axes + alone)) for axes in self.precision.keys() - inner)
 
-    def _synthesised(self, shape: tuple[int, ...], views: list[Axes]) -> Floats:
+    def _synthesised(
+        self,
+        shape: tuple[int, ...],
+        views: list[Axes],
+    ) -> Floats:
         """Tables of one shape from their components, shape (views, *shape)."""
         moments = np.empty((len(views), *shape))
         varying = [place for place, size in enumerate(shape) if size > 1]
@@ -175,7 +179,11 @@ class Evidence:
             sets += [(*some, axis) if varies else some for some in sets]
         return np.array([self.precision[axes] for axes in sets])
 
-    def _variance(self, view: Axes, precisions: Floats) -> float:
+    def _variance(
+        self,
+        view: Axes,
+        precisions: Floats,
+    ) -> float:
         """The variance of each cell of a view's estimate; see `Tables.covered_variances`."""
         sizes = np.array([self.sizes[axis] for axis in view], dtype=np.int64)
         cells = math.prod(sizes.tolist())

@@ -131,7 +131,11 @@ class Population:
 class _State:
     """Rows, the cells they are in, and the difference of all counts from the targets."""
 
-    def __init__(self, tables: Tables, codes: NDArray[np.int32]) -> None:
+    def __init__(
+        self,
+        tables: Tables,
+        codes: NDArray[np.int32],
+    ) -> None:
         self._codes = codes
         self._rows = len(codes)
         self._sizes = tables.sizes

@@ -203,7 +203,11 @@ class Tables:
             found |= member[axes].all(axis=1)
         return found
 
-    def project(self, row: int, axes: Axes) -> Floats:
+    def project(
+        self,
+        row: int,
+        axes: Axes,
+    ) -> Floats:
         """The marginal of one view's table on some of its axes, given and returned ascending."""
         view = self.views[row]
         dropped = tuple(place for place, axis in enumerate(view) if axis not in axes)
@@ -268,7 +272,11 @@ class Tables:
             precision[:, 0] = math.inf
         return precision, view
 
-    def _known_precision(self, asked: Integers, view: Integers) -> Floats:
+    def _known_precision(
+        self,
+        asked: Integers,
+        view: Integers,
+    ) -> Floats:
         """The precisions in `precisions` of each component of many marginals.
 
         `view` are the views that hold them; shapes as in `holders`.

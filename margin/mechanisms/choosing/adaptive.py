@@ -41,14 +41,20 @@ _CHOICE = Fraction(1, 10)
 """Share of a round's budget that chooses its view (McKenna et al., VLDB 2022); the rest measures.
 """
 
-_PUBLIC = Newton(bars=False, tolerance=1e-5)
+_PUBLIC = Newton(
+    bars=False,
+    tolerance=1e-5,
+)
 """Solver of the answers that a round compares views with.
 
 The noise in these answers is far above its tolerance.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Adaptive:
     """Learn privately which structure the data have, then measure it.
 
@@ -268,7 +274,13 @@ class _Course:
             return
         planned = mechanism.planned(self.domain, self.workload, self.budget)
         views = planned.views or ()
-        self._add(self.private.measure(views, shares=planned.shares, spend=spend))
+        self._add(
+            self.private.measure(
+                views,
+                shares=planned.shares,
+                spend=spend,
+            )
+        )
 
     def _after_rounds(
         self,
@@ -305,7 +317,11 @@ class _Course:
                 each *= 2
         return synopsis
 
-    def _penalty(self, deviation: float, view: View) -> int:
+    def _penalty(
+        self,
+        deviation: float,
+        view: View,
+    ) -> int:
         return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
 
     def _add(self, measured: Sequence[Marginal]) -> None:

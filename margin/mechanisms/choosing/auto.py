@@ -22,7 +22,10 @@ _MOST_TRIPLES = 200_000
 """Number of triples of attributes above which pairs are the usual workload."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Auto:
     """Choose between the full table, the residual components of each order, and covers by views of
     many sizes.

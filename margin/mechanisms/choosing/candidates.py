@@ -69,7 +69,10 @@ An answer takes some milliseconds, and larger contexts gain next to nothing.
 """
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Candidate:
     """A mechanism with its expected error for a workload.
 
@@ -201,7 +204,10 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
     return precision
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class _Known:
     """The precision of a mechanism on views of k attributes each; arrays of shape (views, 2 ** k).
 
@@ -216,7 +222,11 @@ class _Known:
 class _Asked:
     """The workload, or a sample of it that stands for all."""
 
-    def __init__(self, domain: Domain, workload: Workload) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        workload: Workload,
+    ) -> None:
         rows = np.arange(len(workload))
         rng = np.random.default_rng(0)
         if len(rows) > _SAMPLE:
@@ -239,7 +249,12 @@ class _Asked:
         groups = []
         for length, (views, _) in self._groups.items():
             found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
-            groups.append(_Known(precision=found, depth=_depths(found > 0)))
+            groups.append(
+                _Known(
+                    precision=found,
+                    depth=_depths(found > 0),
+                )
+            )
         return groups
 
     def errors(
@@ -300,7 +315,10 @@ def _residuals(
         cells = sum(map(math.prod, sizes.values()))
         if not sizes or len(sizes) > _MOST_SETS or cells > _MOST_CELLS:
             return
-        mechanism = Residual(order=order, reconstruction=_reconstruction(domain))
+        mechanism = Residual(
+            order=order,
+            reconstruction=_reconstruction(domain),
+        )
         note = f"components of up to {order} attributes"
         known = mechanism.precisions(domain, workload, budget)
         yield mechanism, note, _of_components(known, domain.attributes)
@@ -354,7 +372,10 @@ def _covers(
             variance = budget.count_noise(min(budget.split(len(views)))).variance
             plural = "s" if len(views) > 1 else ""
             note = f"{len(views)} view{plural} of up to {max(cells):,} cells"
-            mechanism = PriView(views=names, reconstruction=_reconstruction(domain))
+            mechanism = PriView(
+                views=names,
+                reconstruction=_reconstruction(domain),
+            )
             yield mechanism, note, _of_views(domain, names, variance)
 
 
@@ -366,7 +387,12 @@ def _cover(
     wanted: tuple[_Axes, ...] | None,
 ) -> tuple[_Axes, ...]:
     """The views of a cover; cached, because many releases of one domain ask for the same cover."""
-    return covering_views(sizes, max_cells=limit, t=strength, sets=wanted)
+    return covering_views(
+        sizes,
+        max_cells=limit,
+        t=strength,
+        sets=wanted,
+    )
 
 
 def _reconstruction(domain: Domain) -> Newton:

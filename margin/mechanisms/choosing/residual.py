@@ -28,7 +28,10 @@ _MOST_TOGETHER = 1 << 23
 """Largest number of cells of all tables that are made non-negative together; more take minutes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Residual:
     """Measure the residual components of all marginals up to some order, and answer any marginal
     from them.
@@ -93,7 +96,11 @@ class Residual:
     ) -> ViewSynopsis:
         """Measure the components with the whole budget, and make tables of them."""
         domain = private.domain
-        evidence = Evidence(sizes=domain.sizes, zeros=domain.zeros, known_total=domain.rows)
+        evidence = Evidence(
+            sizes=domain.sizes,
+            zeros=domain.zeros,
+            known_total=domain.rows,
+        )
         components = self.components(domain, workload, private.budget)
         components.measure(private, evidence)
         tables = evidence.tables()

@@ -39,7 +39,10 @@ _GRID = np.linspace(-5, 9, 141)
 """Logarithms of the factors of a strength that are tried, in standard deviations."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Strength:
     """Assumed size of the components that are not measured.
 
@@ -74,7 +77,11 @@ class Strength:
             words = ", ".join(map(repr, PAIRS_STRENGTH))
             raise DomainError(f"structure ({shown(structure)}) must be one of {words}")
         pairs = PAIRS_STRENGTH[structure]
-        return cls(singles=SINGLES_STRENGTH, pairs=pairs, triples=TRIPLES_TO_PAIRS * pairs)
+        return cls(
+            singles=SINGLES_STRENGTH,
+            pairs=pairs,
+            triples=TRIPLES_TO_PAIRS * pairs,
+        )
 
     def scaled(self, factor: float) -> "Strength":
         """All three numbers times a factor > 0."""
@@ -166,7 +173,12 @@ def _misses(tables: Tables, known: int) -> Floats:
         low = problem.order <= known
         target = problem.target[low]
         variance = problem.variance[low]
-        fewer = replace(problem, index=problem.index[low], target=target, variance=variance)
+        fewer = replace(
+            problem,
+            index=problem.index[low],
+            target=target,
+            variance=variance,
+        )
         # The effect of noise on the estimate is found by adding as much noise once more. Its effect
         # on the moments themselves is known.
         noise = np.sqrt(variance) * rng.standard_normal(len(target))

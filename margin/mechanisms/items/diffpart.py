@@ -32,7 +32,10 @@ _MAX_PARTS = 1 << 14
 """Largest number of parts that are counted in a round."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DiffPart:
     """Counts of rows by the exact set of items that they hold (Chen et al., PVLDB 4(11), 2011).
 

@@ -42,7 +42,10 @@ def default_grid(items: int) -> tuple[int, ...]:
     return tuple(values)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DPSense:
     """Counts of items in rows that hold many items (Day and Li, ASIACCS 2015).
 
@@ -96,7 +99,10 @@ class DPSense:
         return column_counts(counted, parameters={"theta": float(theta)})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DPSenseS:
     """`DPSense` with counts multiplied by alpha >= 1, against the bias of truncation (Day and Li,
     ASIACCS 2015).
@@ -244,8 +250,15 @@ def _noise(
     units = budget.units - math.floor(exact("share", mechanism.share) * budget.units)
     sums = []
     for theta in grid:
-        l1, l2_squared = budget.sensitivity(l1=theta, l2_squared=theta)
-        noise = budget.noise(max(units, 1), l1=l1, l2_squared=l2_squared)
+        l1, l2_squared = budget.sensitivity(
+            l1=theta,
+            l2_squared=theta,
+        )
+        noise = budget.noise(
+            max(units, 1),
+            l1=l1,
+            l2_squared=l2_squared,
+        )
         # The mean of |noise| over its standard deviation.
         ratio = math.sqrt(0.5) if isinstance(noise, DiscreteLaplace) else math.sqrt(2 / math.pi)
         sums.append(min(items * ratio * math.sqrt(noise.variance), _MOST_NOISE))

@@ -29,7 +29,10 @@ def _grain(longest: int) -> int:
     return max(1, min(_GRAIN, _MOST_UNITS // longest))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PlainItems:
     """The Laplace mechanism: noise on every count, for rows of the largest possible size.
 
@@ -64,7 +67,10 @@ class PlainItems:
         return column_counts(counted)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class SampledItems:
     """Row sampling: each row keeps at most `most` of its items, and the sensitivity is `most`.
 
@@ -93,7 +99,10 @@ class SampledItems:
         return column_counts(private.sampled_counts(self.attributes, most=self.most))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PeeledItems:
     """The k most frequent items by the exponential mechanism, and their counts (Bhaskar et al., KDD
     2010).
@@ -124,12 +133,19 @@ class PeeledItems:
         workload: Workload | None,
     ) -> ColumnCounts:
         """Choose items, then count them. The workload is not used."""
-        chosen = private.select_items(self.attributes, count=self.k, spend=self.share)
+        chosen = private.select_items(
+            self.attributes,
+            count=self.k,
+            spend=self.share,
+        )
         counted = private.chosen_counts(self.attributes, chosen=chosen)
         return column_counts(counted, ranking=chosen)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class FourierItems:
     """The first k coefficients of a Fourier transform of the counts, with noise (Rastogi and Nath,
     SIGMOD 2010).

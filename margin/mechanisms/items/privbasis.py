@@ -33,7 +33,10 @@ _MERGED = 6
 """Largest number of items of a basis that is the union of two."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PrivBasis:
     """The k most frequent sets of items (Li, Qardaji, Su and Cao, PVLDB 5(11), 2012).
 
@@ -99,7 +102,11 @@ class PrivBasis:
             variance=np.array([noise for _, noise, _ in best]),
         )
 
-    def _bases(self, private: Private, number: int) -> list[_Set]:
+    def _bases(
+        self,
+        private: Private,
+        number: int,
+    ) -> list[_Set]:
         """Bases of `number` items that are chosen privately; many items are grouped by pairs."""
         shares = [exact("a share", share) for share in self.shares]
         single = number <= _LONGEST

@@ -111,7 +111,11 @@ def privacy(
             f"samples has {len(each)} numbers, but rounds is {rounds}: "
             "give one number for each round"
         )
-    played = Rounds(step=exact("step", step), samples=tuple(each), size=n)
+    played = Rounds(
+        step=exact("step", step),
+        samples=tuple(each),
+        size=n,
+    )
     ranges = played.ranges(2 if neighbours == "replace" else 1)
     if delta is None:
         return _above(sum((reach * draws for reach, draws in ranges), Fraction(0)))
@@ -152,7 +156,10 @@ def _advanced(
     return math.sqrt(2 * math.log(1 / delta) * squares) + growth
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DualQuery:
     """Dual Query (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014): a game between queries and
     records.
@@ -325,7 +332,11 @@ class DualQuery:
             pool=pool,
             weight=RECORD_WEIGHT,
         )
-        synopsis = RecordSynopsis(domain=private.domain, table=play.run(draws), total=size)
+        synopsis = RecordSynopsis(
+            domain=private.domain,
+            table=play.run(draws),
+            total=size,
+        )
         if not self.estimate_error:
             return synopsis
         spend = _pure_share(private.budget, _FOR_ERROR / 2)
@@ -336,7 +347,11 @@ class DualQuery:
             size=size,
             spend=2 * spend,
         )
-        return replace(synopsis, mean_error=errors[0], largest_error=errors[1])
+        return replace(
+            synopsis,
+            mean_error=errors[0],
+            largest_error=errors[1],
+        )
 
     @property
     def _share(self) -> Fraction | None:
@@ -383,7 +398,11 @@ class DualQuery:
         size: int,
     ) -> tuple[Rounds, int]:
         """The rounds to play and the pool: the given parameters, completed by the rule."""
-        rule = chosen(private.budget, size=size, attributes=int(queries.used.sum()))
+        rule = chosen(
+            private.budget,
+            size=size,
+            attributes=int(queries.used.sum()),
+        )
         step = rule.step if self.step is None else exact("step", self.step)
         records = rule.records if self.records is None else self.records
         pool = rule.pool if self.pool is None else self.pool
@@ -391,7 +410,12 @@ class DualQuery:
 
         def played(rounds: int) -> Rounds:
             each = (samples,) * rounds if isinstance(samples, int) else tuple(samples)[:rounds]
-            return Rounds(step=step, samples=each, size=size, records=records)
+            return Rounds(
+                step=step,
+                samples=each,
+                size=size,
+                records=records,
+            )
 
         wanted = self.rounds if isinstance(samples, int) else len(samples)
         if wanted is not None:

@@ -34,7 +34,10 @@ _LOGGED = 50
 """Number of rounds between two messages of the log."""
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(
+    kw_only=True,
+    eq=False,
+)
 class Play:
     """The part of the game that follows the draws.
 
@@ -64,7 +67,10 @@ class Play:
     response: Responder
     pool: int
     weight: float
-    failures: int = field(default=0, init=False)
+    failures: int = field(
+        default=0,
+        init=False,
+    )
 
     def run(self, draws: QueryRounds) -> BitTable:
         """Play all rounds, and return the records of all of them."""

@@ -25,7 +25,10 @@ __all__ = ["MWEM"]
 log = logging.getLogger("margin")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MWEM:
     """Multiplicative weights with the exponential mechanism (Hardt, Ligett and McSherry, NIPS
     2012).

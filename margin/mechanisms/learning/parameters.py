@@ -28,7 +28,10 @@ _LEAST_DRAWS = 4.0
 _MOST_DRAWS = 2e7
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Parameters:
     """Values for the parameters of these names of `DualQuery`."""
 
@@ -38,7 +41,12 @@ class Parameters:
     pool: int
 
 
-def chosen(budget: Budget, *, size: int, attributes: int) -> Parameters:
+def chosen(
+    budget: Budget,
+    *,
+    size: int,
+    attributes: int,
+) -> Parameters:
     """The parameters for a budget, a public number of rows, and the number of attributes that
     queries name.
 
@@ -68,10 +76,20 @@ def chosen(budget: Budget, *, size: int, attributes: int) -> Parameters:
     if is_wide:
         least_pool, most_pool = POOL_WIDE
         pool = min(max(least_pool, round(POOLED_DRAWS / samples)), most_pool)
-        return Parameters(step=step, samples=samples, records=1, pool=pool)
+        return Parameters(
+            step=step,
+            samples=samples,
+            records=1,
+            pool=pool,
+        )
     least_records, most_records = RECORDS_A_ROUND
     records = min(max(least_records, round(ALL_RECORDS / rounds)), most_records)
-    return Parameters(step=step, samples=samples, records=records, pool=POOL)
+    return Parameters(
+        step=step,
+        samples=samples,
+        records=records,
+        pool=POOL,
+    )
 
 
 def _within(draws: float) -> float:

@@ -21,7 +21,10 @@ from ..asked import asked
 __all__ = ["Learning"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Learning:
     """Learn marginals as polynomials (Thaler, Ullman and Vadhan, ICALP 2012).
 
@@ -109,7 +112,11 @@ def _identity(size: int) -> Factor:
     return Factor(np.eye(size, dtype=np.int64))
 
 
-def _spread(table: Floats, subset: View, view: View) -> Floats:
+def _spread(
+    table: Floats,
+    subset: View,
+    view: View,
+) -> Floats:
     """The marginal of a subset with the axes of the view; axes that it lacks have length one."""
     sizes = dict(zip(subset, table.shape, strict=False))
     ordered = table.reshape([sizes[name] for name in subset])

@@ -18,7 +18,10 @@ from .product import Product, checked_names
 __all__ = ["Hierarchical"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Hierarchical:
     """Release counts at all levels of a tree over each ordered attribute, for range queries (Hay et
     al., VLDB 2010).

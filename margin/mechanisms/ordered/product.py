@@ -28,7 +28,10 @@ _MOST_VALUES = 1 << 12
 """Largest number of values of an ordered attribute."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Product:
     """The Kronecker product of a matrix for each ordered attribute, and the identity for others.
 
@@ -102,7 +105,11 @@ class Product:
             covariances=self.covariances,
         )
 
-    def expected_error(self, workload: Workload, budget: Budget) -> float:
+    def expected_error(
+        self,
+        workload: Workload,
+        budget: Budget,
+    ) -> float:
         """The expected squared error of a workload, in squared rows.
 
         The errors of all cells of all marginals are added, each times the weight of its marginal.
@@ -118,7 +125,11 @@ class Product:
             total += weight * math.prod(factors)
         return self._noise(budget) * total
 
-    def range_error(self, attribute: str, budget: Budget) -> float:
+    def range_error(
+        self,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
         """The expected squared error of a count within a range, on average over all ranges.
 
         Raises
@@ -136,7 +147,12 @@ class Product:
         return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
 
     def _noise(self, budget: Budget) -> float:
-        (event,) = linear_events(budget, [self.strategy], units=budget.units, together=True)
+        (event,) = linear_events(
+            budget,
+            [self.strategy],
+            units=budget.units,
+            together=True,
+        )
         return variance_of(event)
 
     def _cells(self, axis: int) -> float:

@@ -17,7 +17,10 @@ from .product import Product, checked_names
 __all__ = ["Wavelet"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Wavelet:
     """Release Haar coefficients over each ordered attribute, for range queries (Privelet, Xiao et
     al., TKDE 2011).

@@ -11,7 +11,10 @@ from ...synopses.sketch import SketchSynopsis
 __all__ = ["CountSketch"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class CountSketch:
     """Sums of counts with random signs, in buckets (Charikar, Chen and Farach-Colton 2002; Cormode
     et al. 2012).

@@ -14,7 +14,10 @@ from .summaries import Chooser, Rule, checked_target, kept, least_theta
 __all__ = ["FilterPriority"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class FilterPriority:
     """The `size` largest priorities among noisy counts of absolute value theta or more (Cormode et
     al., ICDT 2012).

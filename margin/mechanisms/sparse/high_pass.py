@@ -14,7 +14,10 @@ from .summaries import Chooser, Rule, checked_target, kept, least_theta
 __all__ = ["HighPass"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class HighPass:
     """All noisy counts of at least theta, of a table of any size (Cormode et al., ICDT 2012,
     section 3).

@@ -13,7 +13,10 @@ from .summaries import Chooser, Rule, checked_target, kept
 __all__ = ["PrioritySample"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PrioritySample:
     """The noisy counts v of the largest priorities |v| / U, where U is uniform (Cormode et al.,
     ICDT 2012, section 4).

@@ -63,7 +63,14 @@ def kept(
     levels = math.prod(len(axis.levels) for axis in axes or ())
     choose, spend = summary.prepare(private, levels)
     names = private.domain.attributes
-    return synopsis_of(private.sparse_cells(names, keep=choose, axes=axes, spend=spend))
+    return synopsis_of(
+        private.sparse_cells(
+            names,
+            keep=choose,
+            axes=axes,
+            spend=spend,
+        )
+    )
 
 
 def synopsis_of(found: SparseCells) -> CellSynopsis:
@@ -88,7 +95,11 @@ def synopsis_of(found: SparseCells) -> CellSynopsis:
     )
 
 
-def checked_target(name: str, value: object, cells: int) -> int:
+def checked_target(
+    name: str,
+    value: object,
+    cells: int,
+) -> int:
     """A target size, checked to be a whole number from 1 to the number of cells."""
     target = positive_integer(name, value)
     if target > cells:

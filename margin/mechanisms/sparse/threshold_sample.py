@@ -18,7 +18,10 @@ _WORD = 1 << 62
 """Largest tau that is not rounded; a larger one is rounded up to a power of two."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class ThresholdSample:
     """A sample that keeps each noisy count v with probability min(1, |v| / tau) (Cormode et al.,
     ICDT 2012, section 4).

@@ -28,7 +28,10 @@ _MOST_LEVELS = 64
 _INSTEAD = "PriView, Direct, Fourier or MatrixMechanism(), which do not search the lattice"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class DataCubes:
     """Release a few cuboids that contain the marginals of the workload (Ding et al., SIGMOD 2011).
 
@@ -136,7 +139,11 @@ class _Lattice:
     """The sets of attributes, the marginals that each contains, and the number of cells that each
     cell of the marginal is the sum of."""
 
-    def __init__(self, domain: Domain, workload: Workload) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        workload: Workload,
+    ) -> None:
         check_reach(
             "DataCubes",
             len(workload) << len(domain),

@@ -65,7 +65,10 @@ class Coordinates:
         self.sets = np.unique(basis.component[kept])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(
+    frozen=True,
+    eq=False,
+)
 class Dense:
     """Queries on the full table that were chosen for a workload.
 
@@ -144,7 +147,12 @@ class Dense:
 
     def expected_error(self, budget: Budget) -> float:
         """See `Prepared`: trace(W (A'A)^+ W') times the variance of the noise."""
-        (event,) = linear_events(budget, [self.strategy], units=budget.units, together=True)
+        (event,) = linear_events(
+            budget,
+            [self.strategy],
+            units=budget.units,
+            together=True,
+        )
         cells = [self.domain.cells(view) for view in self.workload]
         weights = np.repeat(self.workload.weights, cells)
         return float(weights @ self._variances) * variance_of(event)

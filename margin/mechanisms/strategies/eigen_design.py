@@ -13,7 +13,10 @@ from .dense import Coordinates, Dense
 __all__ = ["EigenDesign"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class EigenDesign:
     """Measure the eigenvectors of W'W, with the weights of least error (Li and Miklau, VLDB 2012,
     program 2).

@@ -15,7 +15,10 @@ from .dense import Coordinates, Dense
 __all__ = ["LowRank"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class LowRank:
     """The low-rank mechanism (Yuan et al., VLDB 2012): W = B L, with noise on L.
 

@@ -34,11 +34,20 @@ class Prepared(Protocol):
 class StrategyDesign(Protocol):
     """A way to choose linear queries: any object with this method."""
 
-    def prepare(self, domain: Domain, workload: Workload, budget: Budget, /) -> Prepared:
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> Prepared:
         """Choose the queries; this has no access to the data."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class MatrixMechanism:
     """Measure a strategy A of linear queries instead of the workload W, and answer by least squares
     (Li et al., PODS 2010).

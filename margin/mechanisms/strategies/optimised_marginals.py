@@ -15,7 +15,10 @@ from ..components import Components, precise_shares
 __all__ = ["OptimisedMarginals", "with_best_shares"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class OptimisedMarginals:
     """The optimal strategy for marginals with Gaussian noise (ResidualPlanner, Xiao et al., NeurIPS
     2023).
@@ -78,7 +81,12 @@ def with_best_shares(
     if largest:
         of_cells = _cell_variances(components)
         root = 1 / power
-        solved = bounded_weights(of_cells, steep**root, power=root, tolerance=tolerance)
+        solved = bounded_weights(
+            of_cells,
+            steep**root,
+            power=root,
+            tolerance=tolerance,
+        )
         shares = (steep / solved.weights) ** root
     else:
         shares = (steep * np.array(components.costs)) ** (1 / (1 + power))

@@ -15,7 +15,10 @@ from .dense import Coordinates, Dense
 __all__ = ["Semidefinite"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Semidefinite:
     """The strategy of the least expected squared error with Gaussian noise (Li et al., PODS 2010).
 

@@ -34,7 +34,10 @@ _LEAST_SHARE = 1e-4
 """Smallest share that is kept, over the largest share."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class WeightedMarginals:
     """Measure whole marginals with the shares of the budget that minimise the error.
 

@@ -14,7 +14,10 @@ from ..asked import asked
 __all__ = ["Direct"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Direct:
     """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section
     3.2).

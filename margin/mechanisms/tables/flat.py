@@ -16,7 +16,10 @@ from ..asked import asked, check_reach
 __all__ = ["Flat"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Flat:
     """Release the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
 
@@ -50,7 +53,12 @@ class Flat:
         if self.nonnegativity is not None:
             tables = tables_of(domain, [domain.attributes], [table], [variance])
             (table,) = self.nonnegativity(tables).values
-        return TableSynopsis(domain=domain, table=table, variance=variance, covariances={})
+        return TableSynopsis(
+            domain=domain,
+            table=table,
+            variance=variance,
+            covariances={},
+        )
 
     def expected_error(
         self,

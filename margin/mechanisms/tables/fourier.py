@@ -15,7 +15,10 @@ from ..components import Components
 __all__ = ["Fourier"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Fourier:
     """Release the Fourier coefficients of the marginals of the workload, with equal noise (Barak et
     al., PODS 2007).

@@ -19,7 +19,10 @@ from ..components import Components
 __all__ = ["FourierLP"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class FourierLP:
     """`Fourier`, then a non-negative full table that fits the noisy coefficients (Barak et al.,
     PODS 2007).

@@ -9,7 +9,10 @@ from ...synopses import UniformSynopsis
 __all__ = ["Uniform"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class Uniform:
     """Release the number of rows only, and answer as if all cells were equally likely.
 

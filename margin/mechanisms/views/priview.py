@@ -34,7 +34,10 @@ __all__ = ["BestViews", "PairCover", "PriView", "Selection", "noise_error"]
 log = logging.getLogger("margin")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PriView:
     """Measure overlapping views, and answer any marginal from them (Qardaji, Yang and Li, SIGMOD
     2014).
@@ -163,7 +166,11 @@ class PriView:
         """This mechanism with the views and shares that it chooses, as `views` and `shares`."""
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
-        return replace(self, views=views, shares=shares)
+        return replace(
+            self,
+            views=views,
+            shares=shares,
+        )
 
     def _chosen(
         self,

@@ -32,7 +32,10 @@ class Selection(Protocol):
         """The views, and a share > 0 of the budget for each, in proportion."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class BestViews:
     """The views and shares of least expected error for the workload.
 
@@ -79,7 +82,10 @@ class BestViews:
         raise DomainError(f"views cannot be chosen: {problem}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
 class PairCover:
     """Views with equal shares that cover all pairs of attributes, as published.
 
@@ -95,7 +101,12 @@ class PairCover:
         """See `Selection`."""
         sets = None if workload is None else _pairs(domain, workload)
         try:
-            views = choose_views(domain.sizes, t=2, sets=sets, power=_power(budget))
+            views = choose_views(
+                domain.sizes,
+                t=2,
+                sets=sets,
+                power=_power(budget),
+            )
         except ValueError as error:
             problem = str(error)
         else:
@@ -109,9 +120,18 @@ def _power(budget: Budget) -> int:
 
 
 def _for_pairs(domain: Domain, power: int) -> ViewPlan:
-    views = choose_views(domain.sizes, t=2, power=power)
+    views = choose_views(
+        domain.sizes,
+        t=2,
+        power=power,
+    )
     pairs = [domain.axes(view) for view in Workload.all_kway(domain, min(2, len(domain)))]
-    return allocate_budget(domain.sizes, views, workload=pairs, power=power)
+    return allocate_budget(
+        domain.sizes,
+        views,
+        workload=pairs,
+        power=power,
+    )
 
 
 def _pairs(domain: Domain, workload: Workload) -> list[tuple[int, ...]]:

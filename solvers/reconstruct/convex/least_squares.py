@@ -45,7 +45,11 @@ class LeastSquares(Penalised, OneByOne):
     solver: str = "CLARABEL"
     time_limit: float | None = None
 
-    def objective(self, problem: Problem, distribution: Floats) -> float:
+    def objective(
+        self,
+        problem: Problem,
+        distribution: Floats,
+    ) -> float:
         """The value of the objective at a distribution."""
         misses = problem.moments(distribution) - problem.target
         spread = len(problem.possible) * ((distribution - problem.uniform) ** 2).sum()
@@ -72,7 +76,11 @@ class LeastSquares(Penalised, OneByOne):
             relaxation=self.strength_on(problem.shape),
         )
 
-    def _cvxpy(self, rows: Floats, right: Floats) -> tuple[Status, int, Floats | None]:
+    def _cvxpy(
+        self,
+        rows: Floats,
+        right: Floats,
+    ) -> tuple[Status, int, Floats | None]:
         """The status, the iterations, and n p, by cvxpy."""
         cvxpy: Any = importlib.import_module("cvxpy")
         count = rows.shape[1]

@@ -46,7 +46,11 @@ class MinimaxLP(OneByOne):
     solver: str = "SCIPY"
     time_limit: float | None = None
 
-    def objective(self, problem: Problem, distribution: Floats) -> float:
+    def objective(
+        self,
+        problem: Problem,
+        distribution: Floats,
+    ) -> float:
         """The largest absolute error at a distribution."""
         rows, right = _constraints(problem)
         return float(np.abs(rows @ distribution - right).max(initial=0.0))
