@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -8,6 +9,10 @@ import pytest
 
 from margin import Domain
 from margin.solvers.threads import processors
+
+# The experiments are not part of the package. The path is added at the end, so that `margin` itself
+# is the installed one.
+sys.path.append(str(Path(__file__).parents[1]))
 
 # The same examples in every run: a failure is then the change's, not chance's. A clock fails no
 # test.

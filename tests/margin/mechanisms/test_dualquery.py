@@ -583,7 +583,7 @@ def test_draws_follow_the_exponential_mechanism():
     p /= p.sum()
     times = np.bincount(drawn, minlength=4)
     assert (np.abs(times - 40_000 * p) < 6 * np.sqrt(40_000 * p * (1 - p))).all()
-    with pytest.raises(BudgetError, match="all rounds"):
+    with pytest.raises(BudgetError, match="all 2 rounds have been drawn"):
         draws.draw([0, 0])
 
 

@@ -345,9 +345,7 @@ def test_info_tells_them(tmp_path, table, capsys):
     ).save(tmp_path / "out.margin")
     assert main(["info", str(tmp_path / "out.margin")]) == 0
     told = capsys.readouterr().out
-    assert (
-        "age child with marital married or widowed" in told and "900, declared to be public" in told
-    )
+    assert "age child with marital married or widowed" in told and "900, declared as public" in told
 
 
 def test_files_keep_them(tmp_path, table):
