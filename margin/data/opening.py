@@ -47,6 +47,7 @@ def open_source(data: object) -> Source:
 
     Examples
     --------
+    >>> from margin import Domain
     >>> source = open_source({"sex": ["F", "M", "F"], "children": [0, 2, 1]})
     >>> domain = Domain({"sex": ["M", "F"], "children": 4})
     >>> [batch["sex"].tolist() for batch in source.batches(domain)]

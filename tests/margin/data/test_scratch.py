@@ -27,7 +27,16 @@ def parent(tmp_path, monkeypatch):
     return made
 
 
-def test_a_folder_is_its_owners_and_does_not_stay(parent):
+@pytest.fixture
+def untouched_signal():
+    """SIGTERM as it is in a new process: an earlier test may still hold a folder."""
+    handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_a_folder_is_its_owners_and_does_not_stay(parent, untouched_signal, monkeypatch):
+    monkeypatch.setattr("margin.data.scratch._held", {})
     before = signal.getsignal(signal.SIGTERM)
     with scratch() as folder:
         assert folder.parent == parent and folder.name.startswith(f"margin-{os.getpid()}-")

@@ -295,7 +295,7 @@ def test_an_interrupted_count_is_cancelled_on_the_cluster(local):
     )
     stop = threading.Timer(2, lambda: os.kill(os.getpid(), signal.SIGINT))
     stop.start()
-    with pytest.raises(KeyboardInterrupt, match="nothing was drawn, so nothing should be charged"):
+    with pytest.raises(KeyboardInterrupt, match="no noise was drawn, and nothing has been charged"):
         margin.release(frame, domain=SMALL, budget=margin.PureDP(1))
     stop.join()
     tracker = local.sparkContext.statusTracker()
