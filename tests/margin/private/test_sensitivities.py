@@ -336,8 +336,8 @@ MISTAKES = [
     (
         Items,
         "chosen_counts",
-        "l1=places.size, l2_squared=places.size",
-        "l1=1, l2_squared=1",
+        "l1=places.size,\n        l2_squared=places.size,",
+        "l1=1,\n        l2_squared=1,",
         "chosen_counts",
     ),
     (
