@@ -328,11 +328,11 @@ def _heat(marginal: Marginal, axes: "Axes") -> None:
                 color=colour,
                 **style,
             )
-    axes.get_figure().colorbar(
+    axes.get_figure().colorbar(  # type: ignore[union-attr]
         image,
         ax=axes,
         label="count",
-    )  # type: ignore[union-attr]
+    )
 
 
 def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
