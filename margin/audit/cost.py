@@ -270,7 +270,7 @@ def _power(
     least: int,
     times: int,
 ) -> tuple[npt.NDArray[np.float64], int]:
-    """The distribution of the sum of so many."""
+    """The distribution of the sum of `times` independent losses."""
     result, low = np.ones(1), 0
     while times:
         if times & 1:

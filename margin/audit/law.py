@@ -38,8 +38,9 @@ _FAR = 8.0
 _LEAST_VARIANCE = 1e-3  # below it, noise is nearly always zero, and too few draws are not
 _LEAST = 100  # draws, before a sum is judged
 _DRAWS = 10_000  # numbers that are drawn again for each law in each run, at most, about
-_ENOUGH = 1000  # numbers of a law in a run that are enough when they come in enough answers
-_ANSWERS = 60  # which are so many
+# In a run, the draws of one law are enough if there are `_ENOUGH` numbers in `_ANSWERS` answers.
+_ENOUGH = 1000
+_ANSWERS = 60
 _CHOICES = 500  # choices that are made again for each law in each run, about
 _REPEATS = 100  # answers that are drawn again for each law in each run, at most
 _COLUMNS = 80  # cells whose dependence is looked at

@@ -112,8 +112,10 @@ class RawTables:
         *,
         beyond: bool = False,
     ) -> list[str]:
-        """What is wrong, in words: over so many made-up tables, and some of more than a batch of
-        rows."""
+        """Describe what is wrong, over `tables` generated pairs of tables.
+
+        With `beyond`, every fourth pair has more rows than a batch.
+        """
         rng = random.Random(self.seed)
         alone = [self.counted([row]) for row in self.rows]
         accepted = [place for place, counts in enumerate(alone) if counts is not None]

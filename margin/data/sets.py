@@ -69,12 +69,16 @@ class Transactions(SetSource):
                     numbers += [row] * len(items)
                     codes += sorted(items)
                     if len(line) > _MAX_LINE:
-                        raise UnicodeError
-        except (OSError, UnicodeError):
-            problem = (
-                f"data file {str(self.path)!r} cannot be read as text in UTF-8; it must hold one "
-                "set of items per line"
-            )
+                        problem = (
+                            f"a line of data file {str(self.path)!r} has more than {_MAX_LINE:,} "
+                            "characters; write one set of items per line"
+                        )
+                        break
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            problem = f"data file {str(self.path)!r} cannot be read: {reason}"
+        except UnicodeError:
+            problem = f"data file {str(self.path)!r} is not text in UTF-8; save it in UTF-8"
         if problem:
             raise DataError(problem)
         if UNSEEN in known.values():

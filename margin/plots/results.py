@@ -132,7 +132,7 @@ def plot_error(
     Raises
     ------
     DomainError
-        If the variance of the noise is not known for any marginal.
+        If no marginal of these sizes has a known variance and at most 16,384 cells.
     MarginError
         If matplotlib is not installed.
     """
@@ -144,7 +144,9 @@ def plot_error(
     if not found:
         kind = type(synopsis).__name__
         raise DomainError(
-            f"the variance of the noise of this {kind} is not known, so its error cannot be drawn"
+            f"no error can be drawn for sizes {tuple(sizes)}: each size must be from 1 to "
+            f"{len(synopsis.domain)}, and this {kind} must know the variance of the noise of a "
+            f"marginal of at most {_MOST_CELLS:,} cells; choose other sizes, or another synopsis"
         )
     drawn = _axes(axes)
     drawn.boxplot(

@@ -106,9 +106,9 @@ class PureDP(Budget):
         self._check_unit(other)
         if not isinstance(other, PureDP):
             raise BudgetError(
-                f"a {other.kind} release cannot be charged to a pure budget, because concentrated"
-                " privacy does not imply pure privacy: use PureDP, or register the data set"
-                " with ZCDP"
+                f"a release of kind {other.kind!r} cannot be charged to a pure budget, because it"
+                " does not imply pure privacy: release with PureDP, or with ZCDP from a data set"
+                " that is registered with ZCDP"
             )
         return other.units
 

@@ -40,7 +40,8 @@ class Factor:
         array: npt.NDArray[Any] = np.array(matrix)
         if array.ndim != 2 or not array.size or array.dtype.kind != "i":
             raise DomainError(
-                "a factor of a strategy must be a matrix of integers, with one row for each query"
+                "a factor of a strategy must be a non-empty matrix of signed integers, with one "
+                f"row for each query; it has shape {array.shape} and type {array.dtype}"
             )
         if len(array) > _MOST_ROWS or not within(array, _LARGEST_ENTRY):
             raise DomainError(

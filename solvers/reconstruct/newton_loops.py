@@ -497,7 +497,7 @@ def _work(
     padded: int,
     bars: bool,
 ) -> _Work:
-    """The arrays for problems of up to so many cells, extended cells and unknowns."""
+    """The work space for problems of at most these numbers of cells, extended cells, unknowns."""
     return _Work(
         np.empty(cells),
         np.empty(cells),

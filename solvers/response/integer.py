@@ -395,7 +395,8 @@ class BestResponse:
         total = float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant)
         if len(self.weight) and total > LARGEST:
             raise ValueError(
-                "the weights are too large; the sum of their absolute values must be at most 2**50"
+                "the absolute values of the weights and the constant must sum to at most 2**50; "
+                f"they sum to {total:.3g}, so use smaller ones"
             )
 
     def _check_cells(

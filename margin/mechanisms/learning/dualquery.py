@@ -424,7 +424,7 @@ class DualQuery:
         if most < 2:
             raise BudgetError(
                 "the budget does not pay for two rounds, and the first does not use the data: "
-                f"{_least(private, played(2))}"
+                f"{_least(private, played(2), self._share)}"
             )
         return played(most), pool
 
@@ -508,15 +508,20 @@ def _bisected(holds: Callable[[int], bool]) -> int:
     return low
 
 
-def _least(private: Private, rounds: Rounds) -> str:
-    """The least budget that pays for some rounds, for a message."""
+def _least(private: Private, rounds: Rounds, share: Fraction | None) -> str:
+    """A budget that is just enough to pay for some rounds from this share of it, for a message.
+
+    The epsilon of an `ApproxDP` budget grows at most in proportion to what it buys, so dividing by
+    the share is enough there too.
+    """
     budget = private.budget
     if isinstance(budget, ApproxDP):
         name, cost = "epsilon", float(rounds.epsilon(budget))
     else:
         name = "epsilon" if isinstance(budget, PureDP) else "rho"
         cost = float(rounds.cost(budget))
-    return f"{name} must be at least {cost * _MARGIN:.2g}"
+    enough = cost * _MARGIN / float(share or 1)
+    return f"{name} must be at least {enough:.2g}"
 
 
 def _even(domain: Domain, views: Sequence[View]) -> list[View]:

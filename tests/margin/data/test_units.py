@@ -1,4 +1,4 @@
-"""At most so many rows of a person are counted: which ones depends on nobody else, and the
+"""At most `max_rows` rows of a person are counted: which ones depends on nobody else, and the
 guarantee follows."""
 
 import numpy as np

@@ -376,13 +376,14 @@ def test_what_cannot_be_done_is_refused_before_any_charge(
     assert not gate._entropy.taken and not book.charges and not gate._account.spent
 
 
-def test_the_least_epsilon_is_enough():
+@pytest.mark.parametrize("estimate_error", [False, True])
+def test_the_least_epsilon_is_enough(estimate_error):
     for budget, name in (
         (PureDP("1e-6", **REPLACE), "epsilon"),
         (ZCDP("1e-9", **REPLACE), "rho"),
         (ApproxDP("1e-4", "1e-6", **REPLACE), "epsilon"),
     ):
-        mechanism = small(rounds=None, samples=500, step=20)
+        mechanism = small(rounds=None, samples=500, step=20, estimate_error=estimate_error)
         with pytest.raises(BudgetError, match=f"{name} must be at least ([0-9.e-]+)") as caught:
             mechanism.run(private(budget), None)
         least = str(caught.value).split("at least ")[1]
