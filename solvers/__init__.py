@@ -22,12 +22,12 @@ from .reconstruct.problem import Problem, Solution, Solver
 from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
+from .response.best_response import BestResponse, Responder, Response
 from .response.components import ByComponents
 from .response.constraint import Constraint
 from .response.enumerate import Enumerate
 from .response.greedy import Greedy
 from .response.highs import Highs
-from .response.integer import BestResponse, Responder, Response
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status

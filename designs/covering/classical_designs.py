@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..design import Design
 from ..geometry.arcs import maximal_arc
+from ..geometry.binary_subspaces import linear_cover
 from ..geometry.flats_and_circles import affine_geometry, inversive_plane, projective_geometry
-from ..geometry.linear import linear_cover
 from ..geometry.nearby_designs import subspace_count
 from ..geometry.spherical import spherical_geometry
 from ..geometry.witt import witt_design

@@ -8,8 +8,8 @@ from math import comb
 from ..bounds import schonheim_bound
 from ..design import Design
 from ..gf import prime_power
+from .binary_subspaces import linear_cover
 from .flats_and_circles import affine_geometry, inversive_plane, projective_geometry
-from .linear import linear_cover
 
 LARGEST_INCIDENCE = 4_000_000  # largest product of points and blocks
 LINEAR_TRIES = {3: 30, 4: 30, 5: 30, 6: 30, 7: 3}  # number of random maps to try, by dimension

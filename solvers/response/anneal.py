@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..fitted import ANNEALING_COLD, ANNEALING_HOT
 from ..status import Status
+from .best_response import BestResponse, Response, Seed
 from .greedy import greedy_record
-from .integer import BestResponse, Response, Seed
 from .presolve import compress, presolve
 
 

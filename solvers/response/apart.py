@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends import available
 from ..status import Status
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
 

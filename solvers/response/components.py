@@ -16,7 +16,7 @@ from ..fitted import (
 from ..status import Status
 from ..types import Flags, Integers
 from .anneal import Anneal
-from .integer import BestResponse, Responder, Response, Seed
+from .best_response import BestResponse, Responder, Response, Seed
 from .milp import Milp
 from .presolve import presolve, take
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..status import Status
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .presolve import compress
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..status import Status
 from ..types import Integers
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .presolve import compress
 
 if TYPE_CHECKING:

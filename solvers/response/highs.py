@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..status import Status
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled_in_order
 from ..types import Integers
+from .best_response import BestResponse
 from .constraint import LARGEST
-from .integer import BestResponse
 
 Small = NDArray[np.int32]
 

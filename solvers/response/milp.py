@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..fitted import CHECK_SWEEPS
 from ..status import Status
 from .anneal import Anneal
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .programme import Programme
 
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Integers
+from .best_response import BestResponse
 from .constraint import Constraint
-from .integer import BestResponse
 
 Lift = Callable[[NDArray[Any], np.random.Generator], Integers]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..types import Flags, Floats, Integers
-from .integer import BestResponse, Record
+from .best_response import BestResponse, Record
 from .presolve import Reduced, compress
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from ..checks import check_int
 from ..subsets import Block
 from .attributes import Domain, Sets, checked_sizes, numbered, worded
+from .covering_views import covers
 from .error import check_power, contrast_weights, marginal_weights
 from .local import Candidate, LocalSearch
 from .shares import Contrasts, Shares, ViewPlan, best_shares
-from .views import covers
 from .worth import WorthCover
 
 CELLS = 4096  # largest number of cells of a view, unless a marginal has more
