@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from .limits import BOX_CATEGORIES, BOX_COMBINATIONS
 from .types import Flags, Floats, Integers
 
-__all__ = ["Box", "Zeros"]
+__all__ = ["Box", "NoCellLeft", "Zeros"]
 
 Axes = tuple[int, ...]
 Box = tuple[tuple[int, tuple[int, ...]], ...]
@@ -59,6 +59,10 @@ _LEAST_WEIGHT = 1e-200
 """Smallest weight of a category, relative to the largest weight of its axis."""
 
 
+class NoCellLeft(ValueError):
+    """Every cell of the array would have to be zero."""
+
+
 @dataclass(frozen=True)
 class Zeros:
     """The cells of an array that must be zero.
@@ -73,8 +77,9 @@ class Zeros:
     Raises
     ------
     ValueError
-        If a box does not fit the sizes, no cell is left, or the boxes are too entangled to be
-        treated exactly.
+        If a box does not fit the sizes, or the boxes are too entangled to be treated exactly.
+    NoCellLeft
+        If the boxes hold all cells. It is a `ValueError` too.
     """
 
     sizes: tuple[int, ...]
@@ -92,7 +97,7 @@ class Zeros:
         for box in self.boxes:
             self._check(box)
         if not all(part.possible(()).all() for part in self._parts):
-            raise ValueError("no cell is left that may hold anything: drop some boxes")
+            raise NoCellLeft("no cell is left that may hold anything: drop some boxes")
 
     def _check(self, box: Box) -> None:
         """Refuse a box that does not fit the sizes."""

@@ -28,6 +28,7 @@ ROUNDS = 30  # rounds of pricing per unit of effort
 JOINING = 60  # largest number of views that join a pool in one round
 IN_USE = 0.01  # times the mean share: views with a smaller share have no neighbours priced
 GAIN = 1.0005  # times the error: price above which a view joins the pool
+LOWER = 1.0005  # error without a smaller view / error with it: above this ratio the view is added
 USELESS = 1e-5  # times the mean share: views with a smaller share are dropped at the end
 ROUGH = 30  # steps of the shares in a first comparison
 
@@ -105,6 +106,7 @@ def select_views(
         found = _priced(contrasts, wanted, limit, seed, effort)
     else:
         found = _searched(contrasts, wanted, limit, power, seed, effort)
+        found = _with_smaller(contrasts, found, marginals, power, effort)
     # Attributes with a single value cost nothing and join every view.
     single = {j for marginal in marginals for j in marginal if sizes[j] == 1}
     chosen, shares = found
@@ -157,7 +159,8 @@ def _searched(
     """The best of covers with limited cells, of greedy covers, and of a local search from both."""
     rng = np.random.default_rng(seed)
     limited = _limited(contrasts, wanted, limit, power, seed)
-    candidates = [_rough(contrasts, views, power) for views in limited]
+    # The wanted sets, each as a view of its own, compete with the covers.
+    candidates = [_rough(contrasts, views, power) for views in [wanted, *limited]]
     if len(wanted) <= MOST_SETS:
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
         starts = max(1, min(STARTS, START_WORK // len(wanted)))
@@ -168,6 +171,33 @@ def _searched(
         candidates.append(LocalSearch(contrasts, cover, power, rng).run(best, work))
     views, shares = min(candidates, key=_error)
     return views, best_shares(contrasts.holdings(views), power, start=shares.shares)
+
+
+def _with_smaller(
+    contrasts: Contrasts,
+    found: Candidate,
+    marginals: Sequence[Block],
+    power: int,
+    effort: int,
+) -> Candidate:
+    """Add marginals that lie inside a view, as views of their own, if that lowers the error.
+
+    A marginal inside a view needs no view of its own. But if its weight is large, a smaller view
+    with less noise may pay. The view of no attributes, which measures the total, is tried too.
+    """
+    wide = {tuple(j for j in marginal if contrasts.sizes[j] > 1) for marginal in marginals}
+    # The views hold every marginal, so a marginal that is not a view lies inside one. The
+    # marginals of the largest weight come first, as far as the effort allows.
+    smaller = sorted({*wide, ()} - set(found[0]), key=lambda part: (-contrasts.weights[part], part))
+    entries = contrasts.holdings(found[0]).view.size
+    for part in smaller[: effort * WORK // (ROUGH * entries)]:
+        views, shares = found
+        more = contrasts.holdings([*views, part])
+        start = np.append(shares.shares, 1 / len(views))
+        trial = best_shares(more, power, start=start, steps=ROUGH, bounded=False)
+        if trial.error * LOWER < shares.error:
+            found = [*views, part], best_shares(more, power, start=trial.shares)
+    return found
 
 
 def _limited(
@@ -254,9 +284,9 @@ def _helpful(
     useful: Sequence[int],
     limit: int,
 ) -> list[Block]:
-    """Neighbours of the views in use that would lower the error, the best first.
+    """The views near those in use that would lower the error, the best first.
 
-    At most as many as the pool has room for.
+    There are at most as many as the pool has room for.
     """
     holdings = contrasts.holdings(views)
     theta = holdings.precision(found.shares, 1)
@@ -269,7 +299,8 @@ def _helpful(
     for view, share in zip(views, found.shares, strict=True):
         if share * len(views) < IN_USE:
             continue
-        for near in _neighbours(view, useful):
+        # The view of no attributes, which measures the total alone, is always considered.
+        for near in [*_neighbours(view, useful), ()]:
             if near in known or near in prices or contrasts.cells(near) > limit:
                 continue
             total = sum(worth[place] for place in contrasts.held(near))
@@ -281,7 +312,8 @@ def _helpful(
 def _neighbours(view: Block, useful: Sequence[int]) -> list[Block]:
     """The views with one attribute more and with one attribute less."""
     more = [tuple(sorted((*view, j))) for j in useful if j not in view]
-    return more + [part for part in combinations(view, len(view) - 1) if part]
+    less = [tuple(i for i in view if i != j) for j in view]
+    return more + less
 
 
 def _rough(

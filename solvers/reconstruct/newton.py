@@ -14,7 +14,7 @@ from ..fitted import (
 )
 from ..limits import COMPILED_NUMBERS
 from ..status import Status
-from ..threads import compiled_loops, in_parts, processors, single_thread
+from ..threads import compiler_pays, in_parts, processors, single_thread
 from ..types import Floats
 from .batch import Batch, Solutions
 from .dual import Dual, Penalised, contradicts, is_large, reached
@@ -95,7 +95,7 @@ class Newton(Penalised):
         if large or unknowns > MANY_UNKNOWNS_FOR_LAPACK:
             loops = None
         else:
-            loops = compiled_loops("reconstruct.newton_loops", _numpy_seconds(problem))
+            loops = _compiled_loops(_numpy_seconds(problem))
         if loops is None:
             return Solutions.stack([self._one(one) for one in problem])
         return self._many(problem, loops)
@@ -239,3 +239,12 @@ def _numpy_seconds(batch: Batch) -> float:
     unknowns = np.diff(batch.offsets).astype(np.float64)
     seconds = NUMPY_SECONDS_A_PROBLEM + NUMPY_SECONDS_AN_ENTRY * unknowns**2
     return float(seconds.sum())
+
+
+def _compiled_loops(seconds: float) -> Any:
+    """The module `newton_loops`, or None if numpy needs so few seconds that it is faster."""
+    if not compiler_pays(f"{__package__}.newton_loops", seconds):
+        return None
+    from . import newton_loops  # it imports numba, which takes about a second
+
+    return newton_loops

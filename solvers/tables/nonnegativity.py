@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fitted import NUMPY_SECONDS_A_CELL, PATIENCE, RELAXATION, SINGLE_AXIS, WORTH_THREADS
-from ..threads import compiled_loops, in_parts, processors, single_thread
+from ..threads import compiler_pays, in_parts, processors, single_thread
 from ..types import Flags, Floats
 from .consistency import Components
 from .tables import Tables
@@ -204,7 +204,7 @@ class JointProjection:
         cells: Floats,
     ) -> Floats:
         """The cells after the iteration, shape (n,)."""
-        loops = compiled_loops("tables.projection_loops", NUMPY_SECONDS_A_CELL * cells.size)
+        loops = _compiled_loops(NUMPY_SECONDS_A_CELL * cells.size)
         state: _Splitting
         if loops is None:
             state = _Splitting(components, observed, weight, cells)
@@ -478,3 +478,12 @@ def _passed(batch: Floats) -> Floats:
             for axis in axes
         )
     )
+
+
+def _compiled_loops(seconds: float) -> Any:
+    """The module `projection_loops`, or None if numpy needs so few seconds that it is faster."""
+    if not compiler_pays(f"{__package__}.projection_loops", seconds):
+        return None
+    from . import projection_loops  # it imports numba, which takes about a second
+
+    return projection_loops
