@@ -1,6 +1,11 @@
-"""Optimisation over tables: consistency, non-negativity, reconstruction.
+"""Optimisation over tables of counts.
 
-Nothing here knows of privacy.
+- Tables: make noisy marginals consistent with each other and non-negative (`ResidualConsistency`,
+  `JointProjection`), and generate records from them (`Population`).
+- Reconstruction: estimate a marginal that no measured marginal covers (`Reconstruction`, `Newton`).
+- Best responses: find the record that satisfies most weighted queries (`BestResponse`).
+
+Nothing here depends on privacy.
 """
 
 if __name__ != "margin.solvers":

@@ -1,4 +1,4 @@
-"""When compiled loops are loaded, and how work is divided among threads."""
+"""Whether to load compiled loops, and division of work among threads."""
 
 import os
 import sys
@@ -13,15 +13,15 @@ from threadpoolctl import ThreadpoolController
 from .fitted import COMPILER_SECONDS
 
 _PARTS_A_THREAD = 8
-"""Number of ranges for each thread: threads that finish early then take over others' ranges."""
+"""Number of ranges for each thread. With several, a thread that finishes early takes another."""
 
 
 def compiler_pays(module: str, seconds: float) -> bool:
     """Whether to import a module of compiled loops, instead of working in numpy.
 
     The import of numba takes about a second. It pays if numpy would work longer than
-    `fitted.COMPILER_SECONDS`, or if the module is imported already. The caller writes the import
-    itself, so that it can be seen who imports whom.
+    `fitted.COMPILER_SECONDS`, or if the module is imported already. The import statement is in the
+    caller, where readers and tests of the architecture see it.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def in_parts(
     threads: int,
     work: Callable[[int, int], None],
 ) -> None:
-    """Do the items 0 to `count` - 1 in ranges, on several threads.
+    """Divide the items 0 to `count` - 1 into ranges and work on them in several threads.
 
     Parameters
     ----------

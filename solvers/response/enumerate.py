@@ -1,4 +1,4 @@
-"""`Enumerate`: a `BestResponse` by trying every record."""
+"""Exact solution of a small `BestResponse`: try all records."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,12 @@ from .presolve import compress
     kw_only=True,
 )
 class Enumerate:
-    """Every record of the mentioned attributes, each one change from the last one.
+    """Tries every record and keeps the best; the result is always optimal.
 
-    Values that nothing mentions count as one value. `Response.work` is the number of records. An
-    instance with more than `limit` records is not started (`Status.ITERATION_LIMIT`, without a
-    record).
+    Only attributes that a term or a constraint mentions are varied, and all values that none of
+    them mentions count as one value. Each record differs from the one before in one attribute (a
+    Gray code), so its value is found quickly. `Response.work` is the number of records. If there
+    are more than `limit`, nothing is tried: `Status.ITERATION_LIMIT`, without a record.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The best linear queries for given costs, by a semidefinite programme."""
+"""The linear queries with the smallest total error variance, by a semidefinite programme."""
 
 import importlib
 from typing import Any
@@ -27,13 +27,14 @@ def best_gram(
     basis
         One coordinate per row, shape (r, n).
     costs
-        Positive, shape (r,).
+        The weight of the error variance of each coordinate, > 0, shape (r,).
     solver
         A solver of cvxpy for semidefinite programmes.
 
     Returns
     -------
     ndarray of shape (r, r)
+        The best X, symmetric.
 
     Raises
     ------

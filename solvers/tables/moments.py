@@ -1,4 +1,4 @@
-"""The known moments of marginals, read from consistent tables, many marginals at a time."""
+"""Moments of marginals that consistent tables determine, for many marginals at a time."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def require_small(shape: tuple[int, ...]) -> None:
     kw_only=True,
 )
 class KnownMoments:
-    """The known moments of n marginals of one shape, one marginal after another.
+    """The known moments of n marginals of one shape; in flat arrays, marginal after marginal.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class KnownMoments:
 
 
 def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMoments:
-    """The moments of marginals that tables of positive total know.
+    """Read from tables all moments of some marginals that lie inside a view.
 
     Parameters
     ----------
     tables
-        Consistent tables.
+        Consistent tables of positive total.
     axes
         The axes of each marginal, ascending, shape (n, k).
 

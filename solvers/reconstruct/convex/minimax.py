@@ -25,11 +25,11 @@ _Found = tuple[Status, int, Floats | None]
     kw_only=True,
 )
 class MinimaxLP(OneByOne):
-    """The distribution with the smallest largest error of a cell of a known marginal.
+    """Minimises the largest absolute error over all cells of the known marginals.
 
-    The methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy: LP
-    uses marginals as they were observed (`Problem.observed`), CLP consistent ones (`Problem.of`).
-    There can be many minima, and back-ends return different ones.
+    These are the methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum
+    entropy: LP uses marginals as they were observed (`Problem.observed`), CLP uses consistent ones
+    (`Problem.of`). The minimum need not be unique: back-ends may return different tables.
 
     `Solution.objective` is the largest absolute error, as a share of the total.
     `Solution.relaxation` is zero.
@@ -180,7 +180,7 @@ def _highs_model(
     right: Floats,
     cells: int,
 ) -> Any:
-    """The linear programme in HiGHS's own form."""
+    """Write the linear programme of `_programme` as a model of highspy."""
     matrix, bound, cost, total = _programme(rows, right, cells)
     whole = sparse.vstack([matrix, total]).tocsc()
     model = highspy.HighsLp()
