@@ -1,7 +1,7 @@
-"""Groups that act on the points of a design: cyclic groups and any groups of permutations.
+"""Groups of permutations of the points of a design: rotations, and groups given by generators.
 
-If a group maps a design to itself, a few starter blocks determine the design: the group makes all
-the other blocks from them.
+Suppose that each permutation of a group maps the blocks of a design to blocks. Then a few starter
+blocks determine the design: the other blocks are their images under the group.
 """
 
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ class Wanted(Protocol):
         """The number of wanted subsets that each point would complete, shape (points,)."""
 
     def take(self, point: int) -> None:
-        """Add the point to the block."""
+        """Add a point to the block under construction."""
 
     def settle(self) -> None:
         """Mark the subsets of the block as covered."""

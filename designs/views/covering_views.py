@@ -218,7 +218,11 @@ def _views(
     sets: Sequence[Sequence[int]] | None,
     seed: int,
 ) -> tuple[Block, ...]:
-    """One view if everything fits; else the sets that are too large, and a cover of the others."""
+    """`covering_views` without argument checks.
+
+    If all attributes fit in one view, this is the result. Otherwise each wanted set of more than
+    `max_cells` cells is a view of its own, and the other wanted sets are covered.
+    """
     if sets is None:
         named = list(range(len(sizes)))
     else:

@@ -173,6 +173,7 @@ def weighted_error(
     kappa : mapping
         kappa_A by ascending A.
     views : sequence of ascending tuples
+        The attributes of each view.
     precisions : sequence of float
         1 / (c_i s_i**2) of each view.
     """

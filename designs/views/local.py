@@ -33,11 +33,13 @@ class LocalSearch:
     Parameters
     ----------
     contrasts : Contrasts
+        The contrasts of the workload, whose weights give the error.
     cover : WorthCover
         Makes the new views.
     power : int
         1 or 2: the variance of a cell is ``share ** -power``.
     rng : numpy.random.Generator
+        Decides which views are replaced, and which trials are accepted.
 
     References
     ----------
@@ -84,7 +86,10 @@ class LocalSearch:
         views: list[Block],
         shares: Shares,
     ) -> tuple[Candidate, int]:
-        """Make one trial: replace some views and improve the shares; also return the work."""
+        """Make one trial: replace some views and improve the shares.
+
+        Returns the new views with their shares, and the work, in contrasts that were used.
+        """
         gone = self._chosen(views)
         start = {view: float(shares.shares[i]) for i, view in enumerate(views) if i not in gone}
         fresh = self._cover.run(NOISE * self._rng.random(), self._rng, kept=list(start))

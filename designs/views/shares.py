@@ -189,7 +189,7 @@ class Contrasts:
         self._cells: dict[Block, int] = {}
 
     def held(self, view: Block) -> list[int]:
-        """The positions of the contrasts that lie within a view."""
+        """Find the contrasts that lie within a view: their positions in `weights`."""
         if view not in self._held:
             within = members_within(view, self._places, self._orders)
             self._held[view] = [self._places[a] for a in within]

@@ -266,7 +266,7 @@ class Solutions:
 
     @property
     def status(self) -> Status:
-        """The worst status."""
+        """The worst status among all solutions, in the order of `Status`."""
         return _ORDER[int(self.statuses.max())]
 
     @property
@@ -297,7 +297,7 @@ class OneByOne(ABC):
 
     @abstractmethod
     def answer(self, problem: Problem) -> Solution:
-        """The solution of one problem."""
+        """Solve one problem; each solver defines this method."""
 
     @overload
     def solve(self, problem: Problem) -> Solution: ...

@@ -229,7 +229,7 @@ class Dual:
         return self.moments(distribution) - self.problem.target + self.ridge * theta
 
     def moments(self, distribution: Floats) -> Floats:
-        """See `Problem.moments`."""
+        """Compute the known moments of a distribution, shape (m,); the last result is kept."""
         if self._moments_of[0] is not distribution:
             self._moments_of = distribution, self.problem.moments(distribution)
         return self._moments_of[1]
@@ -449,7 +449,10 @@ class LargeDual(Dual):
         return sampled_variance(problem, distribution, tilt, pushed)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """See `Dual.solver`; right-hand sides have shape (m, n), and the error is a thousandth."""
+        """Make a function that solves with the Hessian, by conjugate gradients; see `Dual.solver`.
+
+        Right-hand sides have shape (m, n). The relative error is a thousandth.
+        """
 
         def solve(right: Floats) -> Floats:
             columns = [self._solve(distribution, one, 1e-3) for one in right.T]

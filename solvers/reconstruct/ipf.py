@@ -1,4 +1,4 @@
-"""`IPF`: iterative proportional fitting to exact marginals."""
+"""Iterative proportional fitting (IPF) of a table to exact marginals."""
 
 import math
 import time
@@ -38,6 +38,13 @@ class IPF(OneByOne):
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = IPF().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     tolerance: float = 1e-9

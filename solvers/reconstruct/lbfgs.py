@@ -22,6 +22,13 @@ class LBFGS(Penalised, OneByOne):
 
     The parameters are those of `Newton`. Because of rounding errors, a tolerance much below the
     default may not be reached.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = LBFGS().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     tolerance: float = 1e-6

@@ -42,6 +42,13 @@ class MirrorDescent(OneByOne):
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = MirrorDescent().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     tolerance: float = 0.01

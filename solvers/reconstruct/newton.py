@@ -70,6 +70,13 @@ class Newton(Penalised):
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = Newton().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     bars: bool = True
@@ -212,7 +219,7 @@ _STATUSES = np.array(
     ],
     dtype=np.int8,
 )
-"""Positions in ``list(Status)``, by the codes of the compiled loops."""
+"""The position in ``list(Status)`` for each status code of `newton_loops`: 0, 1, 2."""
 
 
 def _starts(batch: Batch) -> Floats:
@@ -237,7 +244,7 @@ def _relaxed(
 
 
 def _numpy_seconds(batch: Batch) -> float:
-    """Roughly the seconds that numpy would take."""
+    """Estimate roughly how many seconds numpy would need for a batch."""
     unknowns = np.diff(batch.offsets).astype(np.float64)
     seconds = NUMPY_SECONDS_A_PROBLEM + NUMPY_SECONDS_AN_ENTRY * unknowns**2
     return float(seconds.sum())

@@ -106,9 +106,12 @@ class _Known(NamedTuple):
 class _Work(NamedTuple):
     """Work space that the problems of a range use one after another.
 
-    Of the shape of the table: `cells` (the distribution), `trial_cells`, `average` (the means of
-    all functions), `spare`, `scale`. Of the extended table: `first`, `second`, `spread`. Of the
-    dual variables: `trial`, `direction`, `gradient`, `residual`, `scaled`, `search`, `product`.
+    Shape (cells,): `cells` is the distribution, `trial_cells` that of the line search, `average`
+    the means of all functions; `spare` and `scale` are buffers. Shape (extended cells,): the
+    buffers `first`, `second` and `spread`. Shape (unknowns,): `trial` are the dual variables of the
+    line search, `direction` and `gradient` belong to Newton's method, and `residual`, `scaled`,
+    `search` and `product` to conjugate gradients. `matrix` holds the factor of the Hessian, and
+    `inverse` its inverse.
     """
 
     cells: Floats

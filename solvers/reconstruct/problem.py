@@ -104,8 +104,15 @@ class Problem:
     ) -> "Problem":
         """Make the problem of a marginal on some ascending axes, from consistent tables.
 
-        The tables have a positive total. Each coefficient is read from one view that holds it;
-        because the tables are consistent, the choice of the view does not matter.
+        Each coefficient is read from one view that holds it; because the tables are consistent, the
+        choice of the view does not matter.
+
+        Parameters
+        ----------
+        tables
+            Consistent tables of positive total.
+        axes
+            The axes of the marginal, ascending.
 
         Raises
         ------
@@ -321,4 +328,16 @@ class Solver(Protocol):
     """
 
     def solve(self, problem: Problem, /) -> Solution:
-        """Find a table for the problem; if that fails, the status of the solution tells why."""
+        """Find a table whose moments fit the targets.
+
+        Parameters
+        ----------
+        problem
+            The known moments and their errors. It must not be changed.
+
+        Returns
+        -------
+        Solution
+            The table and how the solve ended. If no table was found, the status tells why, and the
+            table holds NaN; nothing is raised.
+        """

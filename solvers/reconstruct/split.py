@@ -24,7 +24,7 @@ class _Layout(NamedTuple):
     Attributes
     ----------
     axis
-        The place of that axis.
+        The position of that axis.
     rest
         The sizes of the other axes.
     common
@@ -33,10 +33,10 @@ class _Layout(NamedTuple):
         The rows of the other known functions, shape (w, n - 1). Each is the product of a function h
         of the other axes and one of the n - 1 contrasts.
     outer
-        The functions of the other axes, as coefficients: the constant and the functions of
-        `common`, shape (u + 1,).
+        The positions, among the coefficients of the table over the other axes, of the constant
+        function and of the functions of `common`, shape (u + 1,).
     inner
-        The places of the w functions h in `outer`, shape (w,).
+        The positions of the w functions h in `outer`, shape (w,).
     """
 
     axis: int
@@ -64,13 +64,16 @@ class SplitDual(Dual):
         gradient: Floats,
         fall: float,
     ) -> Floats:
-        """See `Dual.direction`; there is no preconditioned step here."""
+        """Compute the Newton direction by block elimination, anew or with the last elimination."""
         if fall > REUSE:
             self._last = _Elimination(self.problem, self.ridge, distribution)
         return self._last.solve(gradient)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """See `Dual.solver`; right-hand sides have shape (m, n)."""
+        """Make a function that solves with the Hessian by block elimination; see `Dual.solver`.
+
+        Right-hand sides have shape (m, n).
+        """
         elimination = _Elimination(self.problem, self.ridge, distribution)
 
         def solve(right: Floats) -> Floats:
@@ -79,7 +82,7 @@ class SplitDual(Dual):
         return solve
 
     def variance(self, distribution: Floats) -> Floats:
-        """See `Dual.variance`."""
+        """Compute the noise variance of each cell by the delta method; see `Dual.variance`."""
         problem = self.problem
         elimination = _Elimination(problem, self.ridge, distribution)
         mean = self.moments(distribution)

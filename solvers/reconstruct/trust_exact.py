@@ -19,6 +19,13 @@ class TrustExact(Penalised, OneByOne):
     """Solves the problem of `Newton` by a trust-region method on the dual, for comparison.
 
     The parameters are those of `Newton`.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = TrustExact().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     iterations: int = 1000

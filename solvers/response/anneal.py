@@ -41,6 +41,12 @@ class Anneal:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Anneal().solve(instance).value
+    3
     """
 
     sweeps: int = 100
@@ -61,7 +67,7 @@ class Anneal:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         from .loops import Layout, anneal
 
         rng = np.random.default_rng(seed)

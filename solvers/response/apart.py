@@ -49,7 +49,7 @@ class CpSat:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         number = int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
         options = {"seed": number, "steps": self.steps, "seconds": self.time_limit}
         # The solver keeps its limit by itself. If it does not, its process is ended.
@@ -82,7 +82,7 @@ class MaxSat:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
 
 

@@ -31,7 +31,7 @@ def answer(
 
 
 def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Solve by CP-SAT of ortools."""
+    """Solve the programme by CP-SAT of ortools; returns an `answer`."""
     cp_model: Any = importlib.import_module("ortools.sat.python.cp_model")
     model = cp_model.CpModel()
     columns = [model.new_int_var(0, top, "") for top in arrays["top"].tolist()]
@@ -65,7 +65,7 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Solve by RC2 of python-sat."""
+    """Solve the programme by the MaxSAT solver RC2 of python-sat; returns an `answer`."""
     rc2: Any = importlib.import_module("pysat.examples.rc2")
     formulas: Any = importlib.import_module("pysat.formula")
     solvers: Any = importlib.import_module("pysat.solvers")

@@ -103,6 +103,22 @@ class BestResponse:
     ValueError
         If shapes do not fit, an attribute or value does not exist, a term names an attribute twice,
         or the absolute weights sum to more than 2**50.
+
+    Examples
+    --------
+    Two binary attributes; the first term asks for (1, 1), the second for 0 at attribute 1:
+
+    >>> instance = BestResponse(
+    ...     sizes=[2, 2],
+    ...     offsets=[0, 2, 3],
+    ...     attribute=[0, 1, 1],
+    ...     value=[1, 1, 0],
+    ...     negated=[False, False, False],
+    ...     weight=[3, 1],
+    ...     parity=[False, False],
+    ... )
+    >>> instance.objective(np.array([1, 1])), instance.objective(np.array([0, 0]))
+    (3, 1)
     """
 
     sizes: Integers

@@ -69,7 +69,7 @@ class ByComponents:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         rng = np.random.default_rng(seed)
         reduced = presolve(instance)
         small = reduced.instance

@@ -25,6 +25,12 @@ class Enumerate:
     ----------
     limit
         The largest number of records.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Enumerate().solve(instance).value
+    3
     """
 
     limit: int = 2**22
@@ -36,7 +42,7 @@ class Enumerate:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         from .loops import Layout, enumerate_parts
 
         rng = np.random.default_rng(seed)

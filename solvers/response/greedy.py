@@ -26,6 +26,12 @@ class Greedy:
     record is at least as good as the average record. Constraints are ignored; if the record breaks
     one, no record is returned (`Status.ITERATION_LIMIT`). `Response.work` is the number of
     attributes.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Greedy().solve(instance).value
+    3
     """
 
     def solve(
@@ -35,7 +41,7 @@ class Greedy:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         from .loops import Layout
 
         rng = np.random.default_rng(seed)

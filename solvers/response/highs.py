@@ -40,7 +40,7 @@ class Highs:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         try:
             highspy: Any = importlib.import_module("highspy")  # optional, and without types
         except ImportError as error:

@@ -29,6 +29,12 @@ class Milp:
         The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Milp().solve(instance).value
+    3
     """
 
     nodes: int | None = None
@@ -41,7 +47,7 @@ class Milp:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)

@@ -17,7 +17,7 @@ _NO_MATTER = -1
 """Marks an attribute whose value no longer matters."""
 
 _FAR = 2**62
-"""More than any score."""
+"""A number above any score U + f of a class."""
 
 
 class _State(NamedTuple):

@@ -436,7 +436,7 @@ def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> _Layout:
 
 
 def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
-    """The places of a view's axes, axes of many categories first."""
+    """Sort the axes of a view by size, the largest first; returns their positions in the view."""
     return tuple(sorted(range(len(view)), key=lambda place: (-sizes[view[place]], view[place])))
 
 

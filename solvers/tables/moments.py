@@ -117,7 +117,10 @@ def _gather(
     asked: Integers,
     shape: tuple[int, ...],
 ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
-    """The fields of `KnownMoments` from `counts` to `total_variance`, for some marginals."""
+    """Read `counts`, `index`, `target`, `variance` and `total_variance` of `KnownMoments`.
+
+    `asked` are the axes of some marginals of this shape, shape (n, k).
+    """
     precision, holder = tables.holders(asked)
     component = transform(shape).component
     known = precision[:, component] > 0

@@ -35,6 +35,13 @@ class Clip:
     """Sets negative cells to zero (*Simple* in Qardaji, Yang and Li, SIGMOD 2014).
 
     This is biased: totals grow. If the total is known, each table is scaled to it.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> Clip()(noisy).values[0].round(2).tolist()
+    [[5.0, 0.0], [3.0, 3.0]]
     """
 
     keeps_consistency: ClassVar[bool] = False
@@ -61,6 +68,13 @@ class Simplex:
     This is *Global* in Qardaji, Yang and Li, SIGMOD 2014: the Euclidean projection onto the scaled
     simplex. The same number is subtracted from every cell that stays positive. A table whose total
     is not positive becomes zero. The content of cells that must be zero goes to the other cells.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> Simplex()(noisy).values[0].round(2).tolist()
+    [[4.67, 0.0], [2.67, 2.67]]
     """
 
     keeps_consistency: ClassVar[bool] = False
@@ -100,6 +114,13 @@ class Ripple:
     ------
     ValueError
         If the threshold is not positive.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> Ripple()(noisy).values[0].round(2).tolist()
+    [[4.5, 0.0], [3.0, 2.5]]
     """
 
     threshold: float = 0.01
@@ -165,6 +186,13 @@ class JointProjection:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> JointProjection()(noisy).values[0].round(2).tolist()
+    [[4.25, 0.0], [3.5, 2.25]]
     """
 
     decay: float = 1.0
@@ -318,7 +346,7 @@ class _CompiledSplitting(_Splitting):
         self._threads = processors() if cells.size > WORTH_THREADS else 1
 
     def step(self, rho: float) -> tuple[float, float]:
-        """See `_Splitting.step`."""
+        """Do one iteration of ADMM in compiled loops; see `_Splitting.step`."""
         loops = self.loops
         views, goals, state = self._records
 

@@ -107,6 +107,11 @@ class Population:
         seed
             The same arguments give the same rows.
 
+        Returns
+        -------
+        Rows
+            The categories of the rows, and how far their marginals are from the tables.
+
         Raises
         ------
         ValueError
@@ -163,7 +168,7 @@ class _State:
 
     @property
     def _squares(self) -> Floats:
-        """|T_v - t_v|^2 of each view."""
+        """The squared distance |T_v - t_v|^2 of each view from its target, shape (views,)."""
         return np.add.reduceat(self._excess**2, self._starts[:-1])
 
     @property
@@ -173,7 +178,7 @@ class _State:
 
     @property
     def gaps(self) -> Floats:
-        """See `Rows.gaps`."""
+        """The distance |T_v - t_v| / n of each view, shape (views,); see `Rows.gaps`."""
         return np.sqrt(self._squares) / self._rows
 
     def sweep(self, rng: np.random.Generator) -> None:

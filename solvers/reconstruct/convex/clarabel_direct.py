@@ -1,4 +1,4 @@
-"""`ClarabelDirect`: maximum entropy under noisy moments by Clarabel, without a modelling layer."""
+"""Maximum entropy under noisy moments by the solver Clarabel, called directly, without cvxpy."""
 
 import importlib
 import time

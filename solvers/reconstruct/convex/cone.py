@@ -1,4 +1,4 @@
-"""`Cone`: maximum entropy under noisy moments as an exponential-cone programme, through cvxpy."""
+"""Maximum entropy under noisy moments as an exponential-cone programme, solved through cvxpy."""
 
 import importlib
 import time

@@ -1,4 +1,4 @@
-"""`Ladder`: maximum entropy as published, through cvxpy, with constraints relaxed step by step."""
+"""Maximum entropy as first published: constraints are relaxed step by step until it is feasible."""
 
 import importlib
 import time

@@ -1,4 +1,4 @@
-"""`LeastSquares`: the table of least norm under noisy moments, a quadratic programme."""
+"""The table nearest to the uniform one that fits noisy moments: a quadratic programme."""
 
 import importlib
 import time

@@ -1,4 +1,4 @@
-"""`MinimaxLP`: the table whose largest error on known marginals is smallest."""
+"""The table whose largest error on the known marginals is smallest: a linear programme."""
 
 import importlib
 import math
@@ -41,6 +41,13 @@ class MinimaxLP(OneByOne):
         in cvxpy.
     time_limit
         Seconds, or None.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = MinimaxLP().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     solver: str = "SCIPY"
@@ -80,7 +87,7 @@ class MinimaxLP(OneByOne):
         right: Floats,
         cells: int,
     ) -> _Found:
-        """Solve by the HiGHS that scipy carries."""
+        """Solve the linear programme by HiGHS, through `scipy.optimize.linprog`."""
         import scipy.optimize
 
         matrix, bound, cost, total = _programme(rows, right, cells)
@@ -106,7 +113,7 @@ class MinimaxLP(OneByOne):
         right: Floats,
         cells: int,
     ) -> _Found:
-        """Solve by the highspy package."""
+        """Solve the linear programme by HiGHS, through the package highspy."""
         if not available("highspy"):
             return Status.MISSING, 0, None
         highspy: Any = importlib.import_module("highspy")  # optional, and without types
@@ -135,7 +142,7 @@ class MinimaxLP(OneByOne):
         right: Floats,
         cells: int,
     ) -> _Found:
-        """Solve by a solver of cvxpy."""
+        """Solve the linear programme by the solver of cvxpy that `solver` names."""
         cvxpy: Any = importlib.import_module("cvxpy")
         table = cvxpy.Variable(cells, nonneg=True)
         worst = cvxpy.Variable()
