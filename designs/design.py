@@ -1,4 +1,4 @@
-"""The record `Design` and the check by enumeration that it covers."""
+"""Covering designs as records of blocks, with a check that they cover every t points."""
 
 from dataclasses import dataclass
 from itertools import pairwise

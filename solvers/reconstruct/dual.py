@@ -28,7 +28,7 @@ from .rules import PRECONDITIONER, SAME, cancels, converged, use_of_factor
 from .sampling import sampled_variance, standard_errors
 
 _EXACT_MISS = 1e-5
-"""Largest error of a moment whose target is exact."""
+"""If a moment with an exact target has a larger error, the targets contradict each other."""
 
 _FLOOR = 1e-10
 """Smallest ridge. It keeps the dual strictly convex if constraints are exact or on the boundary."""

@@ -244,9 +244,9 @@ def _better(
     one: Response,
     other: Response,
 ) -> Response:
-    """Combine two responses: the better record, and the smaller of the bounds that can be true.
+    """Combine two responses: the record of the larger value, and the smaller bound.
 
-    `one` has a record.
+    A bound is ignored if it is smaller than the value of a record. `one` has a record.
     """
     held = part.respond(
         other.record,

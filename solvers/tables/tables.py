@@ -226,13 +226,15 @@ class Tables:
     def component_precision(self, axes: Axes) -> Floats:
         """The precision of the best linear estimate of each component of a marginal.
 
-        It is zero if no view holds the component. In any view that holds it, a coefficient has
-        variance ``cells x cell variance``, in the scaling of total times moment. The views'
-        precisions add up, unless `precisions` is given.
+        A precision is one divided by the error variance of total times moment. A view that holds
+        the component measures it with variance ``cells x cell variance``. The precisions of all
+        such views add up; if no view holds the component, the sum is zero. If `precisions` is
+        given, it is used instead.
 
         Returns
         -------
-        ndarray of shape (2 ** len(axes),), by bit masks over the places of `axes`
+        ndarray of shape (2 ** len(axes),)
+            Entry i belongs to the component of the axes whose bits are set in i.
         """
         precision, _ = self.holders(np.array([axes], dtype=np.int64))
         first: Floats = precision[0]
