@@ -99,10 +99,10 @@ Fitted on: not recorded; the start saves a fifth of the steps. Command: none.
 """
 
 PAIR_ROOM = 0.05
-"""Number (no unit) that is added to the denominator of the pairs' first-order weights.
+"""Number (no unit) added to the denominator of the dual variables of pairs in `pairwise`.
 
-It keeps pairs of almost constant attributes from large weights. Fitted on: not recorded.
-Command: none.
+It prevents very large dual variables for pairs of almost constant attributes. Fitted on: not
+recorded. Command: none.
 """
 
 # --- When Newton's method reuses a factor of the Hessian: the rule is `rules.use_of_factor` ---

@@ -117,7 +117,10 @@ def tree(problem: Problem) -> Floats:
     known = set(basis.component[problem.index].tolist())
 
     def marginal(*kept: int) -> Floats:
-        """A marginal, of size one on the other axes; no cell is below 0.001 of an equal share."""
+        """A known marginal, with length one on the other axes.
+
+        Cells below 0.001 of an equal share are raised to this number.
+        """
         part = array[tuple(slice(None) if axis in kept else slice(1) for axis in axes)]
         shares = transform(part.shape).synthesise(part.ravel()) / math.sqrt(part.size)
         return np.maximum(shares, 1e-3 / part.size).reshape(part.shape)

@@ -173,7 +173,7 @@ class _State:
 
     @property
     def objective(self) -> float:
-        """The objective sum_v w_v |T_v - t_v|^2, with the weights w_v scaled to a maximum of one."""
+        """The objective sum_v w_v |T_v - t_v|^2; the largest weight w_v is scaled to one."""
         return float(self._weights @ self._squares)
 
     @property
