@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .._names import did_you_mean
 from ..errors import DomainError
-from ..solvers.zeros import Zeros
+from ..solvers.zeros import NoCellLeft, Zeros
 from .attribute import UNSEEN, Attribute, Value
 
 __all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
@@ -102,11 +102,14 @@ def zeros_of(
         box = [(position[name], codes) for name, codes in rule]
         boxes.append(tuple(sorted(box)))
     problem = ""
+    possible = True
     try:
         return Zeros(tuple(sizes), tuple(sorted(boxes)))
+    except NoCellLeft:
+        possible = False
     except ValueError as error:
         problem = str(error)
-    if "no cell is left" in problem:
+    if not possible:
         raise DomainError(
             "impossible leaves no combination of categories that a row may have; drop some rules"
         )

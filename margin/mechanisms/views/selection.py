@@ -67,19 +67,39 @@ class BestViews:
             if workload is None:
                 found = _for_pairs(domain, power)
             else:
-                found = select_views(
-                    domain.sizes,
-                    [domain.axes(view) for view in workload],
-                    weights=workload.weights,
-                    power=power,
-                    max_cells=self.max_cells,
-                    effort=self.effort,
-                )
+                found = self._for_workload(domain, workload, power)
         except ValueError as error:
             problem = str(error)
         else:
             return _names(domain, found.views), [max(share, _LEAST_SHARE) for share in found.shares]
         raise DomainError(f"views cannot be chosen: {problem}")
+
+    def _for_workload(
+        self,
+        domain: Domain,
+        workload: Workload,
+        power: int,
+    ) -> ViewPlan:
+        """The views and shares for a workload, each view of at least one attribute."""
+        marginals = [domain.axes(view) for view in workload]
+        found = select_views(
+            domain.sizes,
+            marginals,
+            weights=workload.weights,
+            power=power,
+            max_cells=self.max_cells,
+            effort=self.effort,
+        )
+        if () not in found.views:
+            return found
+        # `Private.measure` takes no view without attributes. The other views give the total too.
+        return allocate_budget(
+            domain.sizes,
+            [axes for axes in found.views if axes],  # type: ignore[arg-type]  # numbers as given
+            workload=marginals,
+            weights=workload.weights,
+            power=power,
+        )
 
 
 @dataclass(
