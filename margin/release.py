@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
 from .data.opening import open_source
+from .data.rows_per_person import bound
 from .data.scratch import remove_stale
 from .data.source import Source
-from .data.units import bound
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError
@@ -116,8 +116,9 @@ def release(
     unit
         The column that identifies the unit of protection, such as a person. All rows with the same
         value are then protected together, however many the table holds. At most `max_rows` of them
-        are counted; the choice does not depend on the order of the rows (`data.units.BoundedSource`
-        defines the choice and proves the guarantee). The column need not be declared in the domain.
+        are counted; the choice does not depend on the order of the rows
+        (`margin.data.rows_per_person.BoundedSource` defines the choice and proves the guarantee).
+        The column need not be declared in the domain.
     max_rows
         The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
         number; if `rows_per_person` is not 1, the two must be equal. The default is the budget's
@@ -169,7 +170,6 @@ def simulate(
     budget: Budget,
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
-    ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
     seed: int,
@@ -184,7 +184,6 @@ def simulate(
     budget: Budget,
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
-    ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
     seed: int,
@@ -198,21 +197,19 @@ def simulate(
     budget: Budget,
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
-    ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
     seed: int,
 ) -> Any:
     """Run a release with noise from a seed and keep the truth beside it, for experiments.
 
-    The result is not private and must not be published.
+    The result is not private and must not be published. A simulation is charged to no ledger, so it
+    takes no `ledger`.
 
     Parameters
     ----------
     data, domain, budget, mechanism, workload, unit, max_rows
         See `release`.
-    ledger
-        Must be None: a simulation releases nothing, so nothing is charged.
     seed
         The seed of the noise. Equal arguments and equal seeds give equal results.
 
@@ -224,8 +221,6 @@ def simulate(
 
     Raises
     ------
-    BudgetError
-        If a ledger is given.
     MarginError
         If an argument is malformed or the data does not fit the domain.
 
@@ -236,11 +231,6 @@ def simulate(
     >>> result.truth("smokes").counts.tolist()
     [3.0, 1.0]
     """
-    if ledger is not None:
-        raise BudgetError(
-            "a simulation releases nothing, so it must not be charged to a ledger; "
-            "leave out ledger="
-        )
     request = _Request(
         data=data,
         domain=domain,

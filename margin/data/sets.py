@@ -16,8 +16,8 @@ from ..errors import DataError
 from .baskets import Baskets, SetSource, universe
 from .encode import Encoder
 from .opening import open_source
+from .rows_per_person import identities
 from .source import Tabular
-from .units import identities
 
 __all__ = ["Pairs", "Transactions"]
 

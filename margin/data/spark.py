@@ -99,7 +99,7 @@ class SparkSource:
         key: bytes,
     ) -> "BoundedSparkSource":
         """A source of at most `max_rows` rows of each unit, which the executors select; see
-        `units.BoundedSource`."""
+        `rows_per_person.BoundedSource`."""
         return BoundedSparkSource(self, unit, max_rows, key)
 
     def keyed(
@@ -155,7 +155,7 @@ class SparkSource:
 
 class BoundedSparkSource:
     """At most `max_rows` rows of each unit of a Spark data frame. They are the rows that
-    `units.BoundedSource` keeps, so its proof of sensitivity applies."""
+    `rows_per_person.BoundedSource` keeps, so its proof of sensitivity applies."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from ..domain.domain import Domain, View
 from ..errors import DataError
 from ..sparse.grid import Grid, counted
 from .encode import ROWS, Encoder, code_type, not_provided
-from .units import identities, order
+from .rows_per_person import identities, order
 
 __all__ = ["BytesTask", "CellsTask", "CodesTask", "KeysTask", "Layout", "TablesTask", "width"]
 
@@ -266,7 +266,7 @@ class BytesTask:
 @dataclass(frozen=True)
 class KeysTask:
     """Returns each row's unit, its hash among the unit's rows, and its packed codes; see
-    `units.BoundedSource`.
+    `rows_per_person.BoundedSource`.
 
     A problem is returned with null as its unit. No row has this unit, so the row of the problem is
     always kept.
