@@ -98,8 +98,8 @@ class FileSource:
         *,
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`. With `numbers`, truth values are read as 0 and 1, which have the
-        same codes and take less time."""
+        """Read the named columns in batches of rows, each column as an Arrow array. With `numbers`,
+        truth values are read as 0 and 1, which have the same codes and take less time."""
         fields, places = self._layout(names)
         if self._is_compressed:
             damaged = f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short"

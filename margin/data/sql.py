@@ -103,11 +103,11 @@ class Sql:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source.batches`. A batch has at most `ROWS` rows."""
+        """Read the codes of all attributes in batches of at most `ROWS` rows."""
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         with self._result() as reader:
             places = self._places(reader.schema, names)
             while (batch := quietly(lambda: next(reader, None), self._failed)) is not None:
