@@ -1,4 +1,4 @@
-"""`Learning`: marginals as polynomials of low degree."""
+"""`Learning`: a mechanism that approximates marginals by polynomials of low degree."""
 
 import itertools
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ __all__ = ["Learning"]
     kw_only=True,
 )
 class Learning:
-    """Learn marginals as polynomials (Thaler, Ullman and Vadhan, ICALP 2012).
+    """A mechanism that approximates marginals by sums of marginals on fewer attributes (Thaler,
+    Ullman and Vadhan, ICALP 2012).
 
     A row is in a cell of k attributes when it agrees with the cell in s = k of them. Take a
     polynomial p of degree t >= 1 with |p(s) - [s = k]| <= gamma for s = 0 ... k. It makes the count
@@ -42,7 +43,7 @@ class Learning:
         The approximation error, as a share of the rows, > 0 and < 1. The comparison of Qardaji,
         Yang and Li, SIGMOD 2014, uses 1/2, 1/4 and 1/8.
     nonnegativity
-        Removes negative counts from each marginal; see `Direct`.
+        The step that removes negative counts from each marginal; None leaves them.
     """
 
     gamma: float = 0.25
@@ -56,7 +57,7 @@ class Learning:
         private: Private,
         workload: Workload | None,
     ) -> MarginalSynopsis:
-        """Measure the marginals of low order, and evaluate the polynomials."""
+        """Run the mechanism: measure the marginals of low order, and evaluate the polynomials."""
         domain = private.domain
         views = asked(domain, workload).views
         # The counts that the polynomials of all views need, each measured once.
@@ -87,7 +88,7 @@ class Learning:
         domain: Domain,
         view: View,
     ) -> list[tuple[View, float]]:
-        """The sets of attributes whose counts make up a marginal, each with its coefficient.
+        """The sets of attributes whose counts are summed to a marginal, each with its coefficient.
 
         Names are in the order of the domain.
         """
@@ -117,7 +118,7 @@ def _spread(
     subset: View,
     view: View,
 ) -> Floats:
-    """The marginal of a subset with the axes of the view; axes that it lacks have length one."""
+    """Give the marginal of a subset the axes of the view; axes that it lacks have length one."""
     sizes = dict(zip(subset, table.shape, strict=False))
     ordered = table.reshape([sizes[name] for name in subset])
     turned = ordered.transpose([subset.index(name) for name in view if name in subset])
