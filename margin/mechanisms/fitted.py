@@ -31,10 +31,10 @@ Fitted on the tables of `SINGLES_STRENGTH`.
 """
 
 WITH_CONTEXT = 0.8
-"""Strength that is missed with context over strength missed without it; no unit.
+"""Error of missing structure with context, divided by that without context; no unit.
 
-Context are attributes around the ones that are asked for. Fitted on two of the tables of
-`SINGLES_STRENGTH`.
+Context means further attributes, beside the requested ones, over which an answer is reconstructed.
+Fitted on two of the tables of `SINGLES_STRENGTH`.
 """
 
 MOMENT_SIZE = 1.5
@@ -65,11 +65,11 @@ recorded.
 """
 
 UNSEEN_SHARE = 0.05
-"""Share of the parts that stay as strong as was assumed, whatever the measured parts say.
+"""Share of the parts that keep the assumed strength, whatever was learnt from the measured parts.
 
-It is for tables such as the bits of KDD Cup 99, where few triples hold nearly all the structure:
-without it the error of `Adaptive` was 3.5 times the error of the best candidate there. The tables
-its value was fitted on: not recorded.
+It is needed for tables such as the bits of KDD Cup 99, in which a few triples hold nearly all the
+structure: without it the error of `Adaptive` was 3.5 times the error of the best candidate there.
+The tables its value was fitted on: not recorded.
 """
 
 # When learning pays (`choosing.probes`).
@@ -97,10 +97,10 @@ The tables it was fitted on: not recorded.
 """
 
 SCATTERED_VIEWS = 2.5
-"""Views for each attribute above which single attributes and a few pairs are measured instead.
+"""Largest number of views for each attribute; above it, single attributes and pairs are measured.
 
-It applies under pure differential privacy where noise is too large to learn from. Set on Adult and
-four generated tables of categories at epsilon 0.1; all of them were looked at when it was set.
+It applies under pure differential privacy if noise is too large to learn from. Set on Adult and
+four generated tables of categories at epsilon 0.1; all of them were examined when it was set.
 """
 
 PAIRS_SHARE = Fraction(7, 10)
@@ -154,10 +154,10 @@ records."""
 # Sparse summaries (`sparse.dyadic`).
 
 BEFORE_CHECK = 4
-"""Empty nodes that may pass the filter, over those that should be left after the check.
+"""Number of empty nodes that may pass the filter, divided by the number wanted after the check.
 
-Most of the empty nodes that pass have an ancestor that does not. The tables it was fitted on: not
-recorded.
+Most of the empty nodes that pass the filter have an ancestor that does not pass it. The tables it
+was fitted on: not recorded.
 """
 
 MISSING_NODE = 3
