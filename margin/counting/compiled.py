@@ -48,7 +48,8 @@ def processors() -> int:
 
 
 class Compiled(Kernel):
-    """Counts each view by the cheapest of two methods, and repeated rows only once.
+    """The counting engine for large tables. It counts each view by the faster of two methods, and
+    repeated rows only once.
 
     A view of at most eight binary attributes is counted from bit slices. 64 rows are a word, and
     the rows that have all attributes of a set are the ones of an intersection of words. This gives
@@ -105,7 +106,7 @@ class Compiled(Kernel):
         columns: Columns,
         rows: int,
     ) -> None:
-        """See `Kernel.add`."""
+        """Count some rows: at least one, and at most some ten thousand."""
         if self._distinct is not None:
             self._distinct.add(self._codes(columns, rows))
             if self._distinct.is_full or not self._distinct.is_worth:
@@ -123,7 +124,7 @@ class Compiled(Kernel):
             self._run(add, self._sliced)
 
     def flush(self) -> None:
-        """See `Kernel.flush`."""
+        """Add the counts that are still held back."""
         if self._distinct is not None:
             self._count_distinct()
         offsets = self._layout.offsets

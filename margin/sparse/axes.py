@@ -126,8 +126,8 @@ class Axis:
         pick: Pick,
         nodes: Integers,
     ) -> Floats:
-        """The factor of each node in the sum over the picked codes: an array of the shape of
-        `nodes`."""
+        """The factor with which each node enters the sum over the picked codes: an array of the
+        shape of `nodes`."""
         raise NotImplementedError
 
     def noise(self, pick: Pick) -> float:
