@@ -36,7 +36,7 @@ S_co = TypeVar(
 
 
 class Mechanism(Protocol[S_co]):
-    """An algorithm that turns a private table into a synopsis.
+    """The interface of a mechanism: an algorithm that turns a private table into a synopsis.
 
     Any object with a method `run` is a mechanism; no base class is needed.
     """
@@ -47,7 +47,10 @@ class Mechanism(Protocol[S_co]):
         workload: Workload | None,
         /,
     ) -> S_co:
-        """Make a synopsis. All access to the data goes through the methods of `private`."""
+        """Make a synopsis; the data is accessible only through the methods of `private`.
+
+        `workload` holds the views that should be accurate; None leaves the choice to the mechanism.
+        """
 
 
 @overload
@@ -201,7 +204,7 @@ def simulate(
     max_rows: int | None = None,
     seed: int,
 ) -> Any:
-    """Run a release with noise from a seed and keep the truth beside it, for experiments.
+    """Run a release with noise from a seed, and return the true counts too, for experiments.
 
     The result is not private and must not be published. A simulation is charged to no ledger, so it
     takes no `ledger`.
@@ -251,7 +254,7 @@ def simulate(
     kw_only=True,
 )
 class _Request:
-    """The arguments of `release` or `simulate`, and the source of the random bits."""
+    """A record of the arguments of `release` or `simulate`, and the source of the random bits."""
 
     data: object
     domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]"
@@ -328,7 +331,7 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
 
 
 def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
-    """The mechanism that was passed, or the default; MarginError if it cannot run."""
+    """Check that a mechanism has a method `run`, and return it; None stands for `Auto()`."""
     mechanism = Auto() if given is None else given
     if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
         raise MarginError(
@@ -343,7 +346,7 @@ _UNKNOWN = "it is not known whether the budget has been charged: check the ledge
 
 
 def _fate(private: Private, charge: Charge | None) -> str:
-    """The end of an error message: whether the budget has been charged. Empty if it has not.
+    """Say at the end of an error message whether the budget has been charged; empty if it has not.
 
     The gate records an event after its charge and before its draw. A recorded event therefore
     proves the charge. Without one, the ledger is asked.

@@ -82,7 +82,7 @@ def _what_not() -> str:
 
 
 def _factor(epsilon: float) -> str:
-    """exp(epsilon), rounded up."""
+    """Write the factor exp(epsilon), rounded up, as a text."""
     factor = math.exp(min(epsilon, 700.0))
     if factor < 100:
         return f"{math.ceil(100 * factor) / 100:.2f}"
