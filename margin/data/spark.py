@@ -69,8 +69,8 @@ class SparkSource:
         self._fields(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Read the codes of all attributes in batches of rows. They come to the driver one
-        partition at a time; `count_views` moves less."""
+        """Read the codes of all attributes in batches of rows; an array has shape (rows,). They
+        come to the driver one partition at a time; `count_views` moves less."""
         return _batches(*self._packed(domain))
 
     def count_views(

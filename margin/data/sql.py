@@ -103,7 +103,8 @@ class Sql:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """Read the codes of all attributes in batches of at most `ROWS` rows."""
+        """Read the codes of all attributes in batches of at most `ROWS` rows; an array has shape
+        (rows,)."""
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
