@@ -130,7 +130,7 @@ class Comparison:
 
 
 def _line(row: Compared) -> str:
-    """One line of the printed table."""
+    """Format one mechanism's errors as a line of the printed table."""
     if row.problem:
         return f"{row.name:<20}  {row.problem}"
     median, most = row.percentile(0.5), row.percentile(0.95)

@@ -159,8 +159,8 @@ def plan(
 
     No budget is spent. The table holds the expected errors from noise alone, in closed form. The
     true error can be smaller, since mechanisms also use the fact that counts are not negative. The
-    table says nothing about queries beyond the workload: for example, a release by `PriView`
-    answers any marginal.
+    table covers the workload only. A release may answer other queries too: one by `PriView`, for
+    example, answers any marginal.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ _KINDS: Mapping[str, type[Synopsis]] = {
 
 
 class _OtherFormatError(Exception):
-    """The manifest has another format number."""
+    """The error for a manifest of another format number than this version reads."""
 
 
 class Contents(NamedTuple):

@@ -54,7 +54,7 @@ class _Stages(logging.Handler):
         )
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message for the display."""
+        """Take a message of the logger and keep what the display shows of it."""
         if not self._end.is_set() and not self._thread.is_alive():
             self._thread.start()
         steps = str(record.msg).endswith(_COUNTED) and isinstance(record.args, tuple)

@@ -125,7 +125,8 @@ def _info(parsed: argparse.Namespace) -> Said:
 
 
 def _stated(domain: "margin.Domain") -> dict[str, str]:
-    """The other declarations of a domain, as texts by their titles."""
+    """What a domain declares besides its attributes: the impossible cells and the public number of
+    rows, as texts by their titles."""
     lines = {}
     rules = []
     for rule in domain.impossible:

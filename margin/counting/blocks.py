@@ -74,7 +74,8 @@ class Blocks(Kernel):
 
 
 class _Block:
-    """Some rows. Each column is converted once to each integer type that cell numbers need."""
+    """A block of rows, as columns of codes. Each column is converted at most once to each integer
+    type that cell numbers need."""
 
     def __init__(
         self,

@@ -168,8 +168,10 @@ class Compiled(Kernel):
         columns: Columns,
         rows: int,
     ) -> NDArray[np.uint64]:
-        """The bits of the attributes that are counted from them: shape (attributes, words). Bits
-        after the last row are zero."""
+        """Pack the attributes that are counted by their bits into words: shape (attributes, words).
+
+        Each word holds the bits of 64 rows of one attribute. Bits after the last row are zero.
+        """
         words = -(-rows // 64)
         packed = np.zeros((len(self._names), words * 8), np.uint8)
         for place, name in enumerate(self._names):
@@ -228,7 +230,8 @@ def _layout(
     views: Sequence[View],
     names: Sequence[str],
 ) -> loops.Layout:
-    """The attributes and the cells of each view as arrays, without attributes of size 1."""
+    """Describe the views to the compiled loops, as arrays: the attributes of each view, except
+    those of size 1, and its number of cells."""
     place = {name: at for at, name in enumerate(names)}
     kept = [[name for name in view if name in place] for view in views]
     in_a_row = [name for view in kept for name in view]

@@ -350,8 +350,12 @@ def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes
 
 @contextlib.contextmanager
 def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
-    """A context that gives a function to run actions of Spark. The errors of this function contain
-    nothing from the rows. An interrupt cancels the job on the cluster."""
+    """Open a context in which Spark runs jobs on a data frame.
+
+    The context gives a function `run`. `run(action)` calls `action` and returns its result. If
+    `action` fails, a DataError without any value of the rows is raised. When the context is left
+    by an error or by an interrupt of the user, the jobs on the cluster are cancelled.
+    """
     session = frame.sparkSession
     tag = f"margin-{secrets.token_hex(8)}"
     session.addTag(tag)

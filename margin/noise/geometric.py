@@ -54,7 +54,8 @@ class Geometric:
 
 @lru_cache(maxsize=64)
 def _coins(scale: Fraction) -> Coins:
-    """One coin for each binary digit, lowest first, and a coin for "there are higher digits"."""
+    """The coins that decide one geometric draw: one for each low binary digit, the lowest first,
+    and a last one for "there are higher digits"."""
     digits = (math.ceil(45 * scale) - 1).bit_length()
     low_digits = [logistic((1 << i) / scale) for i in range(digits)]
     higher = exponential((1 << digits) / scale)

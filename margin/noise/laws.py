@@ -67,8 +67,8 @@ class DiscreteLaplace:
     P(G = g) = (1 - r) r**g. The binary digits of G are independent, and digit i is one with
     probability 1 / (1 + exp(2**i / scale)), because the product of these probabilities is
     proportional to r**g. From the first digit with 2**i >= 45 scale on, the digits form one
-    geometric variable of ratio exp(-2**i / scale) < 2**-64. (CKS sample the same distribution by
-    another method, their Algorithm 2.)
+    geometric variable of ratio exp(-2**i / scale) < 2**-64. (Canonne, Kamath and Steinke 2020 draw
+    from the same distribution by another method, their Algorithm 2.)
 
     Parameters
     ----------
@@ -142,7 +142,10 @@ def _from_one_on(
 
 
 def _geometric(scale: Fraction, entropy: Entropy) -> int:
-    """An unbounded draw with P(G = g) = (1 - r) r**g, r = exp(-1 / scale)."""
+    """Draw one integer g >= 0 with probability (1 - r) r**g, where r = exp(-1 / scale).
+
+    It has no upper bound.
+    """
     flipped = _laplace_coins(scale).flip(1, entropy)
     *digits, beyond, _ = flipped[:, 0].tolist()
     low: int = sum(digit << place for place, digit in enumerate(digits))
@@ -152,8 +155,11 @@ def _geometric(scale: Fraction, entropy: Entropy) -> int:
 
 @lru_cache(maxsize=64)
 def _laplace_coins(scale: Fraction) -> Coins:
-    """The coins of one draw: the binary digits, lowest first, then "there are higher digits", then
-    "X is not zero"."""
+    """The coins that decide one draw of discrete Laplace noise X = S (1 + G).
+
+    First comes a coin for each low binary digit of G, the lowest first; then a coin for "G has
+    higher digits"; then a coin for "X is not zero".
+    """
     digits = (math.ceil(45 * scale) - 1).bit_length()
     ratio = exponential((1 << digits) / scale)
     zero = logistic(1 / scale)
@@ -230,7 +236,7 @@ class DiscreteGaussian:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Draws by inversion of the distribution function of |X|."""
+        """Draw the noise: |X| by inversion of its distribution function, and then its sign."""
         magnitudes = MagnitudeTable.of(self.sigma2).draw(count, entropy)
         return _with_signs(magnitudes, entropy)
 

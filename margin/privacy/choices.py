@@ -168,9 +168,11 @@ def _drawn(
 
 
 def chord(loss: float, step: float) -> tuple[int, float, float]:
-    """Weights that bound a convex curve F between two points of the grid.
+    """Bound a convex curve F at a shifted point by its values at two points of the grid.
 
-    The result (k, a, b) satisfies F(y e**-loss) <= a F(y e**-(k step)) + b F(y e**-((k + 1) step)).
+    The grid has the points y e**-(k step) for whole numbers k. The result (k, a, b) satisfies
+    F(y e**-loss) <= a F(y e**-(k step)) + b F(y e**-((k + 1) step)) for every y. The right side is
+    the chord through the two points of the curve.
     """
     places = math.floor(loss / step)
     # The rest is rounded up: the larger the loss, the larger the curve.

@@ -210,7 +210,11 @@ def _covering(
     far: float,
     little: float,
 ) -> Weights:
-    """Weights that cover one answer, for every one of its lists of shifts."""
+    """Bound the privacy loss of one answer, for every list of shifts in `lists`.
+
+    A list of shifts states by how much each changed coordinate of the true answer differs between
+    neighbouring tables.
+    """
     values = {v for one in lists for v in one}
     single = {v: _single(noise, v, step, far) for v in values}
     every = []
@@ -235,7 +239,7 @@ def _single(
     step: float,
     far: float,
 ) -> Weights:
-    """Weights that cover a shift of one coordinate by v."""
+    """Bound the privacy loss of one number with noise, if its true value changes by v."""
     if isinstance(noise, DiscreteGaussian):
         return _gaussian(float_below(noise.sigma2), float_above(noise.sigma2), v, step, far)
     return _laplace(float_below(noise.scale), v, step)

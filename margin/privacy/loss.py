@@ -181,8 +181,8 @@ def _slack(
     draws: int,
     points: int,
 ) -> float:
-    """Upper bound on the product of all relative errors: of powers, of sums, and of losses within
-    a step of the lattice."""
+    """A factor by which the computed curve is enlarged, so that it is an upper bound in spite of
+    rounding in powers, in sums, and in losses within a step of the lattice."""
     terms = 40 + points + 20 * math.sqrt(draws)
     return 1 + 1e-15 * (20 * draws + 20 * terms) + 1e-14 * (1 + draws * reach) / reach
 

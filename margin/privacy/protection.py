@@ -109,8 +109,10 @@ class Budget(ABC):
 
     @property
     def number_of_rows_is_public(self) -> bool:
-        """True if all neighbouring tables have the same number of rows: one row replaces one
-        row."""
+        """Whether all neighbouring tables have the same number of rows.
+
+        True if neighbours replace rows and a person has a single row.
+        """
         return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
 
     def sensitivity(

@@ -165,7 +165,7 @@ def rows_equal(words: Integers) -> npt.NDArray[np.bool_]:
 
 
 def in_order(words: Integers) -> Integers:
-    """The rows of words in ascending order."""
+    """Sort rows of words in ascending order."""
     if words.shape[1] == 1:
         return np.sort(words.reshape(-1), kind="stable")[:, None]
     return words.take(ordered(words), axis=0)

@@ -235,7 +235,7 @@ class CellSynopsis(Synopsis):
         return [self._marginal(view) for view in Workload.of(self.domain, workload)]
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         cells = math.prod(axis.nodes for axis in self.axes)
         rules = []
         if self.theta > 1 or self.tau <= 1:
@@ -383,7 +383,10 @@ class CellSynopsis(Synopsis):
         predicate: Test,
         codes: Integers,
     ) -> NDArray[np.bool_]:
-        """The truth values of a function for some cells, given by their codes."""
+        """Call a user's function with the codes of some cells, and check its result.
+
+        `codes` has shape (cells, attributes); the result has shape (cells,).
+        """
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
             raise DomainError(
@@ -464,7 +467,10 @@ def _table(
 
 
 def _height(axis: Axis) -> int:
-    """The length of an axis of a table of kept cells."""
+    """The number of entries along one axis of the table that `marginals` builds from kept cells.
+
+    It is the number of nodes for `Halves`, and the number of codes for every other kind.
+    """
     return axis.nodes if isinstance(axis, Halves) else axis.size
 
 

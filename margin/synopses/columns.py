@@ -99,7 +99,7 @@ class ColumnCounts(Synopsis):
         raise DomainError("counts of items are not shares of the rows: use .counts or top(k)")
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         chosen = {name: f"{value:g}" for name, value in self.parameters.items()}
         deviation = float(np.sqrt(self.variance.max(initial=0.0)))
         return {

@@ -200,7 +200,10 @@ def _deviation(marginal: Marginal) -> float:
 
 
 def _of_mbi(measurement: Any) -> tuple[Any, Any, Any]:
-    """The parts of an mbi.LinearMeasurement of the cells themselves."""
+    """Take the view, the noisy counts and the standard deviation from an `mbi.LinearMeasurement`.
+
+    It must have measured the cells of a marginal themselves; otherwise a DataError is raised.
+    """
     query = type(measurement.query).__name__
     if query != "DatavectorQuery":
         raise DataError(

@@ -57,7 +57,7 @@ class ItemsetCounts(Synopsis):
         )
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {
             "itemsets": str(len(self.itemsets)),
             "longest": str(max(map(len, self.itemsets), default=0)),

@@ -89,7 +89,7 @@ class MarginalSynopsis(Synopsis):
         ]
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         cells = sum(marginal.counts.size for marginal in self.held)
         return {"marginals": f"{len(self.held)}, {cells:,} cells: {self._listing}"}
 

@@ -102,7 +102,7 @@ class RecordSynopsis(Synopsis):
         return [self._marginal(view) for view in Workload.of(self.domain, workload).views]
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         lines = {"records": f"{self.table.rows:,}, for about {self.total:,} rows"}
         about = "of the rows, an estimate over the queries asked"
         if self.mean_error is not None:

@@ -123,7 +123,7 @@ class SketchSynopsis(Synopsis):
         return answers
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         rows, width = self.sums.shape
         return {
             "sketch": f"{rows} rows of {width} buckets",

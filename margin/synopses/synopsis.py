@@ -174,7 +174,7 @@ class Synopsis:
         )
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         raise NotImplementedError
 
     def plot_error(

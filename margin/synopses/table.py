@@ -130,7 +130,7 @@ class TableSynopsis(Synopsis):
         return RangeCount(float(chosen.sum()), float(variance))
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {"table": f"all {len(self.domain)} attributes, {self.table.size:,} cells"}
 
     def pack(self) -> Packed:
@@ -199,7 +199,11 @@ class TableSynopsis(Synopsis):
         return np.asarray(table + (self.domain.rows - table.sum()) * share)
 
     def _cell_variances(self, axis: int) -> Floats:
-        """The variances of the codes of an attribute, as factors."""
+        """The factor that one attribute contributes to the variance of each cell: shape (codes,).
+
+        The variance of a cell is the product of these factors over the attributes, times
+        `variance`.
+        """
         covariance = self.covariances.get(axis)
         if covariance is None:
             return np.ones(self.domain.sizes[axis])
@@ -210,7 +214,10 @@ class TableSynopsis(Synopsis):
         axis: int,
         codes: slice = slice(None),
     ) -> float:
-        """The variance of a sum over some codes of an attribute, as a factor."""
+        """The factor that a sum over some codes of one attribute contributes to a variance.
+
+        `codes` are the summed codes; by default all. See `_cell_variances` for the product.
+        """
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(len(range(self.domain.sizes[axis])[codes]))

@@ -71,7 +71,7 @@ class UniformSynopsis(Synopsis):
         return in_view_order(self.domain.zeros.uniform(tuple(sorted(axes))), axes)
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {"table": "the number of rows, spread evenly over all cells"}
 
     def pack(self) -> Packed:

@@ -295,7 +295,7 @@ class ViewSynopsis(Synopsis):
         return to_mbi(self)
 
     def summary(self) -> dict[str, str]:
-        """A description of the content for people: a text for each title."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         listed = [", ".join(view) for view in self.names[:_LISTED]]
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
@@ -451,7 +451,7 @@ def _split(
     flat: NDArray[np.generic],
     lengths: Sequence[int],
 ) -> list[Floats]:
-    """An array from a file, split into parts of some lengths."""
+    """Split an array from a file into parts of the given lengths; ValueError if it does not fit."""
     if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
         raise ValueError("unexpected array")
     return np.split(flat.astype(np.float64), np.cumsum(lengths)[:-1])

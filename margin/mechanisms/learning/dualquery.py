@@ -537,6 +537,6 @@ def _even(domain: Domain, views: Sequence[View]) -> list[View]:
 
 
 def _above(number: Fraction) -> float:
-    """The number as a float, rounded up."""
+    """Round a number up to a float."""
     nearest = float(number)
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)

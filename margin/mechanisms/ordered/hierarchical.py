@@ -94,9 +94,10 @@ class Hierarchical:
 
 
 def _tree(size: int, branching: int) -> NDArray[np.int64]:
-    """The matrix of a tree: each row sums neighbours, 1, b, b**2, ... of them, up to all of them.
+    """The queries of a tree as a matrix of zeros and ones: shape (nodes, size).
 
-    Its shape is (nodes, size); b is `branching`.
+    Each row adds up neighbouring codes: one code on the lowest level of the tree, then b, b**2 and
+    so on, where b is `branching`. The last row adds up all codes.
     """
     levels = []
     width = 1

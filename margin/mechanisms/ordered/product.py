@@ -85,7 +85,7 @@ class Product:
 
     @property
     def strategy(self) -> Strategy:
-        """The queries that are measured."""
+        """The linear queries that `answers` measures: the Kronecker product of all matrices."""
         factors = [
             self.factors.get(axis, np.eye(size, dtype=np.int64))
             for axis, size in enumerate(self.domain.sizes)
@@ -159,14 +159,16 @@ class Product:
         return variance_of(event)
 
     def _cells(self, axis: int) -> float:
-        """The sum of the variances of all codes of an attribute, as a factor."""
+        """The factor of one attribute in the summed variance of a marginal that contains it: the
+        sum of the variances of all its codes."""
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(self.domain.sizes[axis])
         return float(np.trace(covariance))
 
     def _total(self, axis: int) -> float:
-        """The variance of the sum over all codes of an attribute, as a factor."""
+        """The factor of one attribute in the summed variance of a marginal without it: the variance
+        of the sum over all its codes."""
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(self.domain.sizes[axis])

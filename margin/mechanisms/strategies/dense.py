@@ -120,7 +120,7 @@ class Dense:
 
     @cached_property
     def strategy(self) -> Strategy:
-        """The rounded queries, as they are measured."""
+        """The linear queries that `answers` measures, with coefficients rounded to integers."""
         matrix = (self._combinations @ self._basis).astype(np.int64)
         return Strategy(self.domain.attributes, (matrix,))
 
@@ -165,7 +165,8 @@ class Dense:
 
     @cached_property
     def _workload(self) -> Floats:
-        """The matrix from the integer basis to the cells of the marginals."""
+        """The matrix that computes all cells of the marginals from the values on the integer
+        basis."""
         identity = np.eye(math.prod(self.domain.sizes)).reshape(-1, *self.domain.sizes)
         cells = [_summed(identity, self.domain.axes(view)) for view in self.workload]
         return np.asarray(np.concatenate(cells) @ np.linalg.pinv(self._basis))
@@ -179,7 +180,9 @@ class Dense:
 
 
 def _summed(identity: Floats, axes: Sequence[int]) -> Floats:
-    """The matrix from the full table to a marginal, from the identity of shape (cells, *sizes)."""
+    """The matrix that sums the cells of the full table to a marginal: shape (cells of the marginal,
+    cells of the table). `identity` is the identity matrix of shape (cells of the table, *sizes).
+    """
     dropped = tuple(axis + 1 for axis in range(identity.ndim - 1) if axis not in axes)
     kept = sorted(axes)
     order = [kept.index(axis) + 1 for axis in axes]
@@ -188,7 +191,10 @@ def _summed(identity: Floats, axes: Sequence[int]) -> Floats:
 
 
 def _rows(size: int, varies: bool) -> Floats:
-    """Along one axis: a basis of the vectors that sum to zero if `varies`, else the row of ones."""
+    """The rows that one attribute contributes to the basis: shape (rows, size).
+
+    If `varies`, they are a basis of the vectors that sum to zero; otherwise a single row of ones.
+    """
     if not varies:
         return np.ones((1, size))
     return np.eye(size)[:-1] - np.eye(size)[1:]
