@@ -124,7 +124,7 @@ class Compiled(Kernel):
             self._run(add, self._sliced)
 
     def flush(self) -> None:
-        """Add the counts that are still held back."""
+        """Add the counts of all rows so far to the tables, also those that were kept in buffers."""
         if self._distinct is not None:
             self._count_distinct()
         offsets = self._layout.offsets

@@ -129,7 +129,7 @@ class Pairs(SetSource):
         return Baskets.of(numbers, np.concatenate(codes), len(encoded.dictionary))
 
     def _columns(self) -> Iterator[Sequence[Any]]:
-        """Batches of the columns of users and items."""
+        """Read the two columns batch by batch: each batch is [users, items]."""
         source = open_source(self.data)
         if not isinstance(source, Tabular):
             raise DataError(

@@ -319,7 +319,7 @@ def _kind(kind: Any) -> str:
 
 
 def _selected(file: FileSource, rows: str) -> str:
-    """SQL that gives the columns c0, c1, ... of some rows the names of a file's columns."""
+    """SQL that selects from `rows` and renames its columns c0, c1, ... to the names in the file."""
     columns = [f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields())]
     return f"SELECT {', '.join(columns)} FROM {rows}"
 

@@ -129,7 +129,9 @@ class Marginal:
         return low, high
 
     def project(self, view: Iterable[str]) -> "Marginal":
-        """Sum the counts over all attributes that are not in `view`; its order is the result's.
+        """Sum the counts over all attributes that are not in `view`.
+
+        The axes of the result have the order of `view`.
 
         Its variance is NaN unless the counts are exact, because the noise of a release's cells is
         not independent. To know the variance, ask the synopsis for the smaller marginal.

@@ -163,10 +163,11 @@ class Components:
         return _inverse_cells(tuple(sorted(self.domain.sizes)), sizes, k)
 
     def moments(self, view: View) -> list[tuple[View, float]]:
-        """The components of a view, each with its factor for the variance of a cell.
+        """The components of a view, and how much the noise of each adds to the variance of a cell.
 
-        Noise of variance one in the answers on a component adds the factor, over the square of the
-        number of cells, to the variance of each cell.
+        The result holds pairs (component, factor). If the noise in the answers on the component has
+        variance v, it adds v * factor / cells**2 to the variance of each cell of the view, where
+        `cells` is the number of its cells.
         """
         return [(subset, self._moment(subset)) for subset in self._subsets(view)]
 

@@ -103,7 +103,7 @@ class DiscreteLaplace:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Array (count,) of independent draws."""
+        """Make `count` independent draws: array (count,)."""
         return _in_blocks(count, lambda n: self._draw(n, entropy))
 
     def _draw(
@@ -227,7 +227,7 @@ class DiscreteGaussian:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Array (count,) of independent draws."""
+        """Make `count` independent draws: array (count,)."""
         draw = self._invert if self.sigma2 <= _LARGEST_TABLE_SIGMA2 else self._reject
         return _in_blocks(count, lambda n: draw(n, entropy))
 
@@ -270,19 +270,20 @@ class DiscreteGaussian:
     ) -> npt.NDArray[np.bool_]:
         """Accept each proposal y with probability p = exp(-(|y| - sigma2 / t)**2 / (2 sigma2)).
 
-        t is the scale of the proposal. The result is an array of booleans of the shape of `y`.
+        t is the scale of the proposal. The result is an array of booleans of the shape of `y`. A
+        proposal is accepted if u < p, for a uniform random number u.
 
-        p is computed in floats as exp(-k d**2), where d = |y| / t - b, b = sigma2 / t**2 <= 1 and
-        k = 1 / (2 b) < 0.51. Let e = 2**-53. The relative error of |y| / t is 2e, and the relative
-        error of b is e. So the absolute error of d is below 4 (|d| + 1) e, and the absolute error
-        of k d**2 is below (7 d**2 + 5 |d|) e. Multiplied by exp(-0.49 d**2), this is less than
-        9 e < 2**-49.
+        *Most comparisons are made in floats.* p is computed as exp(-k d**2), where
+        d = |y| / t - b, b = sigma2 / t**2 <= 1 and k = 1 / (2 b) < 0.51. Let e = 2**-53. The
+        relative error of |y| / t is 2e, and the relative error of b is e. So the absolute error of
+        d is below 4 (|d| + 1) e, and the absolute error of k d**2 is below (7 d**2 + 5 |d|) e.
+        Multiplied by exp(-0.49 d**2), this is less than 9 e < 2**-49. The error of numpy's exp is
+        below 2**-45 (numpy documents a few units in the last place, 2**-51), and the error of u is
+        2**-53. So the result is correct where |u - p| > 2**-40, with a factor of 16 to spare.
 
-        The error of numpy's exp is below 2**-45 (it documents a few units in the last place,
-        2**-51), and the error of u is 2**-53. So |u - p| > 2**-40 decides a coin correctly, with a
-        factor of 16 to spare. The other coins, 2**-39 of all, are compared exactly. So are those
-        whose proposal was clamped. Given that the ideal |y| is at least the clamp, its excess over
-        the clamp is geometric; so this excess is drawn.
+        *The others are made exactly:* where u and p are closer (a share of 2**-39), and where y is
+        the largest number that the proposal returns, so that the true |y| may be larger. In that
+        case the excess of |y| over this number has a geometric distribution, and is drawn.
         """
         # The coins in floats.
         t = self._proposal_scale

@@ -83,7 +83,7 @@ class MagnitudeTable:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(sigma2: Fraction) -> "MagnitudeTable":
-        """The table for sigma2, from a cache."""
+        """Make the table for `sigma2`. Tables are cached, because each takes long to compute."""
         return MagnitudeTable(sigma2)
 
     def draw(

@@ -76,7 +76,8 @@ class Rounds:
 
     @property
     def rate(self) -> Fraction:
-        """The rate r of the draws: a query has a probability proportional to exp(r score).
+        """The rate of the draws: a query is drawn with probability proportional to
+        exp(rate * score).
 
         The score is the whole number multiplier * count - size * (sum of the records' answers).
         """

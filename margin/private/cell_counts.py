@@ -136,9 +136,11 @@ def nonzero_cells(
 
 
 def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Integers]:
-    """Count equal cells by DuckDB's GROUP BY over a stream of words; the result of `nonzero_cells`.
+    """Count equal cells in DuckDB, for tables with more cells than fit into memory.
 
-    DuckDB keeps within its memory limit, and uses a temporary folder, which is removed.
+    `blocks` holds the words of each row's cell, shape (rows, width). The result has the same form
+    as that of `nonzero_cells`. DuckDB stays within its memory limit and writes the rest to a
+    temporary folder, which is removed.
     """
     import pyarrow as pa
 

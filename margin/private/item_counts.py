@@ -232,11 +232,10 @@ def _shares(
 
 
 def walsh(counts: Integers, first: int) -> Integers:
-    """The first Walsh coefficients of counts, those with the fewest changes of sign: array
-    (first,).
+    """Compute the first Walsh coefficients of counts: array (first,).
 
-    They are cut off at +-2**61.
-    The counts are padded with zeros to 2**k entries.
+    The first ones are those whose Walsh functions change sign least often. The counts are padded
+    with zeros to 2**k entries; the coefficients are cut off at +-2**61.
     """
     size = 1 << max(counts.size - 1, 0).bit_length()
     values = np.zeros(size, _dtype(total(counts)))

@@ -249,13 +249,16 @@ class Items(Gate):
         """Choose the limit `most` of `truncated_counts` and a factor >= 1 that scales up its
         counts.
 
-        This is the exponential mechanism with score -(sum over items of |factor * T(most) -
-        T(longest)|) - penalty. T are the counts of `truncated_counts`, in units of
-        1 / (grain * B), where B is the common denominator of the factors. (If `longest` is the
-        number of items, T(longest) are the true counts, and this is DPSense-S of Day and Li 2015.)
+        The exponential mechanism draws the pair. It prefers pairs whose scaled counts are close to
+        the counts with the limit `longest`: the score is
+        -(sum over items of |factor * T(most) - T(longest)|) - penalty. Here T(m) are the counts of
+        `truncated_counts` with the limit m, in units of 1 / (grain * B), where B is the common
+        denominator of the factors. (If `longest` is the number of items, T(longest) are the true
+        counts, and this is DPSense-S of Day and Li 2015.)
 
-        Take the factor A / B. Adding a row of c items, with a share t of each item for `most` and a
-        share u for `longest`, changes each of c terms by at most |A t - B u|. Here u >= t,
+        *Sensitivity.* Take the factor A / B, and add a row of c items. Let it add t to the count of
+        each of its items with the limit `most`, and u with the limit `longest`, in units of
+        1 / grain. Then each of c terms of the score changes by at most |A t - B u|. Here u >= t,
         c t <= grain * most and c u <= grain * longest. So the changes sum to at most
         c (A - B) t <= (A - B) grain * most upwards, and to at most c B u <= B grain * longest
         downwards. No score changes by more than D, the larger of the two, and the changes of two

@@ -113,7 +113,7 @@ class Axis:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The levels. A row adds to one node of each."""
+        """The levels of nodes. Each row is counted in one node of each level."""
         raise NotImplementedError
 
     @property

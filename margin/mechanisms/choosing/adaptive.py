@@ -224,7 +224,8 @@ class _Course:
         return self.contestants((2,))
 
     def rounds_after(self, chosen: Candidate) -> int:
-        """The number of rounds after the candidate, before it is limited by the number of views."""
+        """The number of rounds to run after the candidate is measured. The caller reduces it if
+        there are fewer views to choose from."""
         if self.mechanism.rounds is not None:
             return self.mechanism.rounds
         misses_far_more = chosen.missed > ROUNDS_RATIO * chosen.noise

@@ -29,13 +29,16 @@ class Learning:
     """A mechanism that approximates marginals by sums of marginals on fewer attributes (Thaler,
     Ullman and Vadhan, ICALP 2012).
 
-    A row is in a cell of k attributes when it agrees with the cell in s = k of them. Take a
-    polynomial p of degree t >= 1 with |p(s) - [s = k]| <= gamma for s = 0 ... k. It makes the count
-    of the cell a sum of counts of at most t attributes. All these counts get equal noise. A small
-    gamma means a high degree, with more counts and larger coefficients: less approximation error,
-    and more noise. The approximation error is up to gamma times the number of rows, and does not
-    fall with a larger budget; there is therefore no `expected_error`. Without a workload all pairs
-    of attributes are released.
+    Let s be the number of attributes in which a row agrees with a cell of k attributes. The row is
+    in the cell if s = k. A polynomial p(s) of degree t approximates this test: it differs by at
+    most `gamma` from 1 at s = k, and from 0 at s = 0 ... k - 1. The sum of p(s) over all rows is
+    then close to the count of the cell, and needs only counts of at most t attributes. These
+    counts are measured, all with equal noise.
+
+    A small `gamma` needs a high degree, with more counts and larger coefficients: less
+    approximation error, but more noise. The approximation error is up to `gamma` times the number
+    of rows. A larger budget does not reduce it, so there is no `expected_error`. Without a workload
+    all pairs of attributes are released.
 
     Parameters
     ----------
@@ -102,7 +105,8 @@ class Learning:
 
 
 def _table(domain: Domain, subset: View) -> Strategy:
-    """The queries for the cells of a marginal; for the number of rows if the set is empty."""
+    """The linear queries that count the cells of the marginal on `subset`. If `subset` is empty,
+    the single query counts all rows."""
     if not subset:
         return Strategy.total(domain)
     return Strategy(subset, [_identity(domain[name].size) for name in subset])
@@ -118,7 +122,8 @@ def _spread(
     subset: View,
     view: View,
 ) -> Floats:
-    """Give the marginal of a subset the axes of the view; axes that it lacks have length one."""
+    """Reshape the marginal on `subset` to the axes of `view`, so that it can be added to tables of
+    `view`. An attribute that is not in `subset` gets an axis of length one."""
     sizes = dict(zip(subset, table.shape, strict=False))
     ordered = table.reshape([sizes[name] for name in subset])
     turned = ordered.transpose([subset.index(name) for name in view if name in subset])

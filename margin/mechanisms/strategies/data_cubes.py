@@ -140,10 +140,11 @@ class DataCubes:
 
 
 class _Lattice:
-    """The possible cuboids, with the marginals of the workload that each contains.
+    """All sets of attributes that may be measured (the cuboids), and the marginals of the workload
+    that each of them contains.
 
-    For each such marginal it also holds the number of cells of the cuboid that sum to one cell of
-    the marginal.
+    For each such marginal it also holds how many cells of the cuboid are added up to get one cell
+    of the marginal.
     """
 
     def __init__(
@@ -175,7 +176,7 @@ class _Lattice:
     def choice(self, power: int) -> list[View]:
         """Choose the cuboids with the least noise in the worst marginal.
 
-        Noise grows with the number of cuboids to this power.
+        The variance of the noise is proportional to (number of cuboids) ** `power`.
         """
         levels = np.unique(self._sums[self._holds])
         if len(levels) > _MOST_LEVELS:
@@ -191,10 +192,11 @@ class _Lattice:
         ]
 
     def _cover(self, level: float) -> list[int]:
-        """Find a few cuboids that contain every marginal, with at most `level` cells in a sum.
+        """Find a few cuboids from which every marginal can be computed, where each cell of a
+        marginal is the sum of at most `level` cells of a cuboid.
 
-        Greedy: each step takes a set that contains most of the remaining marginals, and of these
-        sets the smallest.
+        The search is greedy: each step takes the cuboid that contains most of the remaining
+        marginals. If several contain equally many, it takes the one with the fewest cells.
         """
         holds = self._holds & (self._sums <= level)
         gain = holds.sum(axis=1)

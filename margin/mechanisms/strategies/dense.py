@@ -149,9 +149,9 @@ class Dense:
         return answers
 
     def expected_error(self, budget: Budget) -> float:
-        """The expected squared error of `answers`, in squared rows, summed with the weights.
+        """The expected squared error of `answers`, in squared rows.
 
-        It is trace(W (A'A)^+ W') times the variance of the noise.
+        The variances of all cells of the workload are added, each times the weight of its marginal.
         """
         (event,) = linear_events(
             budget,
