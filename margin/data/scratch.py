@@ -44,7 +44,7 @@ _before: Any = None
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """A context with a new private folder, which is removed at its end."""
+    """Make a private folder for the length of a `with` block; it is removed at the end."""
     remove_stale()
     _watch()
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))

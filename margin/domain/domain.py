@@ -206,7 +206,8 @@ class Domain(Mapping[str, Attribute]):
 
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:
-        """The rules that state impossible combinations of categories; see the parameter."""
+        """The rules that state impossible combinations of categories, in the form in which `Domain`
+        accepts them."""
         return tuple(labelled(self._attributes, rule) for rule in self._rules)
 
     @property

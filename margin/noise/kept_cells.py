@@ -151,8 +151,8 @@ class Entering:
     ) -> tuple[Integers, Integers]:
         """Draw the noisy counts of kept empty cells and the codes of their priorities.
 
-        The result is two arrays (count,). All priorities are tau or more.
-        tau must be theta or a point of the grid of `priorities`.
+        The result is two arrays (count,). All priorities are at least `keep.tau`, which must be
+        theta or a point of the grid of `priorities`.
         """
         values = self.sample(count, entropy)
         return values, priorities(np.abs(values), entropy, least=self.keep.tau)
@@ -270,9 +270,9 @@ class More:
     ) -> tuple[Integers, Integers]:
         """Draw the noisy counts of the added cells and the codes of their priorities.
 
-        The priorities are from tau to below tau'.
-        Arrays (count,). They are drawn by rejection: both are drawn given that the priority is tau
-        or more, until it is below tau'.
+        The result is two arrays (count,). All priorities are at least tau and below tau'. Counts
+        and priorities are drawn by rejection: pairs with a priority of at least tau are drawn, and
+        those with a priority of tau' or more are dropped.
         """
         ceiling = code_of(self.before.tau)
 
@@ -302,7 +302,10 @@ def _first(count: int, propose: Callable[[int], Integers]) -> Integers:
 
 @lru_cache(maxsize=64)
 def _mixture(scale: Fraction, theta: int) -> Coins:
-    """The coin of probability theta (1 - a) / (theta (1 - a) + a), which falls as a grows."""
+    """A coin of the probability theta (1 - a) / (theta (1 - a) + a), where a = exp(-1 / scale).
+
+    The probability falls as a grows, so bounds on a give bounds on it.
+    """
     base: Probability = exponential(1 / scale)
 
     def bounds(bits: int) -> tuple[int, int]:

@@ -108,10 +108,11 @@ def _largest_rho(
     limits: tuple[Fraction, Fraction],
     known: Fraction,
 ) -> Fraction:
-    """The largest total rho whose noise is proved (epsilon, delta)-private; `limits` are the two.
+    """The largest total rho whose noise is proved to be (epsilon, delta)-differentially private.
 
-    If the noise is large, the proof is by smoothing; otherwise the grid is tried as well (see
-    `margin.privacy.composition`). The result is at least `known`.
+    `limits` is the pair (epsilon, delta). If the noise is large, the proof is by smoothing;
+    otherwise the grid is tried as well (see `margin.privacy.composition`). The result is at least
+    `known`.
     """
     if limits[1] < LEAST_DELTA:
         return known

@@ -177,8 +177,9 @@ class Weights:
     ) -> Floats:
         """The curve of the weights at the losses (low + i) * step, rounded up: shape (points,).
 
-        The points must extend beyond the weights on both sides. From y to the next point y' the
-        curve falls by (y' - y) times the sum of w_j e**-(j step) over the points j above.
+        `step` is the distance of the points, `low` the number of the first. The points must extend
+        beyond the weights on both sides. Method: from y to the next point y' the curve falls by
+        (y' - y) times the sum of w_j e**-(j step) over all j with e**(j step) >= y'.
         """
         start = self.low - low
         placed = np.zeros(points)

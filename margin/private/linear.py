@@ -175,10 +175,9 @@ def linear_events(
 ) -> list[Event]:
     """Make the records of a call of `Private.measure_linear`, one for each strategy.
 
-    Nothing is charged.
-
-    The sampler of an event is its noise. `together` is true if the call spends all of an `ApproxDP`
-    budget at once; see `ApproxDP.at_once`.
+    Nothing is charged. The field `sampler` of each record is the noise that its answers get.
+    `together` is true if the call spends all of an `ApproxDP` budget at once; see
+    `ApproxDP.at_once`.
     """
     if not strategies:
         raise DomainError("strategies is empty: give at least one strategy")

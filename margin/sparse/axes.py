@@ -68,7 +68,7 @@ class Pick:
 
     @property
     def size(self) -> int:
-        """The number of codes."""
+        """The number of picked codes."""
         return int(self._before[-1])
 
     def within(

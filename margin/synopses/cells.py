@@ -270,7 +270,7 @@ class CellSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         kept = int(fields["kept"])
         return {"codes": kept * len(domain), "values": kept, "agreed": kept}
 

@@ -120,7 +120,7 @@ class ColumnCounts(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
 
     @classmethod

@@ -75,7 +75,7 @@ class ItemsetCounts(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return dict.fromkeys(("counts", "variance"), len(fields["itemsets"]))
 
     @classmethod

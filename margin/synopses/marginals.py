@@ -108,7 +108,7 @@ class MarginalSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         cells = sum(domain.cells(view) for view in fields["views"])
         return {"tables": cells, "variances": cells}
 

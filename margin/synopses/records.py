@@ -129,7 +129,7 @@ class RecordSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
         return {"bits": lines * -(-int(fields["records"]) // 64)}
 

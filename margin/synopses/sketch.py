@@ -149,7 +149,7 @@ class SketchSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return {"sums": int(fields["rows"]) * int(fields["width"])}
 
     @classmethod

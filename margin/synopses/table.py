@@ -147,7 +147,7 @@ class TableSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         covariances = {f"covariance{axis}": size**2 for axis, size in enumerate(domain.sizes)}
         return {"table": math.prod(domain.sizes), **covariances}
 

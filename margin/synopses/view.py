@@ -321,7 +321,7 @@ class ViewSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """For each array of a file, the largest number of entries that `unpack` accepts."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         views = [domain.view(view) for view in fields["views"]]
         return {
             "tables": sum(map(domain.cells, views)),
