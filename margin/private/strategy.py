@@ -168,7 +168,7 @@ class Strategy:
 
     @cached_property
     def l2_squared(self) -> int:
-        """The exact largest squared L2 norm of a column, a product like `l1`."""
+        """The exact largest squared L2 norm of a column: the product of those of the factors."""
         return math.prod(factor.l2_squared for factor in self.factors)
 
     @cached_property

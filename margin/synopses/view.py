@@ -209,7 +209,8 @@ class ViewSynopsis(Synopsis):
     def _by_shape(self, views: Sequence[View]) -> Iterator[tuple[list[int], Integers]]:
         """Group views so that the tables of each group have the same shape.
 
-        Each group is the places of its views, and the axes that each view names, shape (n, k).
+        Each group is a pair: the positions of its n views in `views`, and the axes of the k
+        attributes of each of them, shape (n, k).
         """
         # Views of one length first: their axes make one array.
         position = self.domain.position
@@ -238,9 +239,9 @@ class ViewSynopsis(Synopsis):
         """Estimate the error of a marginal that is not caused by noise.
 
         It is the root of the mean square over the cells, in rows: 0 if a view covers the marginal,
-        NaN if no estimate is possible. The solver is tried on marginals of the same
-        shape that the views contain, with only as much information as there is about this one. The
-        error by noise is in `Marginal.variance`.
+        NaN if no estimate is possible. The solver is tried on marginals of the same shape that the
+        views contain, with only as much information as there is about this one. The error by noise
+        is in `Marginal.variance`.
 
         Raises
         ------
