@@ -256,9 +256,9 @@ class Items(Gate):
         denominator of the factors. (If `longest` is the number of items, T(longest) are the true
         counts, and this is DPSense-S of Day and Li 2015.)
 
-        *Sensitivity.* Take the factor A / B, and add a row of c items. Let it add t to the count of
-        each of its items with the limit `most`, and u with the limit `longest`, in units of
-        1 / grain. Then each of c terms of the score changes by at most |A t - B u|. Here u >= t,
+        *Sensitivity.* Take the factor A / B. Adding a row of c items adds t to the count of each of
+        its items with the limit `most`, and u with the limit `longest`, in units of 1 / grain. So
+        each of c terms of the score changes by at most |A t - B u|. Here u >= t,
         c t <= grain * most and c u <= grain * longest. So the changes sum to at most
         c (A - B) t <= (A - B) grain * most upwards, and to at most c B u <= B grain * longest
         downwards. No score changes by more than D, the larger of the two, and the changes of two
