@@ -15,7 +15,7 @@ of the listed codes in every listed attribute."""
 
 
 def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[Rule, ...]:
-    """Declared rules in their standard form: sorted, and each once.
+    """Check declared rules and bring them into their standard form: sorted, and each once.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def _checked_rule(
     place: int,
     given: object,
 ) -> Rule:
-    """The rule that is declared at a place in the list, in its standard form."""
+    """Check the rule declared at a place in the list; return it in its standard form."""
     if not isinstance(given, Mapping) or not given:
         raise DomainError(
             f"rule {place} of impossible must be a mapping from at least one attribute to its "
