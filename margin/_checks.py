@@ -26,7 +26,9 @@ def whole_number(
         number = operator.index(value)
     if number is None or number < least or (most is not None and number > most):
         expected = f">= {least}" if most is None else f"from {least} to {most}"
-        raise error(f"{name} ({shown(value)}) must be a whole number {expected}")
+        raise error(
+            f"{name} ({shown(value)}) must be a whole number {expected}; pass such a number"
+        )
     return number
 
 
@@ -43,7 +45,7 @@ def positive_number(
 ) -> int | float | Fraction:
     """A finite number > 0, as it was passed; otherwise `error`, which calls it `name`."""
     if not _is_real(value) or not 0 < value < math.inf:  # type: ignore[operator]
-        raise error(f"{name} ({shown(value)}) must be a finite number > 0")
+        raise error(f"{name} ({shown(value)}) must be a finite number > 0; pass such a number")
     return value  # type: ignore[return-value]
 
 
@@ -55,7 +57,7 @@ def share(
 ) -> int | float | Fraction:
     """A number > 0 and < 1, as it was passed; otherwise `error`, which calls it `name`."""
     if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]
-        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1")
+        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1; pass such a number")
     return value  # type: ignore[return-value]
 
 
