@@ -185,7 +185,10 @@ class FileSource:
 
         best = max(readings, key=rank)
         if not readings[best]:
-            raise DataError(f"{self._shown} has no header: its first line must name the columns")
+            raise DataError(
+                f"the first line of {self._shown} must name the columns, but the file has no "
+                "header; add one"
+            )
         return [Field(name, best) for name in readings[best]]
 
     def failed(self, error: Exception) -> str:

@@ -207,8 +207,8 @@ class Attribute:
             unknown = sorted(set(map(str, form)) - set(_KEYS))
             if unknown:
                 raise DomainError(
-                    f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}"
-                    f"{did_you_mean(unknown[0], _KEYS)}"
+                    f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}, "
+                    f"so use one of these{did_you_mean(unknown[0], _KEYS)}"
                 )
             return cls(**dict(form))
         if isinstance(form, Iterable) and not isinstance(form, str):

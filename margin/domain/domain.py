@@ -105,8 +105,9 @@ class Domain(Mapping[str, Attribute]):
             )
         if DRAFT in attributes:
             raise DomainError(
-                "this domain is a draft derived from the data; check every attribute against the "
-                f"values that the data may hold, then delete the line {DRAFT!r}"
+                "a domain must be declared without the data, but this one is a draft derived from "
+                "the data; check every attribute against the values that the data may hold, then "
+                f"delete the line {DRAFT!r}"
             )
         # Separate the attributes from what a file declares beside them.
         stated = {name: attributes[name] for name in (_IMPOSSIBLE, _ROWS) if name in attributes}

@@ -114,4 +114,7 @@ def zeros_of(
             "impossible must leave at least one combination of categories that a row may have, but "
             "it leaves none; drop some rules"
         )
-    raise DomainError(f"the rules of impossible connect too many attributes: {problem}")
+    raise DomainError(
+        f"the rules of impossible are too large to be treated exactly: {problem} (a box is a rule, "
+        "and an axis is an attribute)"
+    )

@@ -154,8 +154,9 @@ class _Concentrated(Budget):
         self._check_unit(other)
         if isinstance(other, CertifiedDP):
             raise BudgetError(
-                "a release that was certified as a whole cannot be charged in rho, because it is "
-                "not concentrated; release with a ledger, or with ZCDP"
+                "a budget in rho pays for releases with zero-concentrated differential privacy "
+                "(zCDP), but this release was certified as a whole, by its epsilon and delta only; "
+                "release with ZCDP, or pass the ledger to the release itself"
             )
         if isinstance(other, PureDP):
             epsilon = other.units * UNIT

@@ -26,7 +26,7 @@ def split_units(total: int, shares: object) -> tuple[int, ...]:
     if min(pieces) < 1:
         raise BudgetError(
             f"each piece of a budget of {total} units must be at least one unit, but the smallest "
-            "would be below; use fewer shares, or shares that differ less"
+            "would be below it; use fewer shares, or shares that differ less"
         )
     return tuple(pieces)
 

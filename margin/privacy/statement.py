@@ -202,8 +202,8 @@ class Statement:
         if not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
             names = ", ".join(_NEIGHBOURS)
             raise BudgetError(
-                f"the neighbours of a statement must be one of: {names}; it is "
-                f"{shown(neighbours)}, so name one of these"
+                f"neighbours of a statement ({shown(neighbours)}) must be one of: {names}; name "
+                "one of these"
             )
         if not isinstance(record["budget"], dict) or record["budget"].keys() & _APART:
             raise BudgetError(
@@ -218,8 +218,8 @@ class Statement:
         bounds = [bound.value for bound in Bound]
         if record["bound"] not in bounds:
             raise BudgetError(
-                f"the bound of a statement must be one of: {', '.join(bounds)}; it is "
-                f"{shown(record['bound'])}, so name one of these"
+                f"bound of a statement ({shown(record['bound'])}) must be one of: "
+                f"{', '.join(bounds)}; name one of these"
             )
 
         apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}

@@ -126,9 +126,9 @@ class Gate:
         )
         if others is None or epsilon + others > self.budget.epsilon:
             raise BudgetError(
-                "beside certified rounds, only answers with pure differential privacy are "
-                "possible, within the epsilon that the rounds leave, but this answer is not pure "
-                "or costs more; use Laplace noise or spend less"
+                "after rounds that were certified as a whole, every answer must be pure (Laplace "
+                "noise) and cost at most the epsilon that the rounds leave, but this one is not or "
+                "costs more; use Laplace noise or spend less"
             )
 
     def _charge(self, units: int) -> None:

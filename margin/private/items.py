@@ -453,7 +453,7 @@ class Items(Gate):
         if not places or repeated or min(places) < 0 or max(places) >= items:
             raise DomainError(
                 f"a set must hold one or more places of items, from 0 to {items - 1}, each once, "
-                f"but it holds {shown(list(group))}; name each item once by its place"
+                f"but it holds {shown(group)}; name each item once by its place"
             )
         return places
 

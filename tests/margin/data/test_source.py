@@ -294,8 +294,8 @@ PARQUET = parquet_bytes.getvalue()
 TEXT = f"a,b\nx,1\n{SECRET},1\n".encode()
 
 BAD_FILES = [
-    ("f.csv", b"", "has no header"),
-    ("f.csv", b"\n\na,b\nx,1\n", "has no header"),
+    ("f.csv", b"", "must name the columns, but the file has no header"),
+    ("f.csv", b"\n\na,b\nx,1\n", "must name the columns, but the file has no header"),
     ("f.csv", b"a\nx\n", "no column named 'b'"),
     ("f.csv", b"A,b\nx,1\n", "no column named 'a'"),
     ("f.csv", b"x,1\ny,0\n", "no column named 'a'"),
@@ -319,7 +319,7 @@ BAD_FILES = [
     ("f.csv.gz", gzip.compress(TEXT, mtime=0)[:-9], "must be a complete gzip file"),
     ("f.csv.gz", gzip.compress(late(b""), mtime=0)[:-9], "its checksum is wrong"),
     ("f.csv.gz", gzip.compress(late(b""), mtime=0)[:-8] + b"wrong...", "its checksum is wrong"),
-    ("f.csv.gz", gzip.compress(b"", mtime=0), "has no header"),
+    ("f.csv.gz", gzip.compress(b"", mtime=0), "must name the columns, but the file has no header"),
     ("f.parquet", b"", "must be a Parquet file"),
     ("f.parquet", TEXT, "must be a Parquet file"),
     ("f.parquet", PARQUET[:-5], "must be a Parquet file"),
