@@ -397,13 +397,13 @@ def read(path: Path) -> Contents:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if len(names) != len(set(names)) or not _is_margin(set(names)):
-                problem = "is not a .margin file: give a file that `margin release` wrote"
+                problem = "is not a .margin file; give a file that `margin release` wrote"
             else:
                 contents = _inflated(archive)
                 if json.loads(contents.checksums) != _sums(contents.members):
-                    problem = "is damaged (a checksum does not match): get a fresh copy"
+                    problem = "is damaged (a checksum does not match); get a fresh copy"
     except FileNotFoundError:
-        problem = "does not exist"
+        problem = "does not exist; check the path"
     except _OtherFormatError:
         problem = (
             f"has another format than {FORMAT}, the only one that this version can read; "

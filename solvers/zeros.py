@@ -101,20 +101,22 @@ class Zeros:
         axes = [axis for axis, _ in box]
         if not _ascending(axes, len(self.sizes)):
             raise ValueError(
-                f"the axes of a box must be ascending numbers from 0 to {len(self.sizes) - 1}, but "
-                f"they are {axes}; sort them and name each once"
+                "the axes of a box of zero cells must be ascending numbers from 0 to "
+                f"{len(self.sizes) - 1}, but they are {axes}; sort them and name each once"
             )
         for axis, codes in box:
             size = self.sizes[axis]
             if not _ascending(codes, size):
                 raise ValueError(
-                    f"the categories of axis {axis} in a box must be ascending numbers from 0 to "
-                    f"{size - 1}, but they are {codes}; sort them and name each once"
+                    f"the categories of axis {axis} in a box of zero cells must be ascending "
+                    f"numbers from 0 to {size - 1}, but they are {codes}; sort them and name each "
+                    "once"
                 )
             if size > BOX_CATEGORIES:
                 raise ValueError(
-                    f"an axis of a box must have at most {BOX_CATEGORIES} categories, but axis "
-                    f"{axis} has {size}; merge categories, or leave the axis out"
+                    f"an axis of a box of zero cells must have at most {BOX_CATEGORIES} "
+                    f"categories, but axis {axis} has {size}; merge categories, or leave the axis "
+                    "out"
                 )
 
     @cached_property

@@ -106,6 +106,6 @@ def _value(tree: ast.expr, text: str) -> Any:
 
 def _malformed(text: str) -> MarginError:
     return MarginError(
-        f"--mechanism ({text}) must be a name, or a mechanism as in Python, "
-        "such as 'HighPass(theta=5)'"
+        f"--mechanism ({text}) must be a name, or a mechanism as in Python; "
+        "write it as in 'HighPass(theta=5)'"
     )

@@ -274,7 +274,7 @@ class FileSource:
         import pyarrow.parquet as pq
 
         wrong = (
-            f"{self._shown} must be a Parquet file, as its ending says, but cannot be read as one; "
+            f"{self._shown} must be a Parquet file, by its ending, but cannot be read as one; "
             "check that the file is complete"
         )
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
@@ -301,9 +301,9 @@ class FileSource:
                 raw = file.read(_HEAD)
             if b"\0" not in raw and not raw.startswith((b"PAR1", b"\x1f\x8b")):
                 return io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", "replace", newline="").read()
-            problem = "must be text in UTF-8, as its ending says, but is not; save it in UTF-8"
+            problem = "must be text in UTF-8, by its ending, but is not; save it in UTF-8"
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            problem = "must be a complete gzip file, as its ending says, but is not; save it anew"
+            problem = "must be a complete gzip file, by its ending, but is not; save it anew"
         except OSError as error:
             problem = f"cannot be read ({type(error).__name__}); check its permissions"
         raise DataError(f"{self._shown} {problem}")

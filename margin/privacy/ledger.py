@@ -310,11 +310,11 @@ class Ledger:
         seen: dict[tuple[str, int], str] = {}
         for name, token in tokens.items():
             if token is None:
-                problems.append(f"{name}: was charged to no ledger")
+                problems.append(f"{name}: was charged to no ledger; charge its budget to this one")
                 continue
             charge = charges.get(token.sequence)
             if token.ledger != entries[0].dataset:
-                problems.append(f"{name}: was charged to another ledger")
+                problems.append(f"{name}: was charged to another ledger; check it there")
             elif charge is None or (charge.head, charge.dataset) != (token.head, token.dataset):
                 problems.append(
                     f"{name}: its charge, entry {token.sequence}, is not in this ledger;"

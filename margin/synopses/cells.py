@@ -343,9 +343,10 @@ class CellSynopsis(Synopsis):
             )
         codes = np.array([attribute.code(category) for category in categories], np.int64)
         if not codes.size or (codes == UNSEEN).any():
+            found = "holds a value that it does not declare" if codes.size else "is empty"
             raise DomainError(
                 f"the categories of attribute {name!r} must be a list of categories that it "
-                "declares, at least one, but the list is empty or holds another value; correct it"
+                f"declares, at least one, but the list {found}; correct it"
             )
         return name, Pick.of(codes)
 

@@ -220,8 +220,8 @@ class BestResponse:
         """The sum of instances over the same attributes, under the constraints of all."""
         if not parts or any(not np.array_equal(part.sizes, parts[0].sizes) for part in parts):
             raise ValueError(
-                "together needs at least one instance, and all with equal sizes, but there is none "
-                "or their sizes differ; make them over the same attributes"
+                "BestResponse.together needs one or more instances with equal sizes, but the "
+                f"{len(parts)} that are given are not such; make them over the same attributes"
             )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         flat = {}
@@ -433,13 +433,13 @@ class BestResponse:
             return
         if attribute.min() < 0 or attribute.max() >= len(self.sizes):
             raise ValueError(
-                f"{what} must name attributes from 0 to {len(self.sizes) - 1}, but the attributes "
-                f"go from {attribute.min()} to {attribute.max()}; correct them"
+                f"the attributes of {what} must be from 0 to {len(self.sizes) - 1}, but they go "
+                f"from {attribute.min()} to {attribute.max()}; correct them"
             )
         if ((value < 0) | (value >= self.sizes[attribute])).any():
             raise ValueError(
-                f"{what} must name a value from 0 to one less than the size of its attribute, but "
-                "one names another value; correct it"
+                f"the values of {what} must be from 0 to the size of their attribute minus 1, but "
+                "one of them is not; correct it"
             )
 
 
