@@ -477,7 +477,7 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
 def test_problems_check_their_zeros():
     nothing = {"index": np.empty(0, np.int64), "target": np.empty(0), "variance": np.empty(0)}
     for zeros, says in [
-        (np.ones(4, bool), "some cell"),
+        (np.ones(4, bool), "must leave at least one cell"),
         (np.zeros(3, bool), "truth value"),
         (np.zeros(4), "truth"),
     ]:
