@@ -86,8 +86,8 @@ def locate(
         candidates = places.get(name) or stripped.get(name.strip()) or []
         if not candidates:
             raise DataError(
-                f"{where} must have every column that the domain or an argument names, but it has "
-                f"no column named {name!r}; correct the name, or add the column"
+                f"{where} has no column named {name!r}, which the domain or an argument names; "
+                "correct the name, or add the column"
             )
         if len(candidates) > 1:
             raise DataError(

@@ -441,8 +441,8 @@ class ViewSynopsis(Synopsis):
             names = ", ".join(self.domain.attributes[axis] for axis in axes[place].tolist())
             status = solutions[place].status.value
             raise SolverError(
-                f"the marginal on {names} must be reconstructed, but the solver ended with status "
-                f"{status}; choose another solver with reconstruction="
+                f"the marginal on {names} must be reconstructed, but the solver failed: {status} "
+                "(pass it with reconstruction=)"
             )
         return solutions
 

@@ -66,8 +66,8 @@ class ProjectionQP:
         status, _ = run(programme, self.solver, self.time_limit)
         if status is not Status.OPTIMAL or change.value is None:
             raise RuntimeError(
-                f"{self.solver} must solve the quadratic programme, but it ended with status "
-                f"{status.value}; choose another solver or a longer time_limit"
+                f"{self.solver} must solve the quadratic programme, but it failed: {status.value} "
+                "(a longer time_limit may help)"
             )
         shared = observed.copy()
         shared[free] += change.value / scale

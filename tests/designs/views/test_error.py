@@ -115,7 +115,7 @@ def test_all_pairs_of_a_hundred_attributes_are_quick():
             r"shares\[0\] \(0\.0\) must be a finite number > 0; change it or drop the view",
         ),
         ({"shares": [math.nan]}, r"shares\[0\] \(nan\) must be a finite number > 0"),
-        ({"power": 3}, r"power \(3\) must be 1 or 2: 1 if the variance"),
+        ({"power": 3}, r"power \(3\) must be 1 or 2; pass 1 if the variance"),
         ({"power": True}, r"power \(True\) must be 1 or 2"),
     ],
 )

@@ -266,9 +266,9 @@ BAD_BATCHES = [
     ({"a": GOOD, "b": GOOD.astype(bool)}, "'b' must be integers"),
     ({"a": GOOD, "b": GOOD.astype(object)}, "'b' must be integers"),
     ({"a": GOOD, "b": GOOD[None]}, "'b' must be integers in one dimension"),
-    ({"a": GOOD, "b": GOOD + 1}, "'b' is not one of 0"),
-    ({"a": GOOD, "b": GOOD.astype(np.int8) - 1}, "'b' is not one of 0"),
-    ({"a": GOOD, "b": np.array([0, 0, 2**40])}, "'b' is not one of 0"),
+    ({"a": GOOD, "b": GOOD + 1}, "'b' must be from 0 to 1, but one is not"),
+    ({"a": GOOD, "b": GOOD.astype(np.int8) - 1}, "'b' must be from 0 to 1, but one is not"),
+    ({"a": GOOD, "b": np.array([0, 0, 2**40])}, "'b' must be from 0 to 1, but one is not"),
 ]
 
 
