@@ -8,7 +8,10 @@
 """
 
 if __name__ != "margin.designs":
-    raise ImportError("import margin.designs, not designs: the folder is a part of margin")
+    raise ImportError(
+        f"this package must be imported as margin.designs, but it was imported as {__name__}; "
+        "write import margin.designs"
+    )
 
 from .bounds import de_caen_bound, schonheim_bound
 from .covering.best_known import Known, best_known

@@ -77,7 +77,9 @@ def field(q: int) -> Field:
     check_int("q", q, 2)
     parts = prime_power(q)
     if parts is None:
-        raise ValueError(f"q ({q}) must be a power of a prime: 2, 3, 4, 5, 7, 8, 9, 11, ...")
+        raise ValueError(
+            f"q ({q}) must be a power of a prime; pass one such as 2, 3, 4, 5, 7, 8, 9 or 11"
+        )
     p, degree = parts
     powers = _powers_of_x(p, degree)
     logs = np.zeros(q, np.int64)
@@ -112,4 +114,7 @@ def _powers_of_x(p: int, degree: int) -> Integers:
                 break
         if len(powers) == order + 1 and powers[-1] == powers[0]:
             return np.array(powers[:-1]) @ p ** np.arange(degree)
-    raise AssertionError("every finite field has a primitive polynomial")
+    raise AssertionError(
+        f"the finite field of {p}**{degree} elements must have a primitive polynomial, but none "
+        "was found; this is an error of the library, so please report it"
+    )

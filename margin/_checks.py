@@ -29,7 +29,9 @@ def whole_number(
         number = operator.index(value)
     if number is None or number < least or (most is not None and number > most):
         expected = f">= {least}" if most is None else f"from {least} to {most}"
-        raise error(f"{name} ({shown(value)}) must be a whole number {expected}")
+        raise error(
+            f"{name} ({shown(value)}) must be a whole number {expected}; pass such a number"
+        )
     return number
 
 
@@ -52,7 +54,7 @@ def positive_number(
     Otherwise raise `error`, whose message calls the value `name`.
     """
     if not _is_real(value) or not 0 < value < math.inf:  # type: ignore[operator]
-        raise error(f"{name} ({shown(value)}) must be a finite number > 0")
+        raise error(f"{name} ({shown(value)}) must be a finite number > 0; pass such a number")
     return value  # type: ignore[return-value]
 
 
@@ -67,7 +69,7 @@ def share(
     Otherwise raise `error`, whose message calls the value `name`.
     """
     if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]
-        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1")
+        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1; pass such a number")
     return value  # type: ignore[return-value]
 
 

@@ -42,14 +42,17 @@ def amount(name: str, value: object) -> Fraction:
     """
     number = exact(name, value)
     if number <= 0:
-        raise BudgetError(f"{name} ({shown(value)}) must be > 0")
+        raise BudgetError(f"{name} ({shown(value)}) must be > 0; pass a larger number")
     if number < UNIT:
         raise BudgetError(
-            f"{name} ({shown(value)}) is below 1e-12, the smallest amount that can be spent:"
-            " raise it"
+            f"{name} ({shown(value)}) must be at least 1e-12, the smallest amount that can be "
+            "spent; pass a larger number"
         )
     if number > _LARGEST:
-        raise BudgetError(f"{name} ({shown(value)}) is above 1e6, which protects nobody: lower it")
+        raise BudgetError(
+            f"{name} ({shown(value)}) must be at most 1e6, because more protects nobody; pass a "
+            "smaller number"
+        )
     return number
 
 
@@ -64,7 +67,7 @@ def probability(name: str, value: object) -> Fraction:
     number = exact(name, value)
     if not 0 < number < 1:
         raise BudgetError(
-            f"{name} ({shown(value)}) must be > 0 and < 1, and far below 1 / (number of rows):"
+            f"{name} ({shown(value)}) must be > 0 and < 1, and far below 1 / (number of rows);"
             " try 1e-9"
         )
     return number
@@ -86,12 +89,12 @@ def exact(name: str, value: object) -> Fraction:
     number = _read(value)
     if number is None:
         raise BudgetError(
-            f'{name} ({shown(value)}) must be a finite number, such as 1, 0.1, "0.1" or'
+            f"{name} ({shown(value)}) must be a finite number; pass one such as 1, 0.1, '0.1' or"
             " Fraction(1, 10)"
         )
     if max(abs(number.numerator), number.denominator).bit_length() > _LONGEST_BITS:
         raise BudgetError(
-            f"{name} ({shown(value)}) has more than 300 digits: write it with fewer digits"
+            f"{name} ({shown(value)}) must have at most 300 digits, but it has more; round it"
         )
     return number
 

@@ -14,5 +14,6 @@ def needed(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise MarginError(
-            f"this function needs the package {name}: run pip install {name}"
+            f"this function needs the package {name}, but it is not installed; run pip install "
+            f"{name}"
         ) from None

@@ -34,7 +34,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         part.unlink(missing_ok=True)
     if problem:
-        raise FileError(f"{str(path)!r} cannot be written: {problem}")
+        raise FileError(
+            f"{str(path)!r} cannot be written ({problem}); choose a folder that you can write to"
+        )
 
 
 def tried(path: Path) -> None:

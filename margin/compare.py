@@ -205,7 +205,9 @@ def compare(
     """
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     if not mechanisms:
-        raise DomainError("mechanisms is empty: pass at least one mechanism by its name")
+        raise DomainError(
+            "mechanisms must hold at least one mechanism, but it is empty; pass one by its name"
+        )
     task = _Task(
         data=data,
         domain=declared,

@@ -103,7 +103,10 @@ class Plan:
         """
         first = self.table[0]
         if first.error is None:
-            raise MarginError(f"no mechanism can answer this workload: {first.note}")
+            raise MarginError(
+                "the best mechanism must be able to answer this workload, but none can "
+                f"({first.note}); ask for other views, or pass other mechanisms"
+            )
         return first.mechanism
 
     def __str__(self) -> str:
@@ -204,7 +207,10 @@ def plan(
     PriView             11.0        1.4  1 view of 6 cells
     """
     if not isinstance(budget, PureDP | ZCDP | ApproxDP):
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
+        raise BudgetError(
+            f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}; pass one of "
+            "these"
+        )
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     if workload is None:
         asked = Workload.all_kway(declared, min(2, len(declared)))
@@ -214,11 +220,14 @@ def plan(
     for mechanism in compared:
         if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
             raise MarginError(
-                "each of mechanisms must be an object with a method expected_error, "
-                f"such as PriView(), not {mechanism!r}"
+                "each of mechanisms must be an object with a method expected_error, not "
+                f"{mechanism!r}; pass one such as PriView()"
             )
     if not compared:
-        raise MarginError("mechanisms is empty: pass at least one mechanism, or leave it out")
+        raise MarginError(
+            "mechanisms must hold at least one mechanism, but it is empty; pass one, or leave it "
+            "out"
+        )
     table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows)

@@ -276,14 +276,14 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
     # Check the arguments.
     if not isinstance(request.budget, PureDP | ZCDP | ApproxDP):
         kind = type(request.budget).__name__
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}")
+        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these")
     domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
     workload = None if request.workload is None else Workload.of(domain, request.workload)
     mechanism = _mechanism(request.mechanism)
     if isinstance(request.ledger, Ledger):
         raise BudgetError(
-            "ledger must be one data set of a ledger, not the whole ledger: "
-            "pass ledger.dataset(name)"
+            "ledger must be one data set of a ledger, but it is a whole ledger; pass "
+            "ledger.dataset(name)"
         )
     budget = for_unit(request.budget, request.unit, request.max_rows)
     statement = Statement(
@@ -335,7 +335,8 @@ def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
     mechanism = Auto() if given is None else given
     if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
         raise MarginError(
-            f"mechanism must be an object with a method run, such as PriView(), not {mechanism!r}"
+            f"mechanism must be an object with a method run, not {mechanism!r}; pass one such as "
+            "PriView()"
         )
     return mechanism
 

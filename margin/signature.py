@@ -36,7 +36,7 @@ file, and the reverse."""
 _KEY_BYTES = 10_000
 """Largest number of bytes that are read of a key file."""
 
-_EXISTS = "exists already, and a key is never replaced: choose another name"
+_EXISTS = "exists already, but a key is never replaced; choose another name"
 
 
 def keygen(path: str | os.PathLike[str]) -> Path:
@@ -133,11 +133,13 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
     public = _public_key(Path(key))
     contents = read(Path(path))
     if contents.signature is None:
-        raise FileError(f"{str(path)!r} is not signed: ask its publisher for a signed file")
+        raise FileError(
+            f"{str(path)!r} must be signed, but it is not; ask its publisher for a signed file"
+        )
     if not _is_valid(public, contents):
         raise FileError(
-            f"{str(path)!r} does not have a valid signature of the key {str(key)!r}: "
-            "it was signed with another key, or changed after it was signed; do not trust it"
+            f"{str(path)!r} must have a valid signature of the key {str(key)!r}, but it was signed "
+            "with another key, or changed after it was signed; do not trust it"
         )
     synopsis = understood(Path(path), contents, allow_simulation=False)
     assert isinstance(synopsis, Synopsis)
@@ -186,7 +188,8 @@ def _key(
         with path.open("rb") as file:
             key = load(file.read(_KEY_BYTES))
     except OSError as error:
-        problem = f"cannot be read ({error.strerror or type(error).__name__})"
+        reason = error.strerror or type(error).__name__
+        problem = f"cannot be read ({reason}); check the path and its permissions"
     # The library raises many classes for a malformed key. Its messages may quote the file, which
     # may be secret, so they are dropped.
     except Exception:
@@ -217,7 +220,8 @@ def _write_new(
     except FileExistsError:
         problem = _EXISTS
     except OSError as error:
-        problem = f"cannot be written: {error.strerror or type(error).__name__}"
+        reason = error.strerror or type(error).__name__
+        problem = f"cannot be written ({reason}); choose a folder that you can write to"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
 
@@ -229,7 +233,7 @@ def _library() -> tuple[Any, Any]:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise FileError(
-            "signing and checking signatures need the package cryptography: "
-            "run pip install 'margin[sign]'"
+            "signing and checking signatures need the package cryptography, but it is not "
+            "installed; run pip install 'margin[sign]'"
         ) from None
     return ed25519, serialization

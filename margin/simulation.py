@@ -84,8 +84,8 @@ class Simulation(Generic[S]):
         """
         if self._source is None:
             raise DomainError(
-                "a simulation loaded from a file does not hold the true counts; "
-                "run margin.simulate again"
+                "the truth needs the rows of the simulation, but one that was loaded from a file "
+                "does not hold them; run margin.simulate again"
             )
         views = Workload.of(self.domain, workload).views
         # The counts of rows that are sets of items do not depend on the view.

@@ -68,7 +68,7 @@ def check_mechanism(
         )
         findings += [f"{budget!r}: {finding}" for finding in report.findings]
     if findings:
-        title = f"{type(mechanism).__name__} is not private:"
+        title = f"{type(mechanism).__name__} is not private; correct what the audit found:"
         raise AssertionError("\n".join([title, *findings]))
 
 
@@ -134,5 +134,5 @@ def check_source(
         seed=seed,
     )
     if found := tried.problems(tables, beyond=beyond):
-        title = "the source does not treat its rows independently of each other:"
+        title = "the source does not treat each row by itself; correct what was found:"
         raise AssertionError("\n".join([title, *found]))

@@ -9,7 +9,10 @@ Nothing here depends on privacy.
 """
 
 if __name__ != "margin.solvers":
-    raise ImportError("this package is imported as margin.solvers")
+    raise ImportError(
+        f"this package must be imported as margin.solvers, but it was imported as {__name__}; "
+        "write import margin.solvers"
+    )
 
 from .reconstruct.batch import Batch, Solutions
 from .reconstruct.context import Reconstruction

@@ -101,30 +101,35 @@ class Zeros:
 
     def __post_init__(self) -> None:
         if not self.boxes:
-            raise ValueError("boxes is empty; there must be at least one box")
+            raise ValueError("boxes must hold at least one box, but it is empty; add one")
         for box in self.boxes:
             self._check(box)
         if not all(part.possible(()).all() for part in self._parts):
-            raise NoCellLeft("no cell is left that may hold anything: drop some boxes")
+            raise NoCellLeft(
+                "some cell must be outside all boxes, but no cell is left; drop some boxes"
+            )
 
     def _check(self, box: Box) -> None:
         """Refuse a box that does not fit the sizes."""
         axes = [axis for axis, _ in box]
         if not _ascending(axes, len(self.sizes)):
             raise ValueError(
-                f"the axes of a box must be ascending, from 0 and below {len(self.sizes)}"
+                "the axes of a box of zero cells must be ascending numbers from 0 to "
+                f"{len(self.sizes) - 1}, but they are {axes}; sort them and name each once"
             )
         for axis, codes in box:
             size = self.sizes[axis]
             if not _ascending(codes, size):
                 raise ValueError(
-                    f"the categories of axis {axis} in a box must be ascending and below its size "
-                    f"({size})"
+                    f"the categories of axis {axis} in a box of zero cells must be ascending "
+                    f"numbers from 0 to {size - 1}, but they are {codes}; sort them and name each "
+                    "once"
                 )
             if size > BOX_CATEGORIES:
                 raise ValueError(
-                    f"axis {axis} has {size} categories, too many for a box; at most "
-                    f"{BOX_CATEGORIES} are possible"
+                    f"an axis of a box of zero cells must have at most {BOX_CATEGORIES} "
+                    f"categories, but axis {axis} has {size}; merge categories, or leave the axis "
+                    "out"
                 )
 
     @cached_property
@@ -568,8 +573,9 @@ class _Part:
         """ValueError if a table of some axes would be too large."""
         if self._width(axes) > BOX_COMBINATIONS:
             raise ValueError(
-                f"the boxes connect {len(axes)} axes with {self._width(axes)} combinations of "
-                f"classes; at most {BOX_COMBINATIONS} can be treated exactly: drop some boxes"
+                f"at most {BOX_COMBINATIONS} combinations of categories can be treated exactly, "
+                f"but the boxes connect {len(axes)} axes with {self._width(axes)} combinations; "
+                "drop some boxes"
             )
 
 

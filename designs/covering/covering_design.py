@@ -81,13 +81,13 @@ def covering_design(
     check_int("effort", effort, 1)
     if t > 1 and k < v and too_many(v, t):
         raise ValueError(
-            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate: lower v or t; "
-            f"any such design has {schonheim_bound(v, k, t)} blocks or more"
+            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate; lower v or t "
+            f"(any such design has {schonheim_bound(v, k, t)} blocks or more)"
         )
     if 1 < t < k < v and schonheim_bound(v, k, t) > MOST_BLOCKS:
         raise ValueError(
-            f"a ({v}, {k}, {t}) covering design has {schonheim_bound(v, k, t)} blocks or more, "
-            "too many to build: lower v or t, or raise k"
+            f"a covering design must have at most {MOST_BLOCKS} blocks, but with v = {v}, k = {k} "
+            f"and t = {t} it has {schonheim_bound(v, k, t)} or more; lower v or t, or raise k"
         )
     return _covering(v, k, t, seed, effort)
 
@@ -117,7 +117,8 @@ def _covering(
     if not design.verify():
         raise RuntimeError(
             f"{provenance} must cover all {t}-subsets of {v} points by blocks of {k} points, but "
-            f"left {len(design.uncovered())} uncovered: please report this"
+            f"left {len(design.uncovered())} uncovered; this is an error of the library, so please "
+            "report it"
         )
     return design
 

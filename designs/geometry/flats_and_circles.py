@@ -180,7 +180,9 @@ def _check_dimensions(m: int, s: int) -> None:
     check_int("m", m, 1)
     check_int("s", s, 0)
     if s > m:
-        raise ValueError(f"s ({s}) must be <= m ({m}): a flat lies within the space")
+        raise ValueError(
+            f"s ({s}) must be <= m ({m}), because a flat lies within the space; lower s or raise m"
+        )
 
 
 def vectors(q: int, n: int) -> Integers:

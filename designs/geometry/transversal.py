@@ -40,7 +40,7 @@ def transversal_design(k: int, q: int) -> Design:
     check_int("k", k, 2)
     field(q)  # raises unless q is a prime power
     if k > q + 1:
-        raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}): lower k or raise q")
+        raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}); lower k or raise q")
     blocks = transversal_cover(
         k * q,
         k,

@@ -38,7 +38,10 @@ def witt_design(v: int) -> Design:
     """
     check_int("v", v, 22)
     if v > 24:
-        raise ValueError(f"v ({v}) must be 22, 23 or 24: Witt designs have no other size")
+        raise ValueError(
+            f"v ({v}) must be 22, 23 or 24, because Witt designs have no other size; pass one of "
+            "these"
+        )
     # Derive the design at the points 23, ..., v: keep the blocks through the point, without it.
     blocks = _octads()
     for point in range(23, v - 1, -1):

@@ -38,7 +38,9 @@ def checked_sizes(domain: Domain) -> list[int]:
     sizes = list(domain.sizes if isinstance(domain, Attributes) else domain)
     check_ints("sizes", sizes, 1)
     if not sizes:
-        raise ValueError("sizes is empty: give the size of at least one attribute")
+        raise ValueError(
+            "sizes must hold at least one size, but it is empty; give the size of each attribute"
+        )
     return sizes
 
 
@@ -59,8 +61,8 @@ def numbered(
         for member in members:
             if member not in places:
                 raise ValueError(
-                    f"{name}[{i}] names {member!r}, which is no attribute of the domain"
-                    f"{_hint(member, domain.attributes)}"
+                    f"{name}[{i}] must name attributes of the domain, but {member!r} is none of "
+                    f"them; correct the name{_hint(member, domain.attributes)}"
                 )
         numbers.append([places[str(member)] for member in members])
     return checked_sets(name, numbers, len(places))
@@ -96,10 +98,13 @@ def checked_sets(
         places = tuple(sorted(member for member in members if isinstance(member, int)))
         if any(j >= d for j in places):
             raise ValueError(
-                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only: "
-                f"there are {d}"
+                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only, because "
+                f"there are {d}; remove the others"
             )
         if len(set(places)) < len(places):
-            raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")
+            raise ValueError(
+                f"{name}[{i}] {tuple(members)} must name each attribute once, but it repeats one; "
+                "name it once"
+            )
         checked.append(places)
     return checked

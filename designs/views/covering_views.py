@@ -130,7 +130,7 @@ def choose_views(
     check_power(power)
     check_ints("limits", limits, 1)
     if not limits:
-        raise ValueError("limits is empty: give at least one number of cells")
+        raise ValueError("limits must hold at least one number of cells, but it is empty; add one")
     workload = _wanted(sizes, t, sets)
     weights = contrast_weights(sizes, workload, [1.0] * len(workload))
 
@@ -189,15 +189,20 @@ def _check(
     check_int("t", t, 1)
     check_int("seed", seed, 0)
     if not sizes:
-        raise ValueError("sizes is empty: give the size of at least one attribute")
+        raise ValueError(
+            "sizes must hold at least one size, but it is empty; give the size of each attribute"
+        )
     if sets is not None:
         checked_sets("sets", sets, len(sizes))
         if not sets:
-            raise ValueError("sets is empty: name at least one set, or leave sets out and give t")
+            raise ValueError(
+                "sets must hold at least one set, but it is empty; name a set, or leave sets out "
+                "and give t"
+            )
     elif too_many(len(sizes), min(t, len(sizes))):
         raise ValueError(
             f"t ({t}) gives {comb(len(sizes), t)} sets of {len(sizes)} attributes, too many to "
-            "enumerate: lower t, or pass the sets that matter as sets"
+            "enumerate; lower t, or pass the sets that matter as sets"
         )
 
 

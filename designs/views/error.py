@@ -191,7 +191,7 @@ def check_power(power: int) -> None:
     """Raise ValueError unless power is 1 or 2."""
     if power not in (1, 2) or type(power) is not int:
         raise ValueError(
-            f"power ({power!r}) must be 1 or 2: 1 if the variance of a cell is 1 / share, "
+            f"power ({power!r}) must be 1 or 2; pass 1 if the variance of a cell is 1 / share, and "
             "2 if it is 1 / share**2"
         )
 
@@ -205,13 +205,15 @@ def checked_numbers(
     """Raise ValueError unless there are `count` finite numbers > 0."""
     if len(numbers) != count:
         raise ValueError(
-            f"{name} has length {len(numbers)}: give one number for each of {count} {what}s"
+            f"{name} must hold {count} numbers, but it holds {len(numbers)}; give one number for "
+            f"each {what}"
         )
     for i, number in enumerate(numbers):
         is_real = isinstance(number, Real) and not isinstance(number, bool)
         if not is_real or not 0 < float(number) < inf:
             raise ValueError(
-                f"{name}[{i}] ({number!r}) must be a finite number > 0: raise it or drop the {what}"
+                f"{name}[{i}] ({number!r}) must be a finite number > 0; change it or drop the "
+                f"{what}"
             )
 
 

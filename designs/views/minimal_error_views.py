@@ -99,7 +99,9 @@ def select_views(
     check_int("effort", effort, 1)
     marginals = numbered("workload", workload, domain)
     if not marginals:
-        raise ValueError("workload is empty: name at least one marginal")
+        raise ValueError(
+            "workload must name at least one marginal, but it is empty; add a marginal"
+        )
     limit = _limit(sizes, marginals, max_cells)
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     contrasts = Contrasts(sizes, kappa)
@@ -138,8 +140,8 @@ def _limit(
     check_int("max_cells", max_cells, 1)
     if max_cells < needed:
         raise ValueError(
-            f"max_cells ({max_cells}) is less than the marginal over {len(largest)} attributes "
-            f"with {needed} cells needs: raise it, or leave that marginal out"
+            f"max_cells ({max_cells}) must be at least {needed}, the number of cells of the "
+            f"marginal over {len(largest)} attributes; raise it, or leave that marginal out"
         )
     return max_cells
 

@@ -98,7 +98,9 @@ def allocate_budget(
     check_power(power)
     checked = numbered("views", views, domain)
     if not checked:
-        raise ValueError("views is empty: give at least one view")
+        raise ValueError(
+            "views must hold at least one view, but it is empty; give at least one view"
+        )
     marginals = numbered("workload", workload, domain)
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     found = best_shares(Contrasts(sizes, kappa).holdings(checked), power)

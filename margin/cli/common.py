@@ -184,19 +184,26 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
         If the file cannot be written, or if it exists and --force is not given.
     """
     if path.is_dir():
-        raise FileError(f"{str(path)!r} cannot be written: it is a folder; give the name of a file")
+        raise FileError(
+            f"the output must be a file, but {str(path)!r} is a folder; give the name of a file"
+        )
     if not path.parent.is_dir():
         raise FileError(
-            f"{str(path)!r} cannot be written: its folder does not exist; create it first"
+            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
+            "another folder"
         )
     if path.exists() and not parsed.force:
         raise FileError(
-            f"{str(path)!r} exists already: choose another name, or add --force to replace it"
+            f"the output must be a new file, but {str(path)!r} exists already; choose another "
+            "name, or add --force to replace it"
         )
     try:
         tried(path)
     except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+        raise FileError(
+            f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
+            "write to"
+        ) from None
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:
@@ -209,7 +216,10 @@ def check_picture(path: Path, parsed: argparse.Namespace) -> None:
     """
     if path.suffix not in _PICTURES:
         *others, last = _PICTURES
-        raise FileError(f"{str(path)!r} must end in {', '.join(others)} or {last}")
+        raise FileError(
+            f"the name of a picture must end in {', '.join(others)} or {last}, but it is "
+            f"{str(path)!r}; change its ending"
+        )
     check_free(path, parsed)
 
 

@@ -59,7 +59,10 @@ def add_commands(commands: Any) -> None:
 def _records(parsed: argparse.Namespace) -> Said:
     path: Path = parsed.output
     if path.suffix not in _WRITERS:
-        raise FileError(f"{str(path)!r} must end in {' or '.join(_WRITERS)}")
+        raise FileError(
+            f"the output must end in {' or '.join(_WRITERS)}, but it is {str(path)!r}; change its "
+            "ending"
+        )
     check_free(path, parsed)
     synopsis = opened(parsed)
     codes = synopsis.records(parsed.n)

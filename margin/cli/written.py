@@ -39,8 +39,8 @@ def written(text: str) -> Any:
     mechanism = _built(tree, text)
     if not callable(getattr(mechanism, "run", None)):
         raise MarginError(
-            f"--mechanism ({text}) is a strategy, not a mechanism: "
-            f"write MatrixMechanism(strategy={text.strip()})"
+            f"--mechanism must be a mechanism, but {text.strip()} is a strategy; write "
+            f"MatrixMechanism(strategy={text.strip()})"
         )
     return mechanism
 
@@ -65,8 +65,9 @@ def _built(call: ast.Call, text: str) -> Any:
         signature.bind(*arguments, **parameters)
     except TypeError as error:
         raise MarginError(
-            f"the parameters of {name} do not fit ({error}); "
-            f"its parameters are {', '.join(signature.parameters) or 'none'}"
+            f"the parameters of {name} must be among "
+            f"{', '.join(signature.parameters) or '(none)'}, but they do not fit ({error}); "
+            "correct them"
         ) from None
     try:
         return kind(*arguments, **parameters)
@@ -74,7 +75,8 @@ def _built(call: ast.Call, text: str) -> Any:
         raise
     except (TypeError, ValueError):
         raise MarginError(
-            f"a parameter of {name} has the wrong type; see the documentation of {name}"
+            f"a parameter of {name} has a value of the wrong type; read in the documentation of "
+            f"{name} which types it takes"
         ) from None
 
 
@@ -87,8 +89,8 @@ def _class_of(name: str) -> Any:
             return getattr(room, name)
     known = [*mechanisms.__all__, *mechanisms.strategies.__all__]
     raise MarginError(
-        f"unknown mechanism {name!r}{did_you_mean(name, known)}; "
-        f"with parameters, --mechanism takes {', '.join(mechanisms.__all__)}"
+        f"unknown mechanism {name!r}{did_you_mean(name, known)}; with parameters, --mechanism "
+        f"takes {', '.join(mechanisms.__all__)}, so name one of these"
     )
 
 
@@ -104,6 +106,6 @@ def _value(tree: ast.expr, text: str) -> Any:
 
 def _malformed(text: str) -> MarginError:
     return MarginError(
-        f"--mechanism ({text}) must be a name, or a mechanism as in Python, "
-        "such as 'HighPass(theta=5)'"
+        f"--mechanism ({text}) must be a name, or a mechanism as in Python; "
+        "write it as in 'HighPass(theta=5)'"
     )

@@ -70,7 +70,7 @@ def universe(domain: Domain, columns: int | None = None) -> Attribute:
     if len(domain) != 1:
         raise DataError(
             "a table of sets needs a domain of one attribute, whose categories are the items; this "
-            f"domain has {len(domain)} attributes"
+            f"domain has {len(domain)} attributes, so declare the attribute of the items only"
         )
     (attribute,) = domain.values()
     if columns is not None and attribute.size != columns:

@@ -91,7 +91,8 @@ def locate(
             )
         if len(candidates) > 1:
             raise DataError(
-                f"{where} has more than one column named {name!r}; rename all but one of them"
+                f"{where} has more than one column named {name!r}, but names must differ; rename "
+                "all but one of them"
             )
         found[name] = candidates[0]
     return found
@@ -150,7 +151,8 @@ def not_provided(name: str, *, missing: bool) -> DataError:
     """The error for a value, or a missing value, for which an attribute has no category."""
     if missing:
         return DataError(
-            f"column {name!r} holds nulls or empty cells; declare missing=... for that attribute"
+            f"column {name!r} holds nulls or empty cells, but its attribute declares no category "
+            "for them; declare missing=... for that attribute"
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "

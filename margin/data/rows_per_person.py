@@ -60,8 +60,8 @@ def bound(
         return source.bounded(unit, max_rows, key)
     if not isinstance(source, Tabular):
         raise DataError(
-            f"unit={unit!r} needs a table with named columns: a file, a query, a data frame or a "
-            f"dict of columns; {type(source).__name__} has none"
+            f"unit={unit!r} needs a table with named columns, but {type(source).__name__} has "
+            "none; pass a file, a query, a data frame or a dict of columns"
         )
     return BoundedSource(source, unit, max_rows, key)
 
@@ -141,8 +141,8 @@ class BoundedSource:
             if problems and isinstance(problems[0], DataError):
                 return str(problems[0])
             return (
-                f"the rows could not be grouped by {self._unit!r}: the disk or the memory is "
-                "exhausted; free some, or set TMPDIR to a larger disk"
+                f"the rows must be grouped by {self._unit!r}, but the disk or the memory is full; "
+                "free some, or set TMPDIR to a folder on a larger disk"
             )
 
         names = ", ".join(name for name, _ in fields)

@@ -362,7 +362,10 @@ def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
 
     def failed(error: Exception) -> str:
         kind = type(error).__name__
-        return f"the Spark data frame cannot be counted: its job failed ({kind}); see Spark's log"
+        return (
+            f"the Spark data frame cannot be counted: its job failed ({kind}); read the cause in "
+            "Spark's log"
+        )
 
     def run(action: Callable[[], T]) -> T:
         try:

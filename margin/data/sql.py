@@ -81,14 +81,17 @@ class Sql:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip(" \t\r\n;"):
+            is_text = isinstance(self.text, str)
+            found = "empty" if is_text else f"of type {type(self.text).__name__}"
             raise DataError(
-                "the text of a query must be one SELECT, and it is empty or not a text; write a "
-                "query such as 'SELECT age, sex FROM people'"
+                f"the query must be a text with one SELECT, but it is {found}; write a query such "
+                "as 'SELECT age, sex FROM people'"
             )
         if self.attach is not None and not (isinstance(self.attach, str) and self.attach):
+            found = "empty" if self.attach == "" else f"of type {type(self.attach).__name__}"
             raise DataError(
                 "attach must be the path of a DuckDB file, or postgres:... with the server's "
-                f"parameters; it is empty or of type {type(self.attach).__name__}"
+                f"parameters; it is {found}, so correct it or leave it out"
             )
         if self.files and self._is_on_server:
             raise DataError(
@@ -155,7 +158,10 @@ class Sql:
         kind = type(error).__name__
         if state:
             kind = f"{kind}, SQLSTATE {state}"
-        return f"{self._where} failed ({kind}); run it in the database's own shell to see why"
+        return (
+            f"{self._where} must run without an error, but it failed ({kind}); run it in the "
+            "database's own shell to see why"
+        )
 
     def _result(self, *, rows: bool = True) -> Any:
         """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
@@ -223,9 +229,9 @@ class Sql:
 
         statements = connection.extract_statements(self.text)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            found = "another statement" if len(statements) == 1 else f"{len(statements)} statements"
             raise DataError(
-                f"{self._where} must be one SELECT, but it has another or several statements; "
-                "leave out all but the SELECT"
+                f"{self._where} must be one SELECT, but it is {found}; leave out all but the SELECT"
             )
         # A part that the optimizer drops from the plan may still determine types.
         connection.execute("PRAGMA disable_optimizer")
@@ -237,7 +243,10 @@ class Sql:
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
-            raise DataError("PostgreSQL needs its driver: pip install 'margin[postgres]'") from None
+            raise DataError(
+                "attach= names a PostgreSQL server, which needs the driver for PostgreSQL, but it "
+                "is not installed; install it with: pip install 'margin[postgres]'"
+            ) from None
         assert self.attach is not None
         address = self.attach if "://" in self.attach else self.attach.split(":", 1)[1]
         address = address.replace("postgres://", "postgresql://", 1)
@@ -305,9 +314,9 @@ def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
             kind = _kind(column.kind)
             if kind and seen.setdefault(column.name.casefold(), kind) != kind:
                 raise DataError(
-                    f"files={{{name!r}: ...}} hold column {column.name!r} in different types, but "
-                    "a query needs one type; write the files anew, or pass the folder itself as "
-                    "data"
+                    f"a query needs one type for each column, but the files of files={{{name!r}: "
+                    f"...}} hold column {column.name!r} in different types; write the files anew "
+                    "with one type, or pass the folder itself as data"
                 )
 
 

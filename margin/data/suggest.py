@@ -139,8 +139,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
             fields = [(field.name, field.type) for field in rows.schema]
         else:
             raise DataError(
-                "a domain can be suggested for a file, a data frame or a dict of columns only; "
-                f"data of type {type(data).__name__} is none of them"
+                "a domain can be suggested for a file, a data frame or a dict of columns only, but "
+                f"data is of type {type(data).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
         described = _describe(_Table(connection, table, failed), columns)
@@ -160,7 +160,8 @@ def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str
     for place, (name, (_, kind)) in enumerate(zip(names, fields, strict=True)):
         if name and names.count(name) > 1:
             raise DataError(
-                f"the table has more than one column named {name!r}; rename all but one of them"
+                "the names of columns must differ, but the table has more than one column named "
+                f"{name!r}; rename all but one of them"
             )
         if not name or not _is_plain(name, kind):
             left_out.append(repr(name))
@@ -229,7 +230,7 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
 
 def _unreadable(error: Exception) -> str:
     """The message for a data frame that cannot be read."""
-    return "the data frame cannot be read by DuckDB; pass it as a Parquet file"
+    return "the data frame must be readable by DuckDB, but it is not; pass it as a Parquet file"
 
 
 def _form(facts: _Facts, found: list[Any]) -> Any:

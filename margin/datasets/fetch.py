@@ -52,8 +52,8 @@ class Remote:
         if not path.exists():
             if not download:
                 raise FileError(
-                    f"{self.name} is not in {path.parent}; allow the download with download=True, "
-                    "or put the file there"
+                    f"{self.name} must be in {path.parent}, but it is not there; allow the "
+                    "download with download=True, or put the file there"
                 )
             self._download(path)
         _check(path, self.sha256 or _remembered(path))
@@ -91,8 +91,8 @@ class Remote:
             finally:
                 part.unlink(missing_ok=True)
         raise FileError(
-            f"{self.name} could not be downloaded; put it into {path.parent} by hand. "
-            + "; ".join(reasons)
+            f"{self.name} must be downloaded, but no address gave it: {'; '.join(reasons)}; "
+            f"download it by hand and put it into {path.parent}"
         )
 
 

@@ -198,7 +198,9 @@ def correlated(
     """
     _check(rows, attributes=len(sizes))
     if not 0 <= strength <= 1:
-        raise DomainError(f"strength ({strength}) must be a probability from 0 to 1")
+        raise DomainError(
+            f"strength ({strength}) must be a probability from 0 to 1; pass such a number"
+        )
     rng = np.random.default_rng(seed)
     columns: list[NDArray[np.int64]] = []
     for place, size in enumerate(sizes):

@@ -112,7 +112,7 @@ def people(rows: int = 20_000, seed: int = 0) -> Any:
     import pyarrow as pa
 
     if rows < 0:
-        raise DomainError(f"rows ({rows}) must be a whole number >= 0")
+        raise DomainError(f"rows ({rows}) must be a whole number >= 0; pass such a number")
     generator = np.random.default_rng(seed)
     age = 16 + (generator.beta(1.5, 2.0, rows) * 79).astype(np.int64)
     stage = np.searchsorted([20, 25, 45, 65], age, side="right")

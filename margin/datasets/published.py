@@ -125,7 +125,9 @@ def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
         See `msnbc`.
     """
     if not 1 <= pages <= 1000:
-        raise DomainError(f"pages ({pages}) must be a whole number from 1 to 1000")
+        raise DomainError(
+            f"pages ({pages}) must be a whole number from 1 to 1000; pass such a number"
+        )
     part = (
         "kosarak32_first100k.parquet",
         "4f007840940df32141d52b746b0df5768e7823f8e4f1eea972900b5a091b1261",
@@ -246,14 +248,15 @@ def _dataset(published: _Published, *, download: bool) -> Dataset:
             found[column] = sum(cell == value for cell in table[column].to_pylist())
     except (OSError, EOFError, ValueError, KeyError, IndexError, pyarrow.ArrowException) as error:
         raise DataError(
-            f"{published.name} is not in the form its publisher gives it "
-            f"({type(error).__name__}); delete the file and fetch it again"
+            f"{published.name} must be in the format of its publisher, but it cannot be read as "
+            f"such ({type(error).__name__}); delete the file and fetch it again"
         ) from None
     wanted = {column: count for column, (_, count) in published.counts.items()}
     if table.num_rows != published.rows or found != wanted:
         raise DataError(
-            f"{published.name} is not the published table: it must have {published.rows} rows and "
-            f"the counts {wanted}; delete the file and fetch it again"
+            f"{published.name} must be the published table of {published.rows} rows with the "
+            f"counts {wanted}, but it has {table.num_rows} rows and the counts {found}; delete "
+            "the file and fetch it again"
         )
     # Files from the publisher have proved right; there are none if the table is the user's own.
     for remote, file in zip(published.remotes, files, strict=False):
@@ -355,7 +358,9 @@ def _texts(
 
     columns = list(zip(*rows, strict=True))
     if len(columns) != len(names):
-        raise ValueError("wrong number of columns")
+        raise ValueError(
+            f"the table must have {len(names)} columns, but it has {len(columns)}; fetch it again"
+        )
     arrays: dict[str, Any] = {}
     for name, column in zip(names, columns, strict=True):
         arrays[name] = list(map(int, column)) if name in numbers else column

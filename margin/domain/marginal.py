@@ -76,7 +76,9 @@ class Marginal:
         name: str,
         value: object,
     ) -> None:
-        raise AttributeError(f"a marginal is read-only; make a new one to change {name!r}")
+        raise AttributeError(
+            f"a marginal is read-only, so {name!r} cannot be changed; make a new marginal"
+        )
 
     def __reduce__(self) -> tuple[type["Marginal"], tuple[Domain, Floats, Floats]]:
         return Marginal, (self.domain, self.counts, self.variance)

@@ -110,8 +110,8 @@ def written(value: object) -> str | None:
     if isinstance(value, UUID):
         return str(value)
     raise TypeError(
-        "a value must be a text, number, truth value, date or time; "
-        f"{type(value).__name__} is none of them"
+        "a value must be a text, number, truth value, date or time, but it is of type "
+        f"{type(value).__name__}; convert it to one of these"
     )
 
 

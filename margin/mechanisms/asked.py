@@ -44,7 +44,7 @@ def check_reach(
     """
     if needed > most:
         raise DomainError(
-            f"{name} needs {_shown(needed)} {what} here, but at most {_shown(most)} are possible: "
+            f"{name} needs {_shown(needed)} {what} here, but at most {_shown(most)} are possible; "
             f"use {instead}"
         )
 

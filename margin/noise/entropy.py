@@ -73,7 +73,9 @@ class SeededEntropy:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise MarginError(f"seed must be a whole number, not {type(seed).__name__}")
+            raise MarginError(
+                f"seed must be a whole number, not {type(seed).__name__}; pass an int"
+            )
         self._seed = operator.index(seed)
         self._key = hashlib.sha256(f"margin seeded entropy {self._seed:x}".encode()).digest()
         self._calls = 0
@@ -86,7 +88,7 @@ class SeededEntropy:
     def take(self, n: int) -> bytes:
         """Give the next `n` bytes of the sequence; MarginError when `n` is negative."""
         if n < 0:
-            raise MarginError(f"n ({n}) must be >= 0: ask for zero bytes or more")
+            raise MarginError(f"n ({n}) must be >= 0; ask for zero bytes or more")
         self._calls += 1
         return hashlib.shake_256(self._key + self._calls.to_bytes(8, "big")).digest(n)
 

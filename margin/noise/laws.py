@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .._numbers import exact
+from .._numbers import exact, shown
 from .._types import Integers
 from ..errors import MarginError
 from .bernoulli import Coins
@@ -433,7 +433,10 @@ def _shaped(
     if not isinstance(size, tuple):
         return sampler.sample(size, entropy)
     if not all(isinstance(length, int) and length >= 0 for length in size):
-        raise MarginError("size must be a whole number >= 0, or a tuple of whole numbers >= 0")
+        raise MarginError(
+            f"size ({shown(size)}) must be a whole number >= 0, or a tuple of whole numbers >= 0; "
+            "pass one of these"
+        )
     return sampler.sample(math.prod(size), entropy).reshape(size)
 
 
@@ -445,15 +448,15 @@ def _parameter(
     """Check that `value` is above 0 and at most `largest`; the result is a Fraction."""
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
         raise MarginError(
-            f"{name} must be a Fraction or an int, so that the noise is exact,"
-            f" not {type(value).__name__}"
+            f"{name} must be a Fraction or an int, so that the noise is exact, not "
+            f"{type(value).__name__}; pass Fraction({name})"
         )
     if value <= 0:
-        raise MarginError(f"{name} ({value}) must be > 0")
+        raise MarginError(f"{name} ({value}) must be > 0; pass a larger number")
     if value > largest:
         raise MarginError(
-            f"{name} is above {largest:.0e}, more noise than can be drawn: spend more of the budget"
-            " on it, or measure less at a time"
+            f"{name} must be at most {largest:.0e}, because more noise cannot be drawn, but it is "
+            "larger; spend more of the budget on it, or measure less at a time"
         )
     return Fraction(value)
 
@@ -461,7 +464,7 @@ def _parameter(
 def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
     """Make `count` draws, one block at a time by `draw`: array (count,)."""
     if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 0:
-        raise MarginError("count must be a whole number >= 0")
+        raise MarginError(f"count ({shown(count)}) must be a whole number >= 0; pass such a number")
     drawn = np.empty(operator.index(count), np.int64)
     for start in range(0, drawn.size, _BLOCK):
         block = drawn[start : start + _BLOCK]

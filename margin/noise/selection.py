@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from .._numbers import shown
 from .._types import Integers
 from ..errors import MarginError
 from .certified import exponential, uniform_is_below
@@ -66,10 +67,14 @@ class ExponentialMechanism:
         if isinstance(self.rate, bool) or not isinstance(self.rate, int | Fraction):
             kind = type(self.rate).__name__
             raise MarginError(
-                f"rate must be a Fraction or an int, so that the choice is exact, not {kind}"
+                f"rate must be a Fraction or an int, so that the choice is exact, not {kind}; pass "
+                "Fraction(rate)"
             )
         if not 0 < self.rate <= _LARGEST_RATE:
-            raise MarginError(f"rate must be > 0 and at most {_LARGEST_RATE:.0e}")
+            raise MarginError(
+                f"rate ({shown(self.rate)}) must be > 0 and at most {_LARGEST_RATE:.0e}; pass such "
+                "a number"
+            )
         object.__setattr__(self, "rate", Fraction(self.rate))
 
     def draw(
@@ -130,8 +135,8 @@ def peel(
     checked = _checked(scores)
     if len(mechanisms) > checked.size:
         raise MarginError(
-            f"{len(mechanisms)} different candidates cannot be chosen from {checked.size}:"
-            " choose fewer"
+            f"at most {checked.size} different candidates can be chosen, but {len(mechanisms)} are "
+            "asked for; choose fewer"
         )
     left = np.arange(checked.size)
     chosen = []
@@ -146,13 +151,15 @@ def _checked(scores: npt.ArrayLike) -> Integers:
     array = np.asarray(scores)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
         raise MarginError(
-            "scores must be a one-dimensional array of one or more integers, so that the choice is"
-            " exact"
+            "scores must be a one-dimensional array of one or more integers, so that the choice is "
+            f"exact, but it has shape {array.shape} and type {array.dtype}; convert it"
         )
     largest = abs(int(array.max()))
     smallest = abs(int(array.min()))
     if max(largest, smallest) > _LARGEST_SCORE:
-        raise MarginError("scores must be at most 2**61 in absolute value: use smaller weights")
+        raise MarginError(
+            "scores must be at most 2**61 in absolute value, but one is larger; use smaller weights"
+        )
     return array.astype(np.int64, copy=False)
 
 

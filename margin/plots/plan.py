@@ -95,7 +95,10 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        problem = "plots need matplotlib: run pip install 'margin[plot]'"
+        problem = (
+            "plots need the package matplotlib, but it is not installed; run pip install "
+            "'margin[plot]'"
+        )
     else:
         if axes is None:
             figure = Figure(

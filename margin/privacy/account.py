@@ -62,9 +62,9 @@ class Account:
         with self._lock:
             if wanted > self.remaining:
                 raise BudgetError(
-                    f"a charge of {wanted} units (of 1e-12) exceeds the {self.remaining} units that"
-                    f" remain of {self._budget.units}: charge less, or declare a larger budget"
-                    " before anything is released"
+                    f"the charge ({wanted} units of 1e-12) must be at most what remains of the "
+                    f"budget, {self.remaining} of {self._budget.units} units; charge less, or "
+                    "declare a larger budget before anything is released"
                 )
             self._spent += wanted
 
@@ -109,9 +109,9 @@ class Parts:
         budget = account.budget
         if budget.neighbours is not Neighbours.ADD_REMOVE_ROW or budget.rows_per_person > 1:
             raise BudgetError(
-                "charging parts of a table in parallel needs neighbours that differ by one row,"
-                " added or removed: use a budget with neighbours=Neighbours.ADD_REMOVE_ROW and"
-                " rows_per_person=1"
+                "charging parts of a table in parallel needs neighbours that differ by one row, "
+                f"added or removed, but this budget has {budget._unit()}; use a budget with "
+                "neighbours=Neighbours.ADD_REMOVE_ROW and rows_per_person=1"
             )
         self._account = account
         self._sums: dict[object, int] = {}

@@ -117,9 +117,9 @@ class PureDP(Budget):
         self._check_unit(other)
         if not isinstance(other, PureDP):
             raise BudgetError(
-                f"a release of kind {other.kind!r} cannot be charged to a pure budget, because it"
-                " does not imply pure privacy: release with PureDP, or with ZCDP from a data set"
-                " that is registered with ZCDP"
+                f"a release of kind {other.kind!r} cannot be charged to a pure budget, because it "
+                "does not imply pure privacy; release with PureDP, or with ZCDP from a data set "
+                "that is registered with ZCDP"
             )
         return other.units
 
@@ -177,8 +177,9 @@ class _Concentrated(Budget):
         self._check_unit(other)
         if isinstance(other, CertifiedDP):
             raise BudgetError(
-                "a release that was certified as a whole cannot be charged in rho, because it is"
-                " not concentrated: release with a ledger, or with ZCDP"
+                "a budget in rho pays for releases with zero-concentrated differential privacy "
+                "(zCDP), but this release was certified as a whole, by its epsilon and delta only; "
+                "release with ZCDP, or pass the ledger to the release itself"
             )
         if isinstance(other, PureDP):
             epsilon = other.units * UNIT
@@ -298,8 +299,9 @@ class ApproxDP(_Concentrated):
         )
         if self.units < 1:
             raise BudgetError(
-                f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) allow less than 1e-12 of"
-                " rho, the smallest amount that can be spent: raise epsilon"
+                f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) must allow at least 1e-12 "
+                "of rho, the smallest amount that can be spent, but they allow less; pass a larger "
+                "epsilon"
             )
 
     @cached_property
@@ -411,12 +413,16 @@ def budget_from_json(record: object) -> Budget:
         )
     kinds = ", ".join(kind.kind for kind in _KINDS)
     raise BudgetError(
-        f"the record of a budget must have a kind (one of {kinds}), the numbers of that kind,"
-        " neighbours and rows_per_person, and nothing else"
+        f"the record of a budget must have a kind (one of {kinds}), the numbers of that kind, "
+        "neighbours and rows_per_person, and nothing else, but it has the kind "
+        f"{shown(record.get('kind'))} and the keys {shown(sorted(record))}; correct it"
     )
 
 
-_NOT_TEXTS = "the record of a budget must be an object whose keys and values are all texts"
+_NOT_TEXTS = (
+    "the record of a budget must be an object whose keys and values are all texts, but it is not;"
+    " write it with to_json"
+)
 
 
 _KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tuple[str, ...]] = {
@@ -429,11 +435,17 @@ _KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tup
 
 def _neighbours(written: str) -> Neighbours:
     if written not in [n.value for n in Neighbours]:
-        raise BudgetError(f"neighbours must be one of: {', '.join(n.value for n in Neighbours)}")
+        raise BudgetError(
+            f"neighbours ({shown(written)}) must be one of: "
+            f"{', '.join(n.value for n in Neighbours)}; name one of these"
+        )
     return Neighbours(written)
 
 
 def _rows(written: str) -> int:
     if not written.isascii() or not written.isdecimal() or len(written) > 7:
-        raise BudgetError("rows_per_person must be a whole number")
+        raise BudgetError(
+            f"rows_per_person ({shown(written)}) must be a whole number of at most 7 digits; pass "
+            "such a number"
+        )
     return int(written)

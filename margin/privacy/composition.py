@@ -109,7 +109,9 @@ def composed_epsilon(answers: tuple[Moved, ...], delta: Fraction) -> Fraction | 
     4.89
     """
     if not answers:
-        raise BudgetError("answers is empty: pass at least one answer")
+        raise BudgetError(
+            "answers must hold at least one answer, but it is empty; add the answers to compose"
+        )
 
     # Answers that the grid cannot handle.
     moves = [shifts(answer.l1, answer.l2_squared) for answer in answers]

@@ -72,7 +72,7 @@ def gaussian_rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
         When delta is below 10**-340.
     """
     if delta < Fraction(1, 10**340):
-        raise ValueError("delta must be at least 1e-340: raise delta")
+        raise ValueError("delta must be at least 1e-340, but it is smaller; pass a larger delta")
 
     # Bracket ln rho, starting where epsilon / mu is above 40; then bisect.
     low = math.log(float(epsilon) ** 2 / 4000)

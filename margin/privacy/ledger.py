@@ -129,8 +129,9 @@ class Ledger:
         with writing(self.path, create=True) as (db, entries):
             if plain in _datasets(self.path, entries):
                 raise BudgetError(
-                    f"data set {plain!r} is already registered, and its budget cannot be changed:"
-                    " charge it as it is, or choose another name"
+                    f"the name of a new data set must not be in the ledger, but data set {plain!r} "
+                    "is already registered, and its budget cannot be changed; charge it as it is, "
+                    "or choose another name"
                 )
             number = secrets.token_hex(16)
             append(
@@ -210,8 +211,9 @@ class Ledger:
         said = Statement(budget=budget) if statement is None else statement
         if said.budget != budget:
             raise BudgetError(
-                "the statement of a charge must be about the budget that is charged: pass a"
-                " statement with the same budget"
+                "the statement of a charge must have the budget that is charged "
+                f"({budget.describe()}), but it has another ({said.budget.describe()}); pass a "
+                "statement with the same budget"
             )
         return self._charge(name, said, secrets.token_hex(16))
 
@@ -309,11 +311,11 @@ class Ledger:
         seen: dict[tuple[str, int], str] = {}
         for name, token in tokens.items():
             if token is None:
-                problems.append(f"{name}: was charged to no ledger")
+                problems.append(f"{name}: was charged to no ledger; charge its budget to this one")
                 continue
             charge = charges.get(token.sequence)
             if token.ledger != entries[0].dataset:
-                problems.append(f"{name}: was charged to another ledger")
+                problems.append(f"{name}: was charged to another ledger; check it there")
             elif charge is None or (charge.head, charge.dataset) != (token.head, token.dataset):
                 problems.append(
                     f"{name}: its charge, entry {token.sequence}, is not in this ledger;"
@@ -411,13 +413,19 @@ class Charge:
 
 def _check_budget(budget: object) -> None:
     if not isinstance(budget, Budget):
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
+        raise BudgetError(
+            f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}; pass one of "
+            "these"
+        )
 
 
 def _plain_name(name: object) -> str:
     plain = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not plain or len(plain) > 200 or not plain.isprintable():
-        raise BudgetError("the name of a data set must be a text of 1 to 200 printable characters")
+        raise BudgetError(
+            "the name of a data set must be a text of 1 to 200 printable characters, but it is "
+            f"{shown(name)}; choose such a name"
+        )
     return plain
 
 
@@ -432,9 +440,9 @@ def _cost(
     """
     if not said.same_unit(whole):
         raise BudgetError(
-            f"a release that protects {said.protects} cannot be charged to data set {shown(name)},"
-            f" which protects {whole.protects}, because these guarantees do not add up: use the"
-            " same unit=, max_rows= or rows_per_person=, and neighbours="
+            f"a release that protects {said.protects} cannot be charged to data set {shown(name)}, "
+            f"which protects {whole.protects}, because these guarantees do not add up; use the "
+            "same unit=, max_rows= or rows_per_person=, and neighbours="
         )
     return whole.budget.cost_of(said.budget)
 
@@ -449,8 +457,8 @@ def _check_rest(
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
         raise BudgetError(
-            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain"
-            f" of {text(total.units * UNIT)} (in {measure}): spend less"
+            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain "
+            f"of {text(total.units * UNIT)} (in {measure}); spend less"
         )
 
 
@@ -478,7 +486,9 @@ def _find(
     if found is None:
         close = difflib.get_close_matches(plain, datasets, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "register it first"
-        raise BudgetError(f"data set {shown(name)} is not registered in this ledger: {hint}")
+        raise BudgetError(
+            f"data set {shown(name)} must be registered in this ledger, but it is not; {hint}"
+        )
     return found
 
 

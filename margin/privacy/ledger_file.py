@@ -180,7 +180,10 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
     application = db.execute("PRAGMA application_id").fetchone()[0]
     found = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
     if application != _APPLICATION and found.keys() != _SCHEMA.keys():
-        raise FileError(f"{str(path)!r} is not a ledger: check the path")
+        raise FileError(
+            f"the path must lead to a ledger, but {str(path)!r} is another SQLite database; check "
+            "the path"
+        )
     if found != _SCHEMA:
         raise damaged(path, "its table or its triggers have been changed")
 
@@ -203,8 +206,8 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
         raise damaged(path, "entry 0 must create the ledger, and no other entry may")
     if entries[0].detail != _FORMAT:
         raise FileError(
-            f"{str(path)!r} was created by another version of margin, which recorded no unit of"
-            " protection: create a new ledger"
+            f"{str(path)!r} was created by another version of margin, which recorded no unit of "
+            "protection; create a new ledger"
         )
     return tuple(entries)
 
@@ -241,7 +244,8 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
         with contextlib.closing(connection) as db:
             if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
                 raise FileError(
-                    f"the ledger {str(shown)!r} cannot be locked: close it in other programs"
+                    f"the ledger {str(shown)!r} must be locked before it is used, but it cannot be "
+                    "locked; close it in other programs"
                 )
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("PRAGMA trusted_schema = OFF")
@@ -251,7 +255,7 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
     except UnicodeDecodeError:
         problem = _PROBLEMS["SQLITE_CORRUPT"]
     if problem:
-        raise FileError(f"the ledger {str(shown)!r} {problem}; nothing has been released")
+        raise FileError(f"the ledger {str(shown)!r} {problem} (nothing has been released)")
 
 
 def _check_there(path: Path) -> None:
@@ -260,7 +264,8 @@ def _check_there(path: Path) -> None:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
         raise FileError(
-            f"the ledger {str(path)!r} does not exist: create it with `margin ledger create`"
+            f"the ledger {str(path)!r} does not exist; check the path, or create it with `margin "
+            "ledger create`"
         ) from None
     except OSError as error:
         problem = error.strerror or type(error).__name__
@@ -280,15 +285,15 @@ def _explained(error: sqlite3.Error) -> str:
     for start, text in _PROBLEMS.items():
         if name.startswith(start):
             return text
-    return f"cannot be used: SQLite reported {name}"
+    return f"cannot be used, because SQLite reported {name}; check the file and its disk"
 
 
 _PROBLEMS = {
-    "SQLITE_BUSY": "is locked by another process: try again",
-    "SQLITE_READONLY": "cannot be written: the file or its folder is read-only",
-    "SQLITE_CANTOPEN": "cannot be opened: its folder must exist and be writable",
-    "SQLITE_FULL": "cannot be extended: the disk is full",
-    "SQLITE_IOERR": "cannot be read or written: check for a full or failing disk",
-    "SQLITE_NOTADB": "is not a ledger",
-    "SQLITE_CORRUPT": "is damaged: restore an undamaged copy from a backup",
+    "SQLITE_BUSY": "is locked by another process; try again",
+    "SQLITE_READONLY": "cannot be written; its file or folder is read-only, so change that",
+    "SQLITE_CANTOPEN": "cannot be opened; its folder must exist and be writable, so check it",
+    "SQLITE_FULL": "cannot be extended, because the disk is full; free some space",
+    "SQLITE_IOERR": "cannot be read or written; check for a full or failing disk",
+    "SQLITE_NOTADB": "is not a ledger, but another file; check the path",
+    "SQLITE_CORRUPT": "is damaged; restore an undamaged copy from a backup",
 }

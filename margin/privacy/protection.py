@@ -292,12 +292,15 @@ class Budget(ABC):
     def _set(self, neighbours: Neighbours, rows_per_person: int, **values: Fraction) -> None:
         if not isinstance(neighbours, Neighbours):
             raise BudgetError(
-                "neighbours must be a member of Neighbours: Neighbours.ADD_REMOVE_ROW or"
-                " Neighbours.REPLACE_ROW"
+                f"neighbours must be a member of Neighbours, but it is {shown(neighbours)}; pass "
+                "Neighbours.ADD_REMOVE_ROW or Neighbours.REPLACE_ROW"
             )
         rows = positive_integer("rows_per_person", rows_per_person)
         if rows > _MOST_ROWS:
-            raise BudgetError(f"rows_per_person ({shown(rows)}) must be at most {_MOST_ROWS}")
+            raise BudgetError(
+                f"rows_per_person ({shown(rows)}) must be at most {_MOST_ROWS}; pass a smaller "
+                "number"
+            )
         for name, value in {**values, "neighbours": neighbours, "rows_per_person": rows}.items():
             object.__setattr__(self, name, value)
 
@@ -313,6 +316,6 @@ class Budget(ABC):
     def _check_unit(self, other: "Budget") -> None:
         if (other.neighbours, other.rows_per_person) != (self.neighbours, self.rows_per_person):
             raise BudgetError(
-                f"a budget with {other._unit()} cannot be charged to one with {self._unit()}: "
-                f"use the same neighbours and rows_per_person"
+                f"a budget with {other._unit()} cannot be charged to one with {self._unit()}; use "
+                "the same neighbours and rows_per_person"
             )

@@ -61,17 +61,21 @@ class Rounds:
         step: Number = self.step
         object.__setattr__(self, "step", exact("step", step))
         if self.step <= 0:
-            raise BudgetError(f"step ({shown(step)}) must be > 0")
+            raise BudgetError(f"step ({shown(step)}) must be > 0; pass a larger number")
         samples = tuple(positive_integer("samples", number) for number in self.samples)
         object.__setattr__(self, "samples", samples)
         for name in ("size", "records"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
         if not self.samples:
-            raise BudgetError("samples is empty: give the number of draws of at least one round")
+            raise BudgetError(
+                "samples must hold the number of draws of at least one round, but it is empty; add "
+                "a number for each round"
+            )
         if max(self.size, self.records * len(self.samples), sum(self.samples)) > _LARGEST:
             raise BudgetError(
-                "size, records * (number of rounds) and the sum of samples must each be at most"
-                " 2**40: use smaller numbers"
+                f"size ({shown(self.size)}), records * (number of rounds) "
+                f"({shown(self.records * len(self.samples))}) and the sum of samples "
+                f"({shown(sum(self.samples))}) must each be at most 2**40; use smaller numbers"
             )
 
     @property

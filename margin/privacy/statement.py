@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from .._numbers import shown
 from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
@@ -81,7 +82,9 @@ class Statement:
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
             kind = type(self.budget).__name__
-            raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}")
+            raise BudgetError(
+                f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these"
+            )
         if self.unit is not None:
             _check_unit_name(self.unit)
 
@@ -95,7 +98,11 @@ class Statement:
         if self.bound is None:
             object.__setattr__(self, "bound", possible[0])
         if self.bound not in possible:
-            raise BudgetError(f"bound must be {possible[0].value!r} for this unit of protection")
+            raise BudgetError(
+                f"bound must be {' or '.join(repr(one.value) for one in possible)} for this unit "
+                f"of protection, but it is {shown(self.bound)}; pass "
+                "it, or leave bound out"
+            )
 
     @property
     def rows(self) -> int:
@@ -181,27 +188,41 @@ class Statement:
         """
         if not isinstance(record, dict) or record.keys() != _FIELDS:
             fields = ", ".join(sorted(_FIELDS))
-            raise BudgetError(f"a statement must be an object with exactly the keys {fields}")
+            keys = shown(list(record)) if isinstance(record, dict) else "none"
+            raise BudgetError(
+                f"a statement must be an object with exactly the keys {fields}, but its keys are "
+                f"{keys}; correct them"
+            )
         rows = record["rows"]
         domain = record["domain"]
         neighbours = record["neighbours"]
         if type(rows) is not int:
-            raise BudgetError("the rows of a statement must be a whole number")
+            raise BudgetError(
+                f"the rows of a statement must be a whole number, but they are {shown(rows)}; "
+                "correct them"
+            )
         if not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
             names = ", ".join(_NEIGHBOURS)
-            raise BudgetError(f"the neighbours of a statement must be one of: {names}")
+            raise BudgetError(
+                f"neighbours of a statement ({shown(neighbours)}) must be one of: {names}; name "
+                "one of these"
+            )
         if not isinstance(record["budget"], dict) or record["budget"].keys() & _APART:
             raise BudgetError(
-                "the budget of a statement must be an object with a kind and the numbers of that"
-                " kind only"
+                "the budget of a statement must be an object with a kind and the numbers of that "
+                f"kind only, but it is {shown(record['budget'])}; remove everything else"
             )
         if domain is not None and not _is_digest(domain):
             raise BudgetError(
-                "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits"
+                "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits, "
+                f"but it is {shown(domain)}; correct it"
             )
         bounds = [bound.value for bound in Bound]
         if record["bound"] not in bounds:
-            raise BudgetError(f"the bound of a statement must be one of: {', '.join(bounds)}")
+            raise BudgetError(
+                f"bound of a statement ({shown(record['bound'])}) must be one of: "
+                f"{', '.join(bounds)}; name one of these"
+            )
 
         apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}
         return cls(
@@ -260,29 +281,30 @@ def for_unit(
     if unit is None:
         if max_rows is not None:
             raise BudgetError(
-                "max_rows limits the rows of one unit, but no unit is given: name its column with"
-                " unit="
+                "max_rows limits the rows of one unit, but no unit is given; name its column with "
+                "unit="
             )
         return budget
     _check_unit_name(unit)
     if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
         raise BudgetError(
-            "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is"
-            " not public when rows belong to units"
+            "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is "
+            "not public when rows belong to units, but this budget has "
+            f"neighbours={budget.neighbours}; change the budget or leave unit= out"
         )
     if max_rows is None:
         return budget
     if budget.rows_per_person not in (1, max_rows):
         raise BudgetError(
-            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person})"
-            " must be equal: leave one of them out"
+            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) "
+            "must be equal; leave one of them out"
         )
     return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
 
 
 def _check_unit_name(unit: object) -> None:
     if not isinstance(unit, str) or not unit:
-        raise DomainError(f"unit must be the name of a column, not {unit!r}")
+        raise DomainError(f"unit must be the name of a column, not {unit!r}; pass a non-empty text")
 
 
 def _is_digest(value: object) -> bool:

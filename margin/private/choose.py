@@ -78,12 +78,13 @@ class Choices(Gate):
         wanted = positive_integer("count", count)
         if len(public) != len(views):
             raise DomainError(
-                f"{len(public)} public answers are given for {len(views)} candidates: give one for"
-                " each"
+                f"{len(public)} public answers are given for {len(views)} candidates; give one for "
+                "each"
             )
         if wanted > len(views):
             raise DomainError(
-                f"count ({wanted}) must be at most the number of candidates, {len(views)}"
+                f"count ({wanted}) must be at most the number of candidates, {len(views)}; pass a "
+                "smaller number"
             )
         arrays = [
             whole("a public answer", array, self.domain.shape(view))
@@ -94,9 +95,15 @@ class Choices(Gate):
         given = np.zeros(len(views), int) if penalties is None else penalties
         penalty = whole("penalties", given, (len(views),))
         if sum(total(np.abs(array)) for array in arrays) > LARGEST_ANSWERS:
-            raise DomainError("the absolute values of public answers must sum to at most 2**39")
+            raise DomainError(
+                "the absolute values of public answers must sum to at most 2**39, but their sum is "
+                "larger; pass smaller answers"
+            )
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
-            raise DomainError("weights must be whole numbers from 0 to 2**20, not all zero")
+            raise DomainError(
+                "weights must be whole numbers from 0 to 2**20, not all zero, but they go from "
+                f"{int(weight.min())} to {int(weight.max())}; pass other weights"
+            )
 
         # Count, charge, draw.
         about = (tuple(views), digest(*arrays, weight, penalty))

@@ -46,10 +46,16 @@ def whole(
     """
     array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
     if array.shape != shape:
-        raise DomainError(f"{name} has shape {array.shape}, but must have shape {shape}")
+        raise DomainError(
+            f"{name} must have shape {shape}, but it has shape {array.shape}; reshape it"
+        )
     kind = array.dtype.kind
     if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
-        raise DomainError(f"{name} must hold finite numbers of at most 2**40 in absolute value")
+        found = "other numbers" if kind in "iuf" else f"values of type {array.dtype}"
+        raise DomainError(
+            f"{name} must hold finite numbers of at most 2**40 in absolute value, but it holds "
+            f"{found}; replace them"
+        )
     numbers = array if kind in "iu" else np.rint(array)
     rounded: Integers = numbers.astype(np.int64, copy=False)
     return rounded

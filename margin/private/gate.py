@@ -63,7 +63,7 @@ class Gate:
     ) -> None:
         if isinstance(ledger, Ledger):
             raise BudgetError(
-                "ledger must be one data set, but a Ledger holds many: pass ledger.dataset(name)"
+                "ledger must be one data set, but a Ledger holds many; pass ledger.dataset(name)"
             )
         self.domain = domain
         self.budget = budget
@@ -80,7 +80,8 @@ class Gate:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "Private cannot be copied: neither copy would know the answers of the other"
+            "Private cannot be copied, because neither copy would know the answers of the other; "
+            "use the one object"
         )
 
     @property
@@ -137,8 +138,9 @@ class Gate:
         )
         if others is None or epsilon + others > self.budget.epsilon:
             raise BudgetError(
-                "beside certified rounds, only answers with pure differential privacy are possible,"
-                " within the epsilon that the rounds leave: use Laplace noise or spend less"
+                "after rounds that were certified as a whole, every answer must be pure (Laplace "
+                "noise) and cost at most the epsilon that the rounds leave, but this one is not or "
+                "costs more; use Laplace noise or spend less"
             )
 
     def _charge(self, units: int) -> None:
@@ -157,7 +159,8 @@ class Gate:
         share = exact("spend", spend)
         if not 0 < share <= 1:
             raise BudgetError(
-                f"spend ({shown(spend)}) must be a share of the whole budget, > 0 and <= 1"
+                f"spend ({shown(spend)}) must be a share of the whole budget, > 0 and <= 1; pass "
+                "such a number"
             )
         return share
 
@@ -166,12 +169,16 @@ class Gate:
         share = self._share(spend)
         if share is None:
             if not self._account.remaining:
-                raise BudgetError("the budget is used up: spend less on earlier calls")
+                raise BudgetError(
+                    "the budget is used up, but each answer needs a part of it; spend less on "
+                    "earlier calls"
+                )
             return self._account.remaining
         units = math.floor(share * self.budget.units)
         if units < 1:
             raise BudgetError(
-                f"spend ({shown(spend)}) is less than one unit of 1e-12 of the budget: spend more"
+                f"spend ({shown(spend)}) must pay for at least 1e-12 of epsilon or rho, but it "
+                "pays for less; spend more"
             )
         return units
 
@@ -246,7 +253,9 @@ class Gate:
         """Check that views belong to the domain; the result is the views as tuples of names."""
         checked = [self.domain.view(view) for view in views]
         if not checked:
-            raise DomainError("views is empty: give at least one view")
+            raise DomainError(
+                "views must hold at least one view, but it is empty; give at least one view"
+            )
         return checked
 
     def _items(self, attributes: Iterable[str]) -> View:
@@ -255,8 +264,8 @@ class Gate:
         for name in names:
             if self.domain[name].size != 2:
                 raise DomainError(
-                    f"attribute {name!r} is not an item, because it has {self.domain[name].size}"
-                    " categories: an item has two, absent and present"
+                    "an item is an attribute of two categories, absent and present, but attribute "
+                    f"{name!r} has {self.domain[name].size}; name other attributes"
                 )
         return names
 

@@ -7,7 +7,7 @@ from math import isqrt, lcm
 import numpy as np
 
 from .._checks import positive_integer
-from .._numbers import Number, exact
+from .._numbers import Number, exact, shown
 from .._types import Integers
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
@@ -168,7 +168,10 @@ class Items(Gate):
         count = items.sizes[0]
         size = 1 << (count - 1).bit_length()
         if positive_integer("first", first) > size:
-            raise DomainError(f"first ({first}) must be at most the number of coefficients, {size}")
+            raise DomainError(
+                f"first ({first}) must be at most the number of coefficients, {size}; pass a "
+                "smaller number"
+            )
         most = min(most, count)
         self._check_grain(grain, most)
         # Replaced rows may move a coefficient up and down, so the second bound is on the sum of the
@@ -296,10 +299,16 @@ class Items(Gate):
         choices = self._grid(grid)
         factors = [exact("a scale", scale) for scale in scales]
         if not factors or min(factors) < 1:
-            raise DomainError("scales must be one or more numbers >= 1")
+            raise DomainError(
+                "scales must be one or more numbers >= 1, but they are "
+                f"{shown([str(factor) for factor in factors])}; pass other scales"
+            )
         top = int(choices.max()) if longest is None else positive_integer("longest", longest)
         if top < choices.max():
-            raise DomainError(f"longest ({top}) must be at least every value of the grid")
+            raise DomainError(
+                f"longest ({top}) must be at least every value of the grid, but the grid holds "
+                f"{choices.max()}; pass a larger number"
+            )
         denominator = lcm(*(factor.denominator for factor in factors))
         numerators = [int(factor * denominator) for factor in factors]
         grain = positive_integer("grain", grain)
@@ -308,8 +317,8 @@ class Items(Gate):
         penalty = whole("penalties", penalties, (choices.size, len(numerators)))
         if unit * int(np.abs(penalty).max()) > LARGEST_LOSS:
             raise DomainError(
-                "penalties times grain times the factors' common denominator must be at most"
-                " 2**60: use smaller penalties or a smaller grain"
+                "penalties times grain times the common denominator of scales must be at most "
+                "2**60, but the largest is more; use smaller penalties or a smaller grain"
             )
 
         # The largest change of a score, upwards and downwards.
@@ -370,7 +379,8 @@ class Items(Gate):
         names, items = self._universe(attributes)
         if positive_integer("count", count) > items.sizes[0]:
             raise DomainError(
-                f"count ({count}) must be at most the number of items, {items.sizes[0]}"
+                f"count ({count}) must be at most the number of items, {items.sizes[0]}; pass a "
+                "smaller number"
             )
         spread = self.budget.rows
         charges = split_units(self._units(spend), count)
@@ -450,7 +460,8 @@ class Items(Gate):
         repeated = len(set(places)) < len(places)
         if not places or repeated or min(places) < 0 or max(places) >= items:
             raise DomainError(
-                f"a set must hold one or more places of items, from 0 to {items - 1}, each once"
+                f"a set must hold one or more places of items, from 0 to {items - 1}, each once, "
+                f"but it holds {shown(group)}; name each item once by its place"
             )
         return places
 
@@ -458,7 +469,11 @@ class Items(Gate):
         """Check the values of a grid: positive whole numbers of at most 2**40; returns an array."""
         choices = [positive_integer("a value of the grid", most) for most in grid]
         if not choices or max(choices) > _LARGEST:
-            raise DomainError("grid must hold one or more values, each at most 2**40")
+            found = f"holds {max(choices)}" if choices else "is empty"
+            raise DomainError(
+                f"grid must hold one or more values, each at most 2**40, but it {found}; pass "
+                "other values"
+            )
         return np.array(choices, np.int64)
 
     def _check_grain(
@@ -467,7 +482,10 @@ class Items(Gate):
         most: int,
     ) -> None:
         if grain * most > _LARGEST:
-            raise DomainError("grain times most must be at most 2**40: use a smaller grain")
+            raise DomainError(
+                f"grain times most must be at most 2**40, but it is {grain * most}; use a smaller "
+                "grain"
+            )
 
     def _items_event(
         self,

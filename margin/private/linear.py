@@ -180,10 +180,13 @@ def linear_events(
     `ApproxDP.at_once`.
     """
     if not strategies:
-        raise DomainError("strategies is empty: give at least one strategy")
+        raise DomainError(
+            "strategies must hold at least one strategy, but it is empty; give at least one "
+            "strategy"
+        )
     if shares is not None and len(shares) != len(strategies):
         raise DomainError(
-            f"{len(shares)} shares are given for {len(strategies)} strategies: give one for each"
+            f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
         )
     bounds = [strategy.sensitivity(budget) for strategy in strategies]
     if shares is None:

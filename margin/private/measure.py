@@ -65,7 +65,7 @@ class Measures(Gate):
         checked = self._views(views)
         if shares is not None and len(shares) != len(checked):
             raise DomainError(
-                f"{len(shares)} shares are given for {len(checked)} views: give one for each"
+                f"{len(shares)} shares are given for {len(checked)} views; give one for each"
             )
 
         # The noise of each view.

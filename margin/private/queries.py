@@ -154,7 +154,8 @@ class Queries(Gate):
         units = self._charge_for(played, self._share(spend))
         if max(played.multiplier(len(played.samples)), 1) * played.size > _LARGEST:
             raise DomainError(
-                "rounds times records times size must be at most 2**59: use fewer rounds or records"
+                "the product of rounds, records and size must be at most 2**59, but it is larger; "
+                "use fewer rounds or records, or a smaller size"
             )
         self._query_counts(queries)
         return QueryRounds(self, queries, played, units)
@@ -216,8 +217,8 @@ class Queries(Gate):
         size = positive_integer("size", size)
         if max(records, int(np.abs(known).max())) * size * number > _LARGEST:
             raise DomainError(
-                "size times the number of queries times the largest of records and answers must be"
-                " at most 2**59: use smaller numbers"
+                "the product of size, the number of queries, and the larger of records and answers "
+                "must be at most 2**59, but it is larger; use smaller numbers"
             )
 
         # The noise of the sum and the noise of the largest error.
@@ -258,13 +259,13 @@ class Queries(Gate):
         """
         if type(queries) not in (Conjunctions, Parities):
             raise DomainError(
-                "queries must be Conjunctions or Parities (and no subclass of them), not"
-                f" {type(queries).__name__}"
+                "queries must be Conjunctions or Parities (and no subclass of them), not "
+                f"{type(queries).__name__}; make the queries with one of these classes"
             )
         if queries.domain is not self.domain and queries.domain != self.domain:
             raise DomainError(
-                "the domain of the queries differs from the domain of the data: make the queries"
-                " with the same domain"
+                "the queries must have the same domain as the data, but they have another; make "
+                "the queries with the domain of the data"
             )
 
     def _charge_for(
@@ -284,8 +285,9 @@ class Queries(Gate):
             if before is not None and rounds.epsilon(self.budget) + before <= allowed:
                 return most
         raise BudgetError(
-            f"{len(rounds.samples)} rounds of up to {max(rounds.samples)} draws cost more than the"
-            " budget has left: use fewer rounds or draws, a smaller step, or spend more"
+            f"{len(rounds.samples)} rounds of up to {max(rounds.samples)} draws cost more than the "
+            "budget has left, but it must pay for all of them; use fewer rounds or draws, a "
+            "smaller step, or spend more"
         )
 
     def _query_counts(self, queries: Workload) -> tuple[Integers, int]:
@@ -362,11 +364,17 @@ class QueryRounds:
         counts, rows = gate._query_counts(self._queries)
         known = whole("answered", answered, counts.shape)
         if self._done >= len(rounds.samples):
-            raise BudgetError(f"all {len(rounds.samples)} rounds have been drawn")
+            raise BudgetError(
+                f"this call draws one more round, but all {len(rounds.samples)} rounds have been "
+                "drawn; make Rounds with more samples"
+            )
         multiplier = rounds.multiplier(self._done)
         draws = rounds.samples[self._done]
         if rounds.size * int(np.abs(known).max()) > _LARGEST:
-            raise DomainError("answers times size must be at most 2**59: use smaller numbers")
+            raise DomainError(
+                "answers times size must be at most 2**59, but the largest product is more; use "
+                "smaller numbers"
+            )
         mechanism = ExponentialMechanism(rounds.rate)
         event = Event(
             method="sample_queries",
@@ -399,8 +407,8 @@ class QueryRounds:
         assert isinstance(gate.budget, ApproxDP)
         if gate._certified is not None:
             raise BudgetError(
-                "other rounds have been certified already, and a budget certifies rounds only once:"
-                " draw from those, or use a new budget"
+                "a budget certifies rounds only once, but other rounds have been certified "
+                "already; draw from those, or use a new budget"
             )
         gate._certified = self._rounds, self._rounds.epsilon(gate.budget)
 
@@ -494,7 +502,9 @@ def _copied(rounds: Rounds) -> Rounds:
     tells which events belong to these rounds.
     """
     if not isinstance(rounds, Rounds):
-        raise DomainError(f"rounds must be a Rounds object, not {type(rounds).__name__}")
+        raise DomainError(
+            f"rounds must be a Rounds object, not {type(rounds).__name__}; pass Rounds(...)"
+        )
     return Rounds(
         step=rounds.step,
         samples=rounds.samples,

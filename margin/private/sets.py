@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import positive_integer
-from .._numbers import Number
+from .._numbers import Number, shown
 from .._types import Integers
 from ..errors import DomainError
 from ..noise.selection import peel
@@ -69,10 +69,14 @@ class Sets(Items):
         names, items = self._universe(attributes)
         sets = [self._group(group, items.sizes[0]) for group in candidates]
         if not sets:
-            raise DomainError("candidates is empty: give at least one set of items")
+            raise DomainError(
+                "candidates must hold at least one set of items, but it is empty; give at least "
+                "one set"
+            )
         if positive_integer("count", count) > len(sets):
             raise DomainError(
-                f"count ({count}) must be at most the number of candidates, {len(sets)}"
+                f"count ({count}) must be at most the number of candidates, {len(sets)}; pass a "
+                "smaller number"
             )
         spread = self.budget.rows
         charges = split_units(self._units(spend), count)
@@ -127,7 +131,9 @@ class Sets(Items):
         checked = [self._group(basis, items.sizes[0]) for basis in bases]
         if not checked or max(map(len, checked)) > _MAX_BASIS:
             raise DomainError(
-                f"bases must hold one or more sets of items, each of at most {_MAX_BASIS} items"
+                f"bases must hold one or more sets of items, each of at most {_MAX_BASIS} items, "
+                f"but the sets have {shown([len(basis) for basis in checked])} items; use other "
+                "sets"
             )
         charge = self._units(spend) // len(checked)
         l1, l2_squared = self.budget.sensitivity()
@@ -201,7 +207,10 @@ class Sets(Items):
 
         checked = tuple(tuple(groups_of(groups) for groups in pattern) for pattern in patterns)
         if not 1 <= len(checked) <= _MAX_PATTERNS:
-            raise DomainError(f"patterns must hold from 1 to {_MAX_PATTERNS} patterns")
+            raise DomainError(
+                f"patterns must hold from 1 to {_MAX_PATTERNS} patterns, but it holds "
+                f"{len(checked)}; change their number"
+            )
         event = self._event("pattern_counts", (names, checked), self.budget.sensitivity(), spend)
         baskets = read_baskets(self._source, self.domain, names)
         asked = {group for pattern in checked for groups in pattern for group in groups}

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._checks import positive_integer
-from .._numbers import Number
+from .._numbers import Number, shown
 from .._types import Integers
 from ..errors import DomainError
 from ..privacy.event import Event
@@ -65,9 +65,14 @@ class Sketches(Gate):
         checked = self.domain.view(view)
         shape = positive_integer("rows", rows), positive_integer("width", width)
         if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < 1 << 63:
-            raise DomainError("key must be a whole number from 0 to 2**63 - 1")
+            raise DomainError(
+                f"key ({shown(key)}) must be a whole number from 0 to 2**63 - 1; pass such a number"
+            )
         if shape[0] * shape[1] > _MOST:
-            raise DomainError(f"rows times width must be at most {_MOST}: use a smaller sketch")
+            raise DomainError(
+                f"rows times width must be at most {_MOST}, but it is {shape[0] * shape[1]}; use a "
+                "smaller sketch"
+            )
         units = self._units(spend)
         l1 = self.budget.rows * shape[0]
         l2_squared = self.budget.rows**2 * shape[0]

@@ -167,16 +167,20 @@ class Sparse(Gate):
         if isinstance(rule, Largest):
             if positive_integer("size", rule.size) > MAX_KEPT:
                 raise DomainError(
-                    f"size ({rule.size}) must be at most {MAX_KEPT}: keep fewer cells"
+                    f"size ({rule.size}) must be at most {MAX_KEPT}; keep fewer cells"
                 )
         elif positive_integer("tau", rule.tau) < rule.theta or rule.tau > 1 << 124:
             raise DomainError(
-                f"tau ({rule.tau}) must be at least theta ({rule.theta}) and at most 2**124"
+                f"tau ({rule.tau}) must be at least theta ({rule.theta}) and at most 2**124; pass "
+                "such a number"
             )
         elif rule.tau > 1 << 62 and rule.tau.bit_count() > 1:
-            raise DomainError(f"tau ({rule.tau}) is above 2**62 and must then be a power of two")
+            raise DomainError(
+                f"tau ({rule.tau}) must be a power of two, because it is above 2**62; round it to "
+                "one"
+            )
         if rule.theta > 1 << 60:
-            raise DomainError(f"theta ({rule.theta}) must be at most 2**60")
+            raise DomainError(f"theta ({rule.theta}) must be at most 2**60; pass a smaller number")
         check_size(grid.cells, noise, rule)
         return rule
 
@@ -185,16 +189,16 @@ def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:
     """DomainError unless the axes fit attributes of these sizes, and the grid is not too large."""
     if tuple(axis.size for axis in grid.axes) != sizes:
         raise DomainError(
-            "axes must have the sizes of the attributes of the view, in their order:"
-            f" {', '.join(map(str, sizes))}"
+            "axes must have the sizes of the attributes of the view in their order, "
+            f"{', '.join(map(str, sizes))}, but they have "
+            f"{', '.join(str(axis.size) for axis in grid.axes)}; give one axis for each attribute"
         )
     if grid.cells.bit_length() > _MOST_BITS:
         raise DomainError(
-            "the view has more than 10**300 cells, the largest number that is possible: leave"
-            " attributes out"
+            "the view must have at most 10**300 cells, but it has more; leave attributes out"
         )
     if grid.touched > _MOST_TOUCHED:
         raise DomainError(
-            f"with these trees a row is in {grid.touched} nodes, but at most {_MOST_TOUCHED}"
-            " are possible: use trees for fewer attributes"
+            f"a row may be in at most {_MOST_TOUCHED} nodes, but with these trees it is in "
+            f"{grid.touched}; use trees for fewer attributes"
         )

@@ -114,8 +114,8 @@ def check_size(
         rarity = math.log(max(cells / 1000, 1))
         theta = math.ceil(float(noise.scale) * rarity)
         raise DomainError(
-            f"about {expected:.1e} of {cells:.1e} empty cells would be kept, but at most"
-            f" {MAX_KEPT:.0e} are possible: raise theta to about {theta}, or raise tau"
+            f"at most {MAX_KEPT:.0e} empty cells may be kept, but about {expected:.1e} of "
+            f"{cells:.1e} would be; raise theta to about {theta}, or raise tau"
         )
 
 

@@ -48,12 +48,14 @@ class Factor:
         if array.ndim != 2 or not array.size or array.dtype.kind != "i":
             raise DomainError(
                 "a factor of a strategy must be a non-empty matrix of signed integers, with one "
-                f"row for each query; it has shape {array.shape} and type {array.dtype}"
+                f"row for each query; it has shape {array.shape} and type {array.dtype}, so "
+                "convert it"
             )
         if len(array) > _MOST_ROWS or not within(array, _LARGEST_ENTRY):
             raise DomainError(
-                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20"
-                " in absolute value"
+                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20 "
+                f"in absolute value, but it has {len(array)} rows and numbers from {array.min()} "
+                f"to {array.max()}; use fewer rows or smaller numbers"
             )
         self.matrix: Integers = array.astype(np.int64)
         self.matrix.flags.writeable = False
@@ -136,13 +138,13 @@ class Strategy:
         object.__setattr__(self, "factors", made)
         if len(self.factors) not in {1, len(self.view)}:
             raise DomainError(
-                f"{len(self.factors)} matrices are given for {len(self.view)} attributes: give one"
-                " matrix for each attribute"
+                f"{len(self.factors)} matrices are given for {len(self.view)} attributes; give one "
+                "matrix for each attribute, or one for the whole view"
             )
         if math.prod(max(1, factor.largest) for factor in self.factors) > _LARGEST_PRODUCT:
             raise DomainError(
-                "the numbers of a strategy must be at most 2**30 in absolute value: use smaller"
-                " numbers"
+                "the numbers of a strategy must be at most 2**30 in absolute value, but the "
+                "product of its factors is larger; use smaller numbers"
             )
 
     @classmethod
@@ -225,8 +227,9 @@ class Strategy:
         columns = tuple(factor.columns for factor in self.factors)
         if columns not in {shape, (math.prod(shape),)}:
             raise DomainError(
-                f"a strategy on {', '.join(self.view)} needs matrices with {shape} columns, or one"
-                f" matrix with {math.prod(shape)} columns, not {columns}"
+                f"a strategy on {', '.join(self.view)} needs matrices with {shape} columns, or one "
+                f"matrix with {math.prod(shape)} columns, not {columns}; make its factors again "
+                "with these shapes"
             )
 
     def answers(self, table: Integers) -> Integers:
@@ -267,7 +270,10 @@ def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
     copies = []
     for strategy in strategies:
         if not isinstance(strategy, Strategy):
-            raise DomainError(f"strategies must be Strategy objects, not {type(strategy).__name__}")
+            raise DomainError(
+                f"strategies must be Strategy objects, not {type(strategy).__name__}; make each "
+                "with Strategy(view, factors)"
+            )
         factors = []
         for factor in strategy.factors:
             matrix = np.array(factor.matrix if isinstance(factor, Factor) else factor)

@@ -125,23 +125,29 @@ class Queries(ABC):
         if given.ndim != 2 or given.dtype.kind not in "iu" or not given.shape[1]:
             raise DomainError(
                 "attributes must be an array of integers with shape (queries, k), which are "
-                f"positions in the domain; it has shape {given.shape} and type {given.dtype}"
+                f"positions in the domain; it has shape {given.shape} and type {given.dtype}, so "
+                "make one row for each query"
             )
         if not len(given):
-            raise DomainError("a workload needs at least one query; attributes is empty")
+            raise DomainError(
+                "a workload needs at least one query, but attributes is empty; add one row for "
+                "each query"
+            )
         if len(given) > MAX_QUERIES:
             raise DomainError(
-                f"a workload holds at most {MAX_QUERIES} queries; {len(given)} are given, so split "
-                "them into several workloads"
+                f"a workload may hold at most {MAX_QUERIES} queries, but {len(given)} are given; "
+                "split them into several workloads"
             )
         if given.min() < 0 or given.max() >= len(self.domain):
             raise DomainError(
                 f"each attribute of a query must be a position from 0 to {len(self.domain) - 1} in "
-                f"the domain; the positions given go from {given.min()} to {given.max()}"
+                f"the domain, but the positions given go from {given.min()} to {given.max()}; "
+                "correct them"
             )
         if _has_repeats(given):
             raise DomainError(
-                "a query names an attribute twice; name each attribute of a query once"
+                "the attributes of a query must differ, but a query names an attribute twice; name "
+                "each attribute once"
             )
         object.__setattr__(self, "attributes", given.astype(np.int32))
 

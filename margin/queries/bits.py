@@ -83,8 +83,9 @@ class BitTable:
         lines = Lines.of(domain, used)
         if lines.count > words:
             raise DomainError(
-                f"a table of bits holds at most {words} lines, one for each category; the "
-                f"attributes of the queries have {lines.count}, so ask about fewer attributes"
+                f"a table of packed bits may have at most {words} lines, one for each category, "
+                f"but the attributes of the queries have {lines.count} categories; ask about fewer "
+                "attributes"
             )
         most = words // lines.count  # words in one line
         names = [domain.attributes[axis] for axis in np.flatnonzero(used)]
@@ -132,14 +133,15 @@ class BitTable:
         shape = lines.count, (rows + 63) // 64
         if rows < 1 or words.dtype != np.uint64 or words.shape != shape:
             raise DomainError(
-                f"words must be uint64 with shape {shape}, one bit for each of {rows} rows; pack "
-                "the bits with BitTable.of_codes"
+                f"words must be unsigned 64-bit integers (numpy.uint64) of shape {shape}, one bit "
+                f"for each of {rows} rows (at least 1), but they are {words.dtype} of shape "
+                f"{words.shape}; pack the bits with BitTable.of_codes"
             )
         used_bits = rows % 64
         if used_bits and (words[:, -1] >> np.uint64(used_bits)).any():
             raise DomainError(
-                f"words must have no one after the last row; set the bits from {used_bits} on to "
-                "zero in the last word of each line"
+                "the bits after the last row must be zero, but some of them are one; set the bits "
+                f"from {used_bits} on to zero in the last word of each line"
             )
         return cls(
             domain=domain,
@@ -165,8 +167,8 @@ class BitTable:
         first: Integers = self.start[attributes]
         if first.size and first.min() < 0:
             raise DomainError(
-                "the table of bits leaves out an attribute of the queries; make it with all "
-                "attributes that the queries use"
+                "the table of packed bits must hold every attribute that the queries use, but it "
+                "leaves one out; make the table again with all of them"
             )
         sizes = np.asarray(self.domain.sizes)
         if (sizes == 2).all():

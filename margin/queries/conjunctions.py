@@ -66,13 +66,15 @@ class Conjunctions(Queries):
         flags = np.zeros(shape, np.bool_) if self.negated is None else np.asarray(self.negated)
         if values.shape != shape or values.dtype.kind not in "iu":
             raise DomainError(
-                f"values must be integers with the shape of attributes, {shape}; they are "
-                f"{values.dtype} with shape {values.shape}"
+                f"values must be integers with the shape of attributes, {shape}, but they are "
+                f"{values.dtype} with shape {values.shape}; give one code for each attribute of "
+                "each query"
             )
         if flags.shape != shape or flags.dtype.kind != "b":
             raise DomainError(
-                f"negated must be truth values with the shape of attributes, {shape}; they are "
-                f"{flags.dtype} with shape {flags.shape}"
+                f"negated must be truth values with the shape of attributes, {shape}, but they are "
+                f"{flags.dtype} with shape {flags.shape}; give True or False for each attribute of "
+                "each query"
             )
         sizes = self.sizes
         outside = (values < 0) | (values >= sizes[self.attributes])
@@ -80,7 +82,7 @@ class Conjunctions(Queries):
             axis = int(self.attributes[outside][0])
             raise DomainError(
                 f"a value of attribute {self.domain.attributes[axis]!r} must be a code from 0 to "
-                f"{sizes[axis] - 1}; a query names {values[outside][0]}"
+                f"{sizes[axis] - 1}, but a query names {values[outside][0]}; correct the query"
             )
         smallest_type = np.min_scalar_type(int(sizes.max()) - 1)
         object.__setattr__(self, "values", values.astype(smallest_type))
@@ -135,18 +137,20 @@ class Conjunctions(Queries):
         """
         checked = [domain.view(view) for view in views]
         if not checked:
-            raise DomainError("views is empty; name at least one view")
+            raise DomainError(
+                "views must hold at least one view, but it is empty; name at least one view"
+            )
         lengths = sorted({len(view) for view in checked})
         if len(lengths) > 1:
             raise DomainError(
-                f"all views must have equally many attributes; some have {lengths[0]} and some "
-                f"{lengths[-1]}, so make one workload for each number"
+                f"all views must have equally many attributes, but some have {lengths[0]} and some "
+                f"{lengths[-1]}; make one workload for each number"
             )
         cells = [domain.cells(view) for view in checked]
         if sum(cells) > MAX_QUERIES:
             raise DomainError(
-                f"the views may have at most {MAX_QUERIES} cells; they have {sum(cells)}, so name "
-                "fewer or smaller views"
+                f"the views may have at most {MAX_QUERIES} cells together, but they have "
+                f"{sum(cells)}; name fewer or smaller views"
             )
         attributes = []
         values = []

@@ -83,8 +83,8 @@ def _counts(
         return np.full(len(own), (table.sum() + even_less_odd) / 2)
     if not isinstance(queries, Conjunctions):
         raise DomainError(
-            "queries must be Conjunctions or Parities to be answered from marginals; they are "
-            f"{type(queries).__name__}"
+            "queries must be Conjunctions or Parities to be answered from marginals, but they are "
+            f"{type(queries).__name__}; make them with one of these classes"
         )
     assert queries.negated is not None
     places = np.take_along_axis(queries.values[own].astype(np.int64), order, axis=1)

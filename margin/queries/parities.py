@@ -49,8 +49,8 @@ class Parities(Queries):
         if wrong.size:
             axis = int(wrong[0])
             raise DomainError(
-                "parities need attributes of two categories; "
-                f"{self.domain.attributes[axis]!r} has {self.sizes[axis]}, so leave it out"
+                f"parities need attributes of two categories, but {self.domain.attributes[axis]!r} "
+                f"has {self.sizes[axis]}; leave it out"
             )
 
     @classmethod

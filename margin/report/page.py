@@ -42,7 +42,10 @@ def write_report(
         written.
     """
     if synopsis.provenance is None:
-        raise FileError("only the result of `release` or `simulate` can be shown in a report")
+        raise FileError(
+            "only the result of `release` or `simulate` can be shown in a report, but this "
+            "synopsis is not one; pass what they return"
+        )
     place = Path(path)
     text = page(
         content(

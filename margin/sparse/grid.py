@@ -36,10 +36,12 @@ class Grid:
 
     def __init__(self, axes: Sequence[Axis]) -> None:
         given = tuple(axes)
-        if any(type(axis) not in (Leaves, Tree, Halves) for axis in given):
+        others = [type(axis) for axis in given if type(axis) not in (Leaves, Tree, Halves)]
+        if others:
             raise DomainError(
-                "each axis must be a Leaves, Tree or Halves, not of a subclass; another class may "
-                "count a row in more nodes than the sensitivity allows for"
+                "each axis must be a Leaves, Tree or Halves and of no subclass, which might count "
+                "a row in more nodes than the sensitivity allows for, but one is a "
+                f"{others[0].__name__}; use one of the three"
             )
         # The axes are made anew. So the nodes that a row adds to are those that these classes
         # define, whatever was done to the objects that were given.

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._numbers import shown
 from .._types import Floats, Integers
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
@@ -143,8 +144,11 @@ class CellSynopsis(Synopsis):
             When a name is missing or unknown, or its attribute does not declare a category.
         """
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
+            is_mapping = isinstance(cell, Mapping)
+            found = f"names {shown(list(cell))}" if is_mapping else f"is {shown(cell)}"
             raise DomainError(
-                "a cell must be a mapping with one category for each attribute of the domain"
+                "a cell must be a mapping with one category for each attribute of the domain, but "
+                f"it {found}; name each of {', '.join(self.domain)} once"
             )
         estimate = self.sum({name: [category] for name, category in cell.items()})
         if self.domain.zeros is None:
@@ -177,12 +181,13 @@ class CellSynopsis(Synopsis):
         if not callable(predicate):
             raise DomainError(
                 "predicate must be a mapping from names to lists of categories, or a function of "
-                "the codes of cells"
+                f"the codes of cells, but it is of type {type(predicate).__name__}; pass one of "
+                "these"
             )
         if any(isinstance(axis, Halves) for axis in self.axes):
             raise DomainError(
-                "Haar coefficients cannot answer a function: pass a mapping from names to lists of "
-                "categories, or use range()"
+                "a function needs counts of cells, but this synopsis holds Haar coefficients; pass "
+                "a mapping from names to lists of categories, or use range()"
             )
         # Only leaves of trees are cells.
         leaves = np.ones(len(self.codes), np.bool_)
@@ -218,8 +223,8 @@ class CellSynopsis(Synopsis):
             low, high = limits
             if not 0 <= low <= high <= size:
                 raise DomainError(
-                    f"the range of attribute {name!r} must be (low, high) with "
-                    f"0 <= low <= high <= {size}"
+                    f"the range of attribute {name!r} must be (low, high) with 0 <= low <= high <= "
+                    f"{size}, but it is {(low, high)}; correct it"
                 )
             # An empty interval holds no row, with certainty.
             if low == high:
@@ -291,13 +296,23 @@ class CellSynopsis(Synopsis):
         nodes = np.array([axis.nodes for axis in axes])
         are_integers = codes.dtype == np.int64 and values.dtype == np.int64
         if not are_integers or codes.shape != (values.size, len(axes)):
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"codes and values must be 64-bit integers of shapes (cells, {len(axes)}) and "
+                f"(cells,), but they are {codes.dtype} and {values.dtype} of shapes {codes.shape} "
+                f"and {values.shape}; get a fresh copy of the file"
+            )
         # A crafted file may hold any codes.
         if (codes < 0).any() or (codes >= nodes).any():
-            raise ValueError("a cell outside the domain")
+            raise ValueError(
+                "all cells must lie in the domain, but one lies outside; get a fresh copy of the "
+                "file"
+            )
         agreed = arrays.get("agreed")
         if agreed is not None and (agreed.dtype != np.float64 or agreed.shape != values.shape):
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"agreed must be floats of shape {values.shape}, but it is {agreed.dtype} of shape "
+                f"{agreed.shape}; get a fresh copy of the file"
+            )
         return cls(
             domain=domain,
             provenance=provenance,
@@ -324,12 +339,16 @@ class CellSynopsis(Synopsis):
         """Check some categories of an attribute; return its name and their codes."""
         attribute = self.domain[name]
         if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
-            raise DomainError(f"the categories of attribute {name!r} must be a list")
+            raise DomainError(
+                f"the categories of attribute {name!r} must be a list, but they are of type "
+                f"{type(categories).__name__}; put them into a list"
+            )
         codes = np.array([attribute.code(category) for category in categories], np.int64)
         if not codes.size or (codes == UNSEEN).any():
+            found = "holds a value that it does not declare" if codes.size else "is empty"
             raise DomainError(
                 f"the categories of attribute {name!r} must be a list of categories that it "
-                "declares, at least one"
+                f"declares, at least one, but the list {found}; correct it"
             )
         return name, Pick.of(codes)
 
@@ -390,7 +409,9 @@ class CellSynopsis(Synopsis):
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
             raise DomainError(
-                "the function must return a boolean array with one truth value for each cell"
+                "the function must return a boolean array with one truth value for each cell, of "
+                f"shape {(len(codes),)}, but it returned {answer.dtype} of shape {answer.shape}; "
+                "correct the function"
             )
         return answer
 
@@ -408,15 +429,15 @@ class CellSynopsis(Synopsis):
         domain = self.domain.restrict(view, checked=True)
         if math.prod(domain.sizes) > _MAX_CELLS:
             raise DomainError(
-                f"view {', '.join(view)} has more than {_MAX_CELLS:,} cells: "
-                "use range() or sum(), or ask for fewer attributes"
+                f"a view must have at most {_MAX_CELLS:,} cells, but view {', '.join(view)} has "
+                f"{math.prod(domain.sizes):,}; use range() or sum(), or ask for fewer attributes"
             )
         places = [self.domain.position[name] for name in view]
         nodes = tuple(_height(self.axes[place]) for place in places)
         if math.prod(nodes) > 4 * _MAX_CELLS:
             raise DomainError(
-                f"view {', '.join(view)} needs {math.prod(nodes):,} Haar coefficients, but at most "
-                f"{4 * _MAX_CELLS:,} are possible: use range() or sum()"
+                f"a view may need at most {4 * _MAX_CELLS:,} Haar coefficients, but view "
+                f"{', '.join(view)} needs {math.prod(nodes):,}; use range() or sum()"
             )
         shares, noise = self._shares(places)
         # Add up the kept cells that fall into each cell of the view.

@@ -96,7 +96,10 @@ class ColumnCounts(Synopsis):
         DomainError
             Always.
         """
-        raise DomainError("counts of items are not shares of the rows: use .counts or top(k)")
+        raise DomainError(
+            "answers are shares of the rows, but this synopsis holds counts of items, which are "
+            "not; use .counts or top(k)"
+        )
 
     def summary(self) -> dict[str, str]:
         """Describe the content in words for people: a dictionary of texts by their titles."""
@@ -137,7 +140,11 @@ class ColumnCounts(Synopsis):
         ranking = packed.arrays["ranking"]
         # A crafted file may hold any arrays.
         if counts.shape != domain.sizes or variance.shape != domain.sizes or ranking.ndim != 1:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"counts and variance must have shape {domain.sizes} and ranking one dimension, "
+                f"but their shapes are {counts.shape}, {variance.shape} and {ranking.shape}; get a "
+                "fresh copy of the file"
+            )
         parameters = packed.fields["parameters"].items()
         return cls(
             domain=domain,

@@ -53,7 +53,8 @@ class ItemsetCounts(Synopsis):
             Always.
         """
         raise DomainError(
-            "itemsets have no marginals: ask for top(k), or for .itemsets and .counts"
+            "a marginal counts cells, but this synopsis holds itemsets, which are not cells; ask "
+            "for top(k), or for .itemsets and .counts"
         )
 
     def summary(self) -> dict[str, str]:
@@ -92,7 +93,10 @@ class ItemsetCounts(Synopsis):
         variance = np.asarray(packed.arrays["variance"], np.float64)
         # A crafted file may hold any arrays.
         if counts.shape != (len(itemsets),) or variance.shape != counts.shape:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"counts and variance must have shape {(len(itemsets),)}, but they have "
+                f"{counts.shape} and {variance.shape}; get a fresh copy of the file"
+            )
         return cls(
             domain=domain,
             provenance=provenance,

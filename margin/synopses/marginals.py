@@ -152,9 +152,9 @@ class MarginalSynopsis(Synopsis):
         holders = [marginal for marginal in self.held if set(view) <= set(marginal.attributes)]
         if not holders:
             raise DomainError(
-                f"the marginal on {', '.join(view)} is not within a released marginal; these are "
-                f"{self._listing}: ask for one of them, or release with a mechanism that answers "
-                "any marginal, such as PriView"
+                f"the marginal on {', '.join(view)} must be within a released marginal, but these "
+                f"are {self._listing}; ask for one of them, or release with a mechanism that "
+                "answers any marginal, such as PriView"
             )
         return min(holders, key=lambda marginal: marginal.counts.size).project(view)
 
@@ -190,6 +190,9 @@ def _parts(
     shapes = [domain.shape(view) for view in views]
     sizes = [math.prod(shape) for shape in shapes]
     if flat.dtype != np.float64 or flat.shape != (sum(sizes),):
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"the array of tables must be floats of shape {(sum(sizes),)}, but it is {flat.dtype} "
+            f"of shape {flat.shape}; get a fresh copy of the file"
+        )
     parts = np.split(flat.astype(np.float64), np.cumsum(sizes)[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

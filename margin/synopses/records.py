@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import whole_number
+from .._numbers import shown
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
@@ -63,9 +64,11 @@ class RecordSynopsis(Synopsis):
             When the queries are about another domain.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
+            is_queries = isinstance(queries, Queries)
+            found = "about another domain" if is_queries else f"of type {type(queries).__name__}"
             raise DomainError(
-                "answer needs queries about the domain of the synopsis, such as "
-                "Conjunctions(synopsis.domain, ...)"
+                f"answer needs queries about the domain of the synopsis, but these are {found}; "
+                "make them as in Conjunctions(synopsis.domain, ...)"
             )
         return queries.counts(self.table) / self.table.rows
 
@@ -84,8 +87,8 @@ class RecordSynopsis(Synopsis):
         most = _MAX_CODES // len(self.domain)
         if n > most:
             raise DomainError(
-                f"n ({n:,}) must be at most {most:,} for {len(self.domain)} attributes: "
-                "ask for fewer records"
+                f"n ({n:,}) must be at most {most:,} for {len(self.domain)} attributes; ask for "
+                "fewer records"
             )
         # Even steps through the records, so that each is chosen about equally often.
         chosen = np.arange(n) * self.table.rows // n
@@ -148,7 +151,10 @@ class RecordSynopsis(Synopsis):
         table = BitTable.of_words(domain, bits, int(packed.fields["records"]))
         errors = {name: packed.fields[name] for name in ("mean_error", "largest_error")}
         if not all(error is None or isinstance(error, float) for error in errors.values()):
-            raise ValueError("unexpected fields")
+            raise ValueError(
+                "mean_error and largest_error must be floats or null, but they are "
+                f"{shown(errors)}; get a fresh copy of the file"
+            )
         total = int(packed.fields["total"])
         return cls(
             domain=domain,
@@ -163,8 +169,8 @@ class RecordSynopsis(Synopsis):
         cells = math.prod(shape)
         if cells > _MAX_CELLS:
             raise DomainError(
-                f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
-                f"{_MAX_CELLS:,} are possible: ask for fewer attributes"
+                f"a marginal must have at most {_MAX_CELLS:,} cells, but the marginal on "
+                f"{', '.join(view)} has {cells:,}; ask for fewer attributes"
             )
         codes = [self._codes(axis) for axis in self.domain.axes(view)]
         counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=cells).reshape(shape)

@@ -106,7 +106,8 @@ class Synopsis:
         """
         if self.provenance is None:
             raise DomainError(
-                "this synopsis is not yet the result of a release, so no budget is known"
+                "the budget is known for the result of a release, but this synopsis is not yet "
+                "one; read it from the synopsis that release() returns"
             )
         return self.provenance.spent
 
@@ -155,9 +156,11 @@ class Synopsis:
             give.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
+            is_queries = isinstance(queries, Queries)
+            found = "about another domain" if is_queries else f"of type {type(queries).__name__}"
             raise DomainError(
-                "answer needs queries about the domain of the synopsis, such as "
-                "Conjunctions(synopsis.domain, ...)"
+                f"answer needs queries about the domain of the synopsis, but these are {found}; "
+                "make them as in Conjunctions(synopsis.domain, ...)"
             )
         return shares(queries, self.marginals)
 
@@ -170,7 +173,8 @@ class Synopsis:
             When n is not a whole number >= 1, or this kind of synopsis has no records.
         """
         raise DomainError(
-            f"a {type(self).__name__} has no records: release with PriView or DualQuery instead"
+            "records need a synopsis that models all attributes together, but a "
+            f"{type(self).__name__} has no records; release with PriView or DualQuery instead"
         )
 
     def summary(self) -> dict[str, str]:

@@ -119,8 +119,8 @@ class TableSynopsis(Synopsis):
             first, last = ranges.get(name, (0, size - 1))
             if not 0 <= first <= last < size:
                 raise DomainError(
-                    f"the range of attribute {name!r} must be (first, last) with "
-                    f"0 <= first <= last <= {size - 1}"
+                    f"the range of attribute {name!r} must be (first, last) with 0 <= first <= "
+                    f"last <= {size - 1}, but it is {(first, last)}; correct it"
                 )
             chosen = np.take(chosen, range(first, last + 1), axis)
             variance *= self._sum_variance(axis, slice(first, last + 1))
@@ -168,7 +168,11 @@ class TableSynopsis(Synopsis):
         shapes = {axis: (size, size) for axis, size in enumerate(domain.sizes)}
         fits = all(array.shape == shapes[axis] for axis, array in covariances.items())
         if table.shape != domain.sizes or not fits:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"the table must have shape {domain.sizes} and each covariance be a square matrix "
+                f"of the size of its attribute, but the table has shape {table.shape} or a "
+                "covariance does not fit; get a fresh copy of the file"
+            )
         written = packed.fields["variance"]
         variance = math.nan if written is None else float(written)
         return cls(
@@ -226,5 +230,8 @@ class TableSynopsis(Synopsis):
 
 def _floats(array: NDArray[np.generic]) -> Floats:
     if array.dtype != np.float64:
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"each array must hold 64-bit floats, but this one holds {array.dtype}; get a fresh "
+            "copy of the file"
+        )
     return array.astype(np.float64)

@@ -55,8 +55,8 @@ class UniformSynopsis(Synopsis):
             cells = self.domain.cells(view)
             if cells > _MAX_CELLS:
                 raise DomainError(
-                    f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
-                    f"{_MAX_CELLS:,} can be written out: ask for fewer attributes"
+                    f"a marginal must have at most {_MAX_CELLS:,} cells, but the marginal on "
+                    f"{', '.join(view)} has {cells:,}; ask for fewer attributes"
                 )
             # The noise of the total is spread like the total itself.
             share = self._shares(view)

@@ -281,8 +281,8 @@ class ViewSynopsis(Synopsis):
         n = whole_number("n", n, most=_MOST_RECORDS)
         if self.tables.total <= 0:
             raise DomainError(
-                "the noisy number of rows is not positive, so no records can be made: release with "
-                "a larger budget"
+                "records need a noisy number of rows > 0, but it is not positive; release with a "
+                "larger budget"
             )
         return Population().fit(self.tables, n, seed=seed)
 
@@ -349,7 +349,10 @@ class ViewSynopsis(Synopsis):
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
         if arrays:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                "a file of views must hold only tables and precisions, but it also holds "
+                f"{', '.join(sorted(arrays))}; get a fresh copy of the file"
+            )
         precisions = None
         if known is not None:
             precisions = tuple(_split(known, [1 << len(view) for view in axes]))
@@ -434,13 +437,16 @@ class ViewSynopsis(Synopsis):
         except Exception as error:  # the solver may be a user's own
             name = type(self.reconstruction).__name__
             raise SolverError(
-                f"solver {name} raised {type(error).__name__}: {error}; "
-                "choose another with reconstruction="
+                f"solver {name} must return solutions, but it raised {type(error).__name__} "
+                f"({error}); choose another with reconstruction="
             ) from error
         for place in solutions.failures:
             names = ", ".join(self.domain.attributes[axis] for axis in axes[place].tolist())
             status = solutions[place].status.value
-            raise SolverError(f"the marginal on {names} could not be reconstructed: {status}")
+            raise SolverError(
+                f"the marginal on {names} must be reconstructed, but the solver failed: {status} "
+                "(pass it with reconstruction=)"
+            )
         return solutions
 
     @cached_property
@@ -454,7 +460,10 @@ def _split(
 ) -> list[Floats]:
     """Split an array from a file into parts of the given lengths; ValueError if it does not fit."""
     if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"the array must be floats of shape {(sum(lengths),)}, but it is {flat.dtype} of shape "
+            f"{flat.shape}; get a fresh copy of the file"
+        )
     return np.split(flat.astype(np.float64), np.cumsum(lengths)[:-1])
 
 
@@ -463,8 +472,8 @@ def _at_once(shape: tuple[int, ...]) -> int:
     cells = math.prod(shape)
     if cells > _MAX_CELLS:
         raise DomainError(
-            f"the marginal has {cells:,} cells, but at most {_MAX_CELLS:,} can be reconstructed: "
-            "ask for fewer attributes"
+            f"a marginal must have at most {_MAX_CELLS:,} cells to be reconstructed, but this one "
+            f"has {cells:,}; ask for fewer attributes"
         )
     return max(1, _MAX_CELLS // cells)
 

@@ -59,23 +59,31 @@ class Batch:
         self._check_lengths()
         self._check_index()
         if not np.isfinite(self.target).all():
-            raise ValueError("target must be finite")
+            raise ValueError("target must be finite, but one of its entries is not; correct it")
         if not (np.isfinite(self.variance).all() and (self.variance >= 0).all()):
-            raise ValueError("variance must be finite and >= 0")
+            raise ValueError(
+                "variance must be finite and >= 0, but one of its entries is not; correct it"
+            )
         if not (np.isfinite(self.total).all() and (self.total > 0).all()):
-            raise ValueError("total must be positive and finite")
+            raise ValueError(
+                "total must be positive and finite, but one of its entries is not; correct it"
+            )
         if not (np.isfinite(self.total_variance).all() and (self.total_variance >= 0).all()):
-            raise ValueError("total_variance must be finite and >= 0")
+            raise ValueError(
+                "total_variance must be finite and >= 0, but one of its entries is not; correct it"
+            )
         if self.zeros is not None:
             shape = (len(self.total), self.cells)
             if self.zeros.shape != shape or self.zeros.dtype != np.bool_:
                 raise ValueError(
-                    f"zeros must hold a truth value for each of the {self.cells} cells of each "
-                    f"table; it has shape {self.zeros.shape} and type {self.zeros.dtype}"
+                    f"zeros must hold truth values with shape {shape}, one for each cell of each "
+                    f"problem, but it has shape {self.zeros.shape} and type {self.zeros.dtype}; "
+                    "convert it"
                 )
             if self.zeros.all(axis=1).any():
                 raise ValueError(
-                    "zeros marks every cell of a table; some cell must be allowed to be positive"
+                    "zeros must leave at least one cell of each problem that may be positive, but "
+                    "it marks every cell of one; unmark a cell"
                 )
 
     def _check_lengths(self) -> None:
@@ -84,33 +92,44 @@ class Batch:
         count = len(self.total)
         if not len(self.target) == len(self.variance) == entries:
             raise ValueError(
-                f"index, target and variance must be equally long; their lengths are {entries}, "
-                f"{len(self.target)} and {len(self.variance)}"
+                "index, target and variance must be equally long, but their lengths are "
+                f"{entries}, {len(self.target)} and {len(self.variance)}; give one entry of each "
+                "for each known coefficient"
             )
         if len(self.total_variance) != count:
             raise ValueError(
-                f"total and total_variance must be equally long; their lengths are {count} and "
-                f"{len(self.total_variance)}"
+                f"total and total_variance must be equally long, but their lengths are {count} and "
+                f"{len(self.total_variance)}; give one of each for each problem"
             )
         if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
             raise ValueError(
-                f"offsets must have {count + 1} entries, one more than there are problems, "
-                f"from 0 to the number of known coefficients ({entries})"
+                f"offsets must have {count + 1} entries, one more than there are problems, the "
+                f"first 0 and the last {entries}, the length of index, but it has "
+                f"{len(self.offsets)} entries, the first {self.offsets[:1]} and the last "
+                f"{self.offsets[-1:]}; correct it"
             )
         if (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets must not fall")
+            raise ValueError(
+                "offsets must not fall, but an entry is smaller than the one before; sort the "
+                "problems and their coefficients"
+            )
 
     def _check_index(self) -> None:
         """Refuse positions that do not exist or do not ascend."""
         entries = len(self.index)
         if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
             raise ValueError(
-                f"index must lie between 1 and {self.cells - 1}, one less than the number of cells"
+                f"index must lie between 1 and {self.cells - 1}, one less than the number of "
+                f"cells, but it goes from {self.index.min()} to {self.index.max()}; remove other "
+                "positions"
             )
         starts = np.zeros(entries + 1, dtype=np.bool_)
         starts[self.offsets] = True
         if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
-            raise ValueError("index must be ascending within each problem")
+            raise ValueError(
+                "index must be ascending within each problem, but an entry is not larger than the "
+                "one before; sort each problem's entries and give each position once"
+            )
 
     @classmethod
     def of(
@@ -150,8 +169,8 @@ class Batch:
         shapes = {problem.shape for problem in problems}
         if len(shapes) != 1:
             raise ValueError(
-                f"a batch needs at least one problem, and all of the same shape; "
-                f"these have {len(shapes)} shapes"
+                "a batch needs at least one problem, and all of the same shape, but these have "
+                f"{len(shapes)} shapes; make one batch for each shape"
             )
         counts = [len(problem.index) for problem in problems]
         return cls(
@@ -170,7 +189,10 @@ class Batch:
 
     def __getitem__(self, row: int) -> Problem:
         if not 0 <= row < len(self):
-            raise IndexError(f"a batch of {len(self)} problems has no problem {row}")
+            raise IndexError(
+                f"row must be from 0 to {len(self) - 1} in this batch of problems, but it is "
+                f"{row}; choose such a row"
+            )
         own = slice(self.offsets[row], self.offsets[row + 1])
         zeros = None
         if self.zeros is not None and self.zeros[row].any():

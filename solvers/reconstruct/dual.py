@@ -68,11 +68,13 @@ class Penalised:
 
     def __post_init__(self) -> None:
         if self.strength is not None and not (self.strength > 0 and math.isfinite(self.strength)):
-            raise ValueError(f"strength ({self.strength}) must be positive and finite")
+            raise ValueError(
+                f"strength ({self.strength}) must be positive and finite; pass such a number"
+            )
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
         if not self.iterations >= 0:
-            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0; pass a larger number")
 
     def strength_on(self, shape: tuple[int, ...]) -> float:
         """The strength for a table of this shape."""
@@ -314,7 +316,9 @@ class Dual:
             overwrite_a=True,
         )
         if failed:
-            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+            raise np.linalg.LinAlgError(
+                "the Hessian must be positive definite, but it is not; use a larger strength"
+            )
         return np.asarray(factor)
 
     def direction(

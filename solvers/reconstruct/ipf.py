@@ -52,9 +52,9 @@ class IPF(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
         if not self.iterations >= 0:
-            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0; pass a larger number")
 
     def objective(
         self,

@@ -56,9 +56,9 @@ class MirrorDescent(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
         if not self.iterations >= 0:
-            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0; pass a larger number")
 
     def objective(
         self,

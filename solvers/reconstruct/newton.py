@@ -86,9 +86,13 @@ class Newton(Penalised):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.context is not None and self.context < 1:
-            raise ValueError(f"context ({self.context}) must be at least 1")
+            raise ValueError(
+                f"context ({self.context}) must be at least 1; pass a larger number, or None"
+            )
         if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads ({self.threads}) must be at least 1")
+            raise ValueError(
+                f"threads ({self.threads}) must be at least 1; pass a larger number, or None"
+            )
 
     @overload
     def solve(self, problem: Problem) -> Solution: ...

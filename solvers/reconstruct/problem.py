@@ -70,31 +70,47 @@ class Problem:
         require_small(self.shape)
         if not len(self.index) == len(self.target) == len(self.variance):
             raise ValueError(
-                f"index, target and variance must be equally long; their lengths are "
-                f"{len(self.index)}, {len(self.target)} and {len(self.variance)}"
+                "index, target and variance must be equally long, but their lengths are "
+                f"{len(self.index)}, {len(self.target)} and {len(self.variance)}; give one entry "
+                "of each for each known coefficient"
             )
         if len(self.index) and not (self.index.min() >= 1 and self.index.max() < self.cells):
             raise ValueError(
-                f"index must lie between 1 and {self.cells - 1}, one less than the number of cells"
+                f"index must lie between 1 and {self.cells - 1}, one less than the number of "
+                f"cells, but it goes from {self.index.min()} to {self.index.max()}; remove other "
+                "positions"
             )
         if (np.diff(self.index) <= 0).any():
-            raise ValueError("index must be ascending, without repeated entries")
+            raise ValueError(
+                "index must be ascending, but an entry is not larger than the one before; sort it "
+                "and give each position once"
+            )
         if not np.isfinite(self.target).all():
-            raise ValueError("target must be finite")
+            raise ValueError("target must be finite, but one of its entries is not; correct it")
         if not (np.isfinite(self.variance).all() and (self.variance >= 0).all()):
-            raise ValueError("variance must be finite and >= 0")
+            raise ValueError(
+                "variance must be finite and >= 0, but one of its entries is not; correct it"
+            )
         if not (self.total > 0 and math.isfinite(self.total)):
-            raise ValueError(f"total ({self.total}) must be positive and finite")
+            raise ValueError(
+                f"total ({self.total}) must be positive and finite; pass such a number"
+            )
         if not (self.total_variance >= 0 and math.isfinite(self.total_variance)):
-            raise ValueError(f"total_variance ({self.total_variance}) must be finite and >= 0")
+            raise ValueError(
+                f"total_variance ({self.total_variance}) must be finite and >= 0; pass such a "
+                "number"
+            )
         if self.zeros is not None:
             if self.zeros.shape != (self.cells,) or self.zeros.dtype != np.bool_:
                 raise ValueError(
-                    f"zeros must hold a truth value for each of the {self.cells} cells; "
-                    f"it has shape {self.zeros.shape} and type {self.zeros.dtype}"
+                    f"zeros must hold truth values with shape {(self.cells,)}, one for each cell, "
+                    f"but it has shape {self.zeros.shape} and type {self.zeros.dtype}; convert it"
                 )
             if self.zeros.all():
-                raise ValueError("zeros marks every cell; some cell must be allowed to be positive")
+                raise ValueError(
+                    "zeros must leave at least one cell that may be positive, but it marks every "
+                    "cell; unmark one"
+                )
 
     @classmethod
     def of(

@@ -56,9 +56,14 @@ class Anneal:
 
     def __post_init__(self) -> None:
         if self.sweeps < 0 or self.runs < 1:
-            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0 and runs ({self.runs}) >= 1")
+            raise ValueError(
+                f"sweeps ({self.sweeps}) must be >= 0 and runs ({self.runs}) >= 1; pass larger "
+                "numbers"
+            )
         if not (self.hot > 0 and self.cold > 0):
-            raise ValueError(f"hot ({self.hot}) and cold ({self.cold}) must be > 0")
+            raise ValueError(
+                f"hot ({self.hot}) and cold ({self.cold}) must be > 0; pass larger numbers"
+            )
 
     def solve(
         self,

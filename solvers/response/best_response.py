@@ -175,19 +175,23 @@ class BestResponse:
         """
         places = integers(attributes, "attributes")
         if places.ndim != 2:
-            raise ValueError(f"attributes must have shape (n, k), not {places.shape}")
+            raise ValueError(
+                "attributes must have shape (n, k), one row for each of n conjunctions of k "
+                f"conditions, but it has shape {places.shape}; reshape it"
+            )
         flags = np.zeros(places.shape, np.bool_)
         if negated is not None:
             flags = np.asarray(negated, np.bool_)
         count, literals = places.shape
         if not np.shape(values) == flags.shape == places.shape:
             raise ValueError(
-                f"values and negated must have the shape (n, k) of attributes, {places.shape}"
+                f"values and negated must have the shape of attributes, {places.shape}, but they "
+                f"have shapes {np.shape(values)} and {flags.shape}; reshape them"
             )
         if np.shape(weights) != (count,):
             raise ValueError(
-                f"weights must have shape ({count},), one for each conjunction; "
-                f"its shape is {np.shape(weights)}"
+                f"weights must have shape ({count},), one for each conjunction, but its shape is "
+                f"{np.shape(weights)}; reshape it"
             )
         return cls(
             sizes=integers(sizes, "sizes"),
@@ -247,7 +251,10 @@ class BestResponse:
             constraints=constraints,
         )
         if (made.sizes[made.attribute] != 2).any():
-            raise ValueError("parities must be over binary attributes, of size 2")
+            raise ValueError(
+                "parities need attributes of size 2, but one of these has another size; name other "
+                "attributes"
+            )
         return replace(made, parity=np.ones(made.terms, np.bool_))
 
     @classmethod
@@ -261,7 +268,8 @@ class BestResponse:
         """
         if not parts or any(not np.array_equal(part.sizes, parts[0].sizes) for part in parts):
             raise ValueError(
-                "instances can be put together only over the same attributes, at least one instance"
+                "BestResponse.together needs one or more instances with equal sizes, but the "
+                f"{len(parts)} that are given are not such; make them over the same attributes"
             )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         flat = {}
@@ -424,28 +432,43 @@ class BestResponse:
     def _check(self) -> None:
         """Refuse arrays that do not fit each other or the sizes."""
         if self.sizes.ndim != 1 or (self.sizes < 1).any():
-            raise ValueError("sizes must have shape (d,), each >= 1")
+            raise ValueError(
+                "sizes must be a list of numbers >= 1, one for each attribute, but it has shape "
+                f"{self.sizes.shape} or holds a smaller number; correct it"
+            )
         if len(self.offsets) < 1 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets must ascend from zero")
+            raise ValueError(
+                "offsets must ascend from zero, but it is empty, begins with another number, or "
+                "falls; give the place of the first condition (attribute and value) of each term, "
+                "and then the number of conditions"
+            )
         terms = (len(self.offsets) - 1,)
         if not self.weight.shape == self.parity.shape == terms:
-            raise ValueError("weight and parity must have one entry for each term")
+            raise ValueError(
+                f"weight and parity must have shape {terms}, one entry for each term, but they "
+                f"have shapes {self.weight.shape} and {self.parity.shape}; reshape them"
+            )
         literals = (self.offsets[-1],)
         if not self.attribute.shape == self.value.shape == self.negated.shape == literals:
-            raise ValueError("attribute, value and negated must have one entry for each literal")
-        self._check_cells(self.attribute, self.value, "a literal")
+            raise ValueError(
+                f"attribute, value and negated must have shape {literals}, one entry for each "
+                "condition of a term (the last of offsets is their number), but they have shapes "
+                f"{self.attribute.shape}, {self.value.shape} and {self.negated.shape}; reshape them"
+            )
+        self._check_cells(self.attribute, self.value, "a term")
         for constraint in self.constraints:
             self._check_cells(constraint.attribute, constraint.value, "a constraint")
         key = self.term * max(len(self.sizes), 1) + self.attribute
         if len(key) and (np.diff(np.sort(key)) == 0).any():
             raise ValueError(
-                "a term names an attribute twice; a term's attributes must be distinct"
+                "the attributes of a term must differ, but a term names an attribute twice; name "
+                "it once"
             )
         total = float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant)
         if len(self.weight) and total > LARGEST:
             raise ValueError(
-                "the absolute values of the weights and the constant must sum to at most 2**50; "
-                f"they sum to {total:.3g}, so use smaller ones"
+                "the absolute values of the weights and the constant must sum to at most 2**50, "
+                f"but they sum to {total:.3g}; use smaller ones"
             )
 
     def _check_cells(
@@ -458,9 +481,15 @@ class BestResponse:
         if len(attribute) == 0:
             return
         if attribute.min() < 0 or attribute.max() >= len(self.sizes):
-            raise ValueError(f"{what} names an attribute outside 0..{len(self.sizes) - 1}")
+            raise ValueError(
+                f"the attributes of {what} must be from 0 to {len(self.sizes) - 1}, but they go "
+                f"from {attribute.min()} to {attribute.max()}; correct them"
+            )
         if ((value < 0) | (value >= self.sizes[attribute])).any():
-            raise ValueError(f"{what} names a value that its attribute does not have")
+            raise ValueError(
+                f"the values of {what} must be from 0 to the size of their attribute minus 1, but "
+                "one of them is not; correct it"
+            )
 
 
 @dataclass(

@@ -55,15 +55,17 @@ class Constraint:
         lengths = len(self.attribute), len(self.value), len(self.coefficient)
         if len(set(lengths)) != 1:
             raise ValueError(
-                "a constraint's attribute, value and coefficient must be equally long; "
-                f"their lengths are {lengths}"
+                "the attribute, value and coefficient of a constraint must be equally long, but "
+                f"their lengths are {lengths}; give one of each for each term of its sum"
             )
         if self.lower is None and self.upper is None:
-            raise ValueError("a constraint needs a lower or an upper bound")
+            raise ValueError(
+                "a constraint needs a lower or an upper bound, but it has neither; give one"
+            )
         if np.abs(self.coefficient).sum() > LARGEST:
             raise ValueError(
-                "a constraint's coefficients are too large; "
-                "the sum of their absolute values must be at most 2**50"
+                "the absolute values of the coefficients of a constraint must sum to at most "
+                "2**50, but they sum to more; use smaller ones"
             )
 
     @classmethod
@@ -113,8 +115,8 @@ def integers(values: Any, name: str) -> Integers:
     if array.dtype.kind in "biu" or not array.size:
         return array.astype(np.int64, copy=False)
     if array.dtype.kind != "f":
-        raise ValueError(f"{name} must be integers; its type is {array.dtype}")
+        raise ValueError(f"{name} must be integers, but its type is {array.dtype}; convert it")
     numbers = np.asarray(array, np.float64)
     if not (np.isfinite(numbers) & (numbers == np.round(numbers))).all():
-        raise ValueError(f"{name} must be integers; some number is not whole")
+        raise ValueError(f"{name} must be integers, but one of its numbers is not whole; round it")
     return array.astype(np.int64, copy=False)

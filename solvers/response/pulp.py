@@ -138,7 +138,8 @@ class Pulp:
         known = inspect.signature(made.__init__).parameters
         if self.nodes is not None and "maxNodes" not in known:
             raise ValueError(
-                f"PuLP cannot pass a limit of nodes to {self.solver}; leave out nodes="
+                "nodes= needs a solver with a limit of nodes, but PuLP cannot pass one to "
+                f"{self.solver}; leave out nodes="
             )
         options = {
             "timeLimit": self.time_limit,

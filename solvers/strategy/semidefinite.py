@@ -51,6 +51,7 @@ def best_gram(
     problem.solve(solver=solver)
     if problem.status not in {"optimal", "optimal_inaccurate"} or gram.value is None:
         raise ValueError(
-            f"the semidefinite programme ended as {problem.status}; use a smaller problem"
+            "the semidefinite programme must be solved to the optimum, but it ended as "
+            f"{problem.status}; use a smaller problem"
         )
     return np.asarray((gram.value + gram.value.T) / 2, np.float64)

@@ -78,12 +78,14 @@ class Evidence:
         expected = tuple(self.sizes[axis] - 1 for axis in axes)
         if list(axes) != sorted(set(axes)) or moments.shape != expected:
             raise ValueError(
-                f"the component on {axes} has moments of shape {moments.shape}; "
-                f"expected ascending axes and shape {expected}"
+                f"the component on axes {axes} must have ascending axes and moments of shape "
+                f"{expected}, but its moments have shape {moments.shape}; sort the axes or reshape "
+                "the moments"
             )
         if not (np.isfinite(moments).all() and 0 < variance < math.inf):
             raise ValueError(
-                f"the component on {axes} needs finite moments and a positive finite variance"
+                f"the component on axes {axes} must have finite moments and a positive finite "
+                "variance, but one of these numbers is not; correct it"
             )
         self.precision[axes] = self.precision.get(axes, 0.0) + 1 / variance
         self.weighted[axes] = self.weighted.get(axes, 0.0) + moments / variance
@@ -165,12 +167,15 @@ class Evidence:
             if axes:
                 inner.update(itertools.combinations(axes, len(axes) - 1))
         if not self.precision:
-            raise ValueError("nothing was measured: add a table or a component first")
+            raise ValueError(
+                "at least one table or component must be known, but nothing was measured; add a "
+                "table or a component first"
+            )
         missing = sorted(inner - self.precision.keys())
         if missing:
             raise ValueError(
-                "with a component all components on some of its axes must be known; "
-                f"the component on {missing[0]} is not"
+                "with a component, all components on fewer of its axes must be known, but the "
+                f"component on axes {missing[0]} is not; add it"
             )
         alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
         return sorted(tuple(sorted(axes + alone)) for axes in self.precision.keys() - inner)

@@ -98,8 +98,8 @@ def _scaled(tables: Tables) -> tuple[Any, Floats]:
     cells = math.prod(tables.sizes)
     if cells > MOST_CELLS:
         raise ValueError(
-            f"the array has {cells} cells; the linear programme takes at most {MOST_CELLS}: "
-            "use ResidualConsistency"
+            f"the array must have at most {MOST_CELLS} cells for the linear programme, but it has "
+            f"{cells}; use ResidualConsistency"
         )
     rows = []
     targets = []
@@ -149,7 +149,8 @@ def _solve(
     )
     if found.x is None:
         raise ValueError(
-            f"the linear programme was not solved ({found.message}); use ResidualConsistency"
+            f"the linear programme must be solved, but it was not ({found.message}); use "
+            "ResidualConsistency"
         )
     return np.asarray(found.x[: empty.size], np.float64)
 

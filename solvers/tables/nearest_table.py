@@ -50,5 +50,8 @@ def nearest_table(matrix: Floats, answers: Floats) -> Floats:
         method="highs",
     )
     if found.x is None:
-        raise ValueError(f"the linear programme was not solved ({found.message})")
+        raise ValueError(
+            "the linear programme of the nearest table must be solved, but it was not "
+            f"({found.message}); use a smaller table"
+        )
     return np.asarray(scale * found.x[:-1], np.float64)

@@ -129,7 +129,7 @@ class Ripple:
 
     def __post_init__(self) -> None:
         if not self.threshold > 0:
-            raise ValueError(f"threshold ({self.threshold}) must be > 0")
+            raise ValueError(f"threshold ({self.threshold}) must be > 0; pass a larger number")
 
     def __call__(self, tables: Tables) -> Tables:
         values = list(tables.values)
@@ -202,9 +202,9 @@ class JointProjection:
 
     def __post_init__(self) -> None:
         if not self.decay >= 0:
-            raise ValueError(f"decay ({self.decay}) must be >= 0")
+            raise ValueError(f"decay ({self.decay}) must be >= 0; pass a larger number")
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
 
     def __call__(self, tables: Tables) -> Tables:
         components = Components(tables)

@@ -84,9 +84,9 @@ class Population:
 
     def __post_init__(self) -> None:
         if self.sweeps < 0:
-            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0")
+            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0; pass a larger number")
         if not 0 <= self.gain < 1:
-            raise ValueError(f"gain ({self.gain}) must be >= 0 and < 1")
+            raise ValueError(f"gain ({self.gain}) must be >= 0 and < 1; pass such a number")
 
     def fit(
         self,
@@ -118,9 +118,12 @@ class Population:
             If the tables have no positive total, or the number of rows is out of range.
         """
         if not 1 <= rows <= MOST_ROWS:
-            raise ValueError(f"rows ({rows}) must be from 1 to {MOST_ROWS}")
+            raise ValueError(f"rows ({rows}) must be from 1 to {MOST_ROWS}; pass such a number")
         if not tables.total > 0:
-            raise ValueError("the total of the tables must be positive")
+            raise ValueError(
+                "the total of the tables must be positive, but it is not; give tables with a "
+                "larger sum"
+            )
         rng = np.random.default_rng(seed)
         codes = _drawn(tables, rows, rng)
         if tables.zeros is not None:

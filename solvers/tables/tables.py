@@ -73,8 +73,9 @@ class Tables:
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
             raise ValueError(
-                "views, values and variances must be equally many, and at least one; there are "
-                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}"
+                "views, values and variances must be equally many, and at least one, but there are "
+                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}; give one value "
+                "and one variance for each view"
             )
         for view, value, variance in zip(self.views, self.values, self.variances, strict=True):
             self._check_view(view, value, variance)
@@ -83,13 +84,19 @@ class Tables:
             if lengths != [1 << len(view) for view in self.views]:
                 raise ValueError(
                     "precisions must hold one number for each component of each view, "
-                    "2 ** (number of axes)"
+                    f"{[1 << len(view) for view in self.views]}, but it holds {lengths}; give 2 ** "
+                    "(number of axes) numbers for each view"
                 )
         if self.zeros is not None and self.zeros.sizes != self.sizes:
-            raise ValueError("zeros must be of an array of the same sizes")
+            raise ValueError(
+                f"zeros must be of an array of the sizes {self.sizes}, but it is of the sizes "
+                f"{self.zeros.sizes}; make it with the same sizes"
+            )
         total = self.known_total
         if total is not None and not (total > 0 and math.isfinite(total)):
-            raise ValueError(f"known_total ({total}) must be positive and finite")
+            raise ValueError(
+                f"known_total ({total}) must be positive and finite; pass such a number, or None"
+            )
 
     def _check_view(
         self,
@@ -101,17 +108,25 @@ class Tables:
         count = len(self.sizes)
         inside = not view or 0 <= view[0] <= view[-1] < count
         if list(view) != sorted(set(view)) or not inside:
-            raise ValueError(f"the axes of view {view} must be ascending, from 0 and below {count}")
+            raise ValueError(
+                f"the axes of view {view} must be ascending numbers from 0 to {count - 1}; sort "
+                "them and name each once"
+            )
         expected = tuple(self.sizes[axis] for axis in view)
         if value.shape != expected:
             raise ValueError(
-                f"the table of view {view} has shape {value.shape}; expected {expected}"
+                f"the table of view {view} must have shape {expected}, but it has shape "
+                f"{value.shape}; reshape it"
             )
         if not np.isfinite(value).all():
-            raise ValueError(f"the table of view {view} must be finite")
+            raise ValueError(
+                f"the table of view {view} must be finite, but one of its entries is not; correct "
+                "it"
+            )
         if not (variance > 0 and math.isfinite(variance)):
             raise ValueError(
-                f"the variance of view {view} ({variance}) must be positive and finite"
+                f"the variance of view {view} ({variance}) must be positive and finite; pass such "
+                "a number"
             )
 
     def with_values(self, values: Sequence[Floats]) -> "Tables":

@@ -205,7 +205,7 @@ def test_a_constraint_forbids_a_box(seed):
         ((), "at least one box"),
         (((),), "ascending"),
         ((((1, (0,)), (0, (0,))),), "ascending"),
-        ((((2, (0,)),),), "below 2"),
+        ((((2, (0,)),),), "must be ascending numbers from 0 to 1"),
         ((((0, ()),),), "categories"),
         ((((0, (2,)),),), "categories"),
         ((((0, (1, 0)),),), "categories"),
@@ -481,7 +481,7 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
 def test_problems_check_their_zeros():
     nothing = {"index": np.empty(0, np.int64), "target": np.empty(0), "variance": np.empty(0)}
     for zeros, says in [
-        (np.ones(4, bool), "some cell"),
+        (np.ones(4, bool), "must leave at least one cell"),
         (np.zeros(3, bool), "truth value"),
         (np.zeros(4), "truth"),
     ]:

@@ -117,8 +117,10 @@ class Adaptive:
             share(name, getattr(self, name))
         if self.learn_share + self.rounds_share + self.count_share >= 1:
             raise DomainError(
-                "learn_share, rounds_share and count_share add up to 1 or more; "
-                "they must leave some of the budget: lower one of them"
+                "learn_share, rounds_share and count_share must add up to less than 1, to leave "
+                "some of the budget, but their sum is "
+                f"{float(self.learn_share + self.rounds_share + self.count_share):g}; make one of "
+                "them smaller"
             )
 
     def run(

@@ -84,8 +84,8 @@ class Residual:
             return
         if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
             raise DomainError(
-                "workload must be a list of views, each a list of attribute names, such as "
-                "[['age', 'sex']]"
+                "workload must be a list of views, each a list of attribute names, but it is of "
+                f"type {type(self.workload).__name__}; write it as in [['age', 'sex']]"
             )
         views = tuple(tuple(view) for view in self.workload)
         object.__setattr__(self, "workload", Workload(views))
@@ -133,8 +133,8 @@ class Residual:
         needed = Components("Residual", domain, asked)
         if not variances.keys() >= set(needed.sets):
             raise DomainError(
-                "some views of the workload are not measured, and their error has no closed form: "
-                "raise order, or add them to Residual(workload=)"
+                "the error can be computed in advance only for views that are measured, but some "
+                "views of the workload are not; raise order, or add them to Residual(workload=)"
             )
         costs = zip(needed.sets, needed.costs, strict=True)
         return sum(cost * variances[view] for view, cost in costs)

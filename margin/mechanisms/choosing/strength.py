@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._names import did_you_mean
 from ..._numbers import shown
 from ..._types import Floats
 from ...errors import DomainError
@@ -75,7 +76,10 @@ class Strength:
         """
         if not isinstance(structure, str) or structure not in PAIRS_STRENGTH:
             words = ", ".join(map(repr, PAIRS_STRENGTH))
-            raise DomainError(f"structure ({shown(structure)}) must be one of {words}")
+            raise DomainError(
+                f"structure ({shown(structure)}) must be one of {words}; pass one of "
+                f"these{did_you_mean(structure, PAIRS_STRENGTH)}"
+            )
         pairs = PAIRS_STRENGTH[structure]
         return cls(
             singles=SINGLES_STRENGTH,

@@ -140,7 +140,10 @@ class DPSenseS:
         _check(self)
         scales = tuple(exact("a scale", scale) for scale in self.scales)
         if not scales or min(scales) < 1:
-            raise DomainError("scales must be a list of at least one number, each >= 1")
+            raise DomainError(
+                "scales must be a list of at least one number, each >= 1, but it is "
+                f"{shown([str(scale) for scale in scales])}; pass such a list"
+            )
         object.__setattr__(self, "scales", tuple(map(str, scales)))
         if self.longest is not None:
             positive_integer("longest", self.longest)
@@ -200,10 +203,14 @@ def _check(mechanism: DPSense | DPSenseS) -> None:
         positive_integer("theta", mechanism.theta)
     if mechanism.grid is not None:
         if mechanism.theta is not None:
-            raise DomainError("give either theta or grid, not both")
+            raise DomainError(
+                "either theta or grid may be given, but both are; leave one of them out"
+            )
         grid = tuple(positive_integer("a value of the grid", value) for value in mechanism.grid)
         if not grid:
-            raise DomainError("grid must contain at least one value")
+            raise DomainError(
+                "grid must contain at least one value, but it is empty; add one, or leave grid out"
+            )
         object.__setattr__(mechanism, "grid", grid)
     check_share(mechanism.share)
     names = mechanism.attributes
@@ -215,7 +222,9 @@ def _check(mechanism: DPSense | DPSenseS) -> None:
 def check_share(value: Number) -> None:
     """Raise DomainError unless a share of the budget is > 0 and < 1."""
     if not 0 < exact("share", value) < 1:
-        raise DomainError(f"share ({shown(value)}) must be a number > 0 and < 1")
+        raise DomainError(
+            f"share ({shown(value)}) must be a number > 0 and < 1; pass such a number"
+        )
 
 
 def items_of(domain: Domain, attributes: Iterable[str] | None) -> Domain:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import positive_integer
-from ..._numbers import Number, exact
+from ..._numbers import Number, exact, shown
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...private import Private
@@ -71,7 +71,10 @@ class PrivBasis:
         if self.items is not None:
             positive_integer("items", self.items)
         if len(self.shares) != 3 or min(exact("a share", share) for share in self.shares) <= 0:
-            raise DomainError("shares must be three numbers > 0: for items, pairs and counts")
+            raise DomainError(
+                "shares must be three numbers > 0, for items, pairs and counts, but it is "
+                f"{shown(self.shares)}; pass three such numbers"
+            )
 
     def run(
         self,

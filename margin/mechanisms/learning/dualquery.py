@@ -100,7 +100,9 @@ def privacy(
     [1.859, 1.029, 0.32]
     """
     if neighbours not in ("replace", "add_remove"):
-        raise BudgetError(f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'")
+        raise BudgetError(
+            f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'; pass one of these"
+        )
     _check_accounting(accounting)
     if isinstance(samples, int):
         each = [samples] * positive_integer("rounds", rounds)
@@ -108,8 +110,8 @@ def privacy(
         each = list(samples)
     if len(each) != rounds:
         raise BudgetError(
-            f"samples has {len(each)} numbers, but rounds is {rounds}: "
-            "give one number for each round"
+            f"samples has {len(each)} numbers, but rounds is {rounds}; give one number for each "
+            "round"
         )
     played = Rounds(
         step=exact("step", step),
@@ -128,8 +130,8 @@ def privacy(
     if accounting == "closed":
         if len(set(each)) > 1:
             raise BudgetError(
-                "accounting='closed' needs equal samples in all rounds: use 'per_round', 'zcdp' or "
-                "'exact'"
+                "accounting='closed' needs equal samples in all rounds, but they differ; use "
+                "'per_round', 'zcdp' or 'exact'"
             )
         ranges = (ranges[-1],) * (len(ranges) - 1)
     return _advanced(ranges, float(small))
@@ -138,7 +140,8 @@ def privacy(
 def _check_accounting(accounting: object) -> None:
     if accounting not in _ACCOUNTINGS:
         raise BudgetError(
-            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'"
+            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'; "
+            "pass one of these"
         )
 
 
@@ -233,19 +236,20 @@ class DualQuery:
     def __post_init__(self) -> None:
         if self.queries is not None and not isinstance(self.queries, Queries):
             raise DomainError(
-                "queries must be an object such as margin.queries.Conjunctions(...), or None"
+                "queries must be None or an object such as margin.queries.Conjunctions(...), but "
+                f"it is of type {type(self.queries).__name__}; make such an object"
             )
         has_method = callable(getattr(self.response, "solve", None))
         if isinstance(self.response, type) or not has_method:
             raise DomainError(
-                "response must be an object with a method solve, such as "
-                "margin.solvers.ByComponents()"
+                "response must be an object with a method solve, but it is "
+                f"{shown(self.response)}; pass one such as margin.solvers.ByComponents()"
             )
         for name in ("rounds", "records", "pool", "size"):
             if getattr(self, name) is not None:
                 positive_integer(name, getattr(self, name))
         if self.step is not None and exact("step", self.step) <= 0:
-            raise BudgetError(f"step ({shown(self.step)}) must be > 0")
+            raise BudgetError(f"step ({shown(self.step)}) must be > 0; pass a larger number")
         if self.samples is not None:
             several = isinstance(self.samples, Sequence) and not isinstance(self.samples, str)
             given = tuple(self.samples) if several else (self.samples,)  # type: ignore[arg-type]
@@ -253,8 +257,8 @@ class DualQuery:
             object.__setattr__(self, "samples", tuple(checked) if several else checked[0])
             if several and self.rounds not in (None, len(given)):
                 raise BudgetError(
-                    f"samples has {len(given)} numbers, but rounds is {self.rounds}: "
-                    "give one number for each round"
+                    f"samples has {len(given)} numbers, but rounds is {self.rounds}; give one "
+                    "number for each round"
                 )
         _check_accounting(self.accounting)
 
@@ -367,7 +371,7 @@ class DualQuery:
         if self.queries is not None:
             if self.queries.domain != domain:
                 raise DomainError(
-                    "the queries are about another domain than the data: "
+                    "the queries must have the domain of the data, but they have another domain; "
                     "make them with the domain of the release"
                 )
             return self.queries
@@ -424,8 +428,8 @@ class DualQuery:
         most = _most_rounds(private, played, self.accounting, self._share)
         if most < 2:
             raise BudgetError(
-                "the budget does not pay for two rounds, and the first does not use the data: "
-                f"{_least(private, played(2), self._share)}"
+                "the budget must pay for two rounds, because the first does not use the data, but "
+                f"it pays for fewer; {_least(private, played(2), self._share)}"
             )
         return played(most), pool
 

@@ -144,7 +144,8 @@ class Product:
         if axis not in self.factors:
             ordered = ", ".join(repr(self.domain.attributes[place]) for place in self.factors)
             raise DomainError(
-                f"attribute {attribute!r} is not one of the ordered attributes, which are {ordered}"
+                f"attribute {attribute!r} must be one of the ordered attributes, but these are "
+                f"{ordered}; name one of them"
             )
         others = math.prod(self._total(other) for other in range(len(self.domain)) if other != axis)
         return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
@@ -180,7 +181,10 @@ def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
     if attributes is None:
         return None
     if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):
-        raise DomainError("attributes must be a list of attribute names, or None for all")
+        raise DomainError(
+            "attributes must be a list of attribute names, or None for all, but it is of type "
+            f"{type(attributes).__name__}; put the names into a list"
+        )
     return tuple(attributes)
 
 

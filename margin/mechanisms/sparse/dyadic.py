@@ -69,7 +69,8 @@ class Dyadic:
         checked_summary(self.inner)
         if self.check and not self._filters:
             raise DomainError(
-                "check needs a filter: pass HighPass or FilterPriority as inner, or leave check out"
+                f"check needs a filter, but inner is {type(self.inner).__name__}; pass HighPass or "
+                "FilterPriority as inner, or leave check out"
             )
         object.__setattr__(self, "attributes", listed(self.attributes))
 

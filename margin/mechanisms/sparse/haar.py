@@ -40,8 +40,8 @@ class Haar:
         checked_summary(self.inner)
         if isinstance(self.inner, HighPass) and not self.inner.two_sided:
             raise DomainError(
-                "inner is a one-sided HighPass, but coefficients have both signs: "
-                "pass HighPass(..., two_sided=True)"
+                "inner must keep coefficients of both signs, but it is a one-sided HighPass; pass "
+                "HighPass(..., two_sided=True)"
             )
         object.__setattr__(self, "attributes", listed(self.attributes))
 

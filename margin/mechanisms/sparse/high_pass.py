@@ -49,7 +49,10 @@ class HighPass:
 
     def __post_init__(self) -> None:
         if (self.theta is None) == (self.target is None):
-            raise DomainError("give either theta or target, and not both")
+            raise DomainError(
+                "exactly one of theta and target must be given, but "
+                f"{'neither is' if self.theta is None else 'both are'}; give one of them"
+            )
         if self.theta is not None:
             positive_integer("theta", self.theta)
         else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ..._checks import positive_integer
-from ..._numbers import Number
+from ..._numbers import Number, shown
 from ...domain.domain import Domain
 from ...errors import DomainError
 from ...noise.kept_cells import Entering
@@ -107,7 +107,7 @@ def checked_target(
     target = positive_integer(name, value)
     if target > cells:
         raise DomainError(
-            f"{name} ({target}) must be at most {cells}, the number of cells: lower it"
+            f"{name} ({target}) must be at most {cells}, the number of cells; pass a smaller number"
         )
     return target
 
@@ -161,7 +161,8 @@ def checked_summary(inner: object) -> None:
     """Raise DomainError unless an object is a `Summary`."""
     if not callable(getattr(inner, "prepare", None)):
         raise DomainError(
-            "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
+            "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority, but it is "
+            f"{shown(inner)}; pass one such object"
         )
 
 

@@ -52,7 +52,10 @@ class ThresholdSample:
 
     def __post_init__(self) -> None:
         if (self.tau is None) == (self.target is None):
-            raise DomainError("give either tau or target, and not both")
+            raise DomainError(
+                "exactly one of tau and target must be given, but "
+                f"{'neither is' if self.tau is None else 'both are'}; give one of them"
+            )
         if self.tau is not None:
             positive_integer("tau", self.tau)
         else:
@@ -60,7 +63,9 @@ class ThresholdSample:
         if self.rows is not None:
             positive_integer("rows", self.rows)
         if not 0 < exact("share", self.share) < 1:
-            raise DomainError(f"share ({shown(self.share)}) must be a number > 0 and < 1")
+            raise DomainError(
+                f"share ({shown(self.share)}) must be a number > 0 and < 1; pass such a number"
+            )
 
     def run(
         self,

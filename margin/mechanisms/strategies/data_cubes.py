@@ -114,7 +114,8 @@ class DataCubes:
         if not isinstance(self.consistency, ResidualConsistency):
             name = type(self.consistency).__name__
             raise DomainError(
-                f"DataCubes has no closed form of the error with {name}: use ResidualConsistency()"
+                "the error of DataCubes can be computed in advance only with "
+                f"ResidualConsistency(), but consistency is {name}; use ResidualConsistency()"
             )
         views = asked(domain, workload)
         chosen = [

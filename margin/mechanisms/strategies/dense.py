@@ -113,7 +113,8 @@ class Dense:
         room = _GRID - float(np.abs(self._basis).sum(axis=0).max())
         if room < _GRID / 2:
             raise DomainError(
-                "this strategy needs entries above 2**20 on this domain: use OptimisedMarginals()"
+                "the entries of a strategy must be at most 2**20, but this strategy needs larger "
+                "ones on this domain; use OptimisedMarginals()"
             )
         scale = room / np.abs(self.queries).max()
         return np.asarray(np.rint(exact * scale))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..._checks import positive_number
+from ..._numbers import shown
 from ...designs import least_squares_error
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
@@ -78,13 +79,22 @@ class PriView:
     def __post_init__(self) -> None:
         if self.views is None:
             if self.shares is not None:
-                raise DomainError("shares needs views: pass a list of views too, or leave both out")
+                raise DomainError(
+                    "shares divides the budget among views, but no views are given; pass a list of "
+                    "views too, or leave shares out"
+                )
             return
         if not _is_list(self.views) or not all(map(_is_list, self.views)):
-            raise DomainError("views must be a list of views, each a list of attribute names")
+            raise DomainError(
+                "views must be a list of views, each a list of attribute names, but it is "
+                f"{shown(self.views)}; write it as in [['age', 'sex']]"
+            )
         object.__setattr__(self, "views", tuple(tuple(view) for view in self.views))
         if not self.views:
-            raise DomainError("views must contain at least one view, or be None")
+            raise DomainError(
+                "views must contain at least one view, or be None, but the list is empty; add a "
+                "view"
+            )
         if self.shares is not None:
             object.__setattr__(self, "shares", _checked(self.shares, len(self.views)))
 
@@ -153,8 +163,9 @@ class PriView:
         )
         if math.isinf(error):
             raise DomainError(
-                "some views of the workload are not within a measured view, and their error has no "
-                "closed form: measure them too, or ask for marginals within the views"
+                "the error can be computed in advance only for marginals within a measured view, "
+                "but some views of the workload are not; measure them too, or ask for marginals "
+                "within the views"
             )
         return error
 
@@ -196,7 +207,8 @@ def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
     given = tuple(shares) if _is_list(shares) else ()
     if len(given) != count:
         raise DomainError(
-            f"shares has {len(given)} numbers, but there are {count} views: give one for each view"
+            f"shares has {len(given)} numbers, but there are {count} views; give one number for "
+            "each view"
         )
     checked = [positive_number("each share", share) for share in given]
     return tuple(share if isinstance(share, int | float) else float(share) for share in checked)

@@ -54,9 +54,9 @@ class Ladder(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.first > 0:
-            raise ValueError(f"first ({self.first}) must be > 0")
+            raise ValueError(f"first ({self.first}) must be > 0; pass a larger number")
         if not self.factor > 1:
-            raise ValueError(f"factor ({self.factor}) must be > 1")
+            raise ValueError(f"factor ({self.factor}) must be > 1; pass a larger number")
 
     def answer(self, problem: Problem) -> Solution:
         """Try rising tolerances; the table is that of the first one that has a solution."""

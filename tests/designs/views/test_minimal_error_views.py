@@ -219,14 +219,17 @@ def test_hundreds_of_attributes_are_planned():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: select_views([], [(0,)], power=2), "sizes is empty"),
-        (lambda: select_views([2, 2], [], power=2), "workload is empty"),
+        (
+            lambda: select_views([], [(0,)], power=2),
+            "sizes must hold at least one size, but it is empty",
+        ),
+        (lambda: select_views([2, 2], [], power=2), "workload must name at least one marginal"),
         (lambda: select_views([2, 2], [(0, 2)], power=2), r"workload\[0\]"),
         (lambda: select_views([2, 2], [(0, 1)], power=3), "power"),
         (lambda: select_views([2, 2], [(0, 1)], power=2, effort=0), r"effort \(0\)"),
         (
             lambda: select_views([2, 2], [(0, 1)], power=2, max_cells=3),
-            r"max_cells \(3\) is less than",
+            r"max_cells \(3\) must be at least 4",
         ),
         (lambda: select_views([2, 2], [(0, 1)], power=2, max_cells=2.5), "max_cells"),
         (lambda: select_views([2, 2], [(0, 1)], weights=[0], power=2), r"weights\[0\] \(0\)"),
@@ -234,9 +237,15 @@ def test_hundreds_of_attributes_are_planned():
             lambda: select_views([2, 2], [(0, 1)], weights=[math.nan], power=2),
             r"weights\[0\] \(nan\)",
         ),
-        (lambda: select_views([2, 2], [(0, 1)], weights=[1, 2], power=2), "weights has length 2"),
+        (
+            lambda: select_views([2, 2], [(0, 1)], weights=[1, 2], power=2),
+            "weights must hold 1 numbers, but it holds 2",
+        ),
         (lambda: select_views(Domain({"a": 2}), [("b",)], power=2), "'b'"),
-        (lambda: allocate_budget([2, 2], [], workload=[(0,)], power=2), "views is empty"),
+        (
+            lambda: allocate_budget([2, 2], [], workload=[(0,)], power=2),
+            "views must hold at least one view, but it is empty",
+        ),
         (
             lambda: allocate_budget([2, 2], [(0,)], workload=[(0,)], weights=[-1], power=1),
             r"weights\[0\] \(-1\)",

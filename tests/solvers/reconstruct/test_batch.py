@@ -61,7 +61,7 @@ def test_a_batch_holds_the_problems_of_its_rows(seed):
     ("axes", "says"),
     [
         (np.array([[1, 0]]), "ascending"),
-        (np.array([[0, 4]]), "below 4"),
+        (np.array([[0, 4]]), "must be ascending numbers from 0 to 3"),
         (np.array([[0, 1], [1, 2]]), "same shape"),
         (np.array([0, 1]), "shape"),
         (np.empty((0, 2), dtype=int), "n > 0"),
