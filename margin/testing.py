@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .audit import audit
-from .audit.raw import RawTables, Row
+from .audit.sources import RawTables, Row
 from .domain.domain import Domain
 from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .solvers.testing import check_solver

@@ -35,10 +35,10 @@ from ..errors import MarginError
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget, Neighbours
 from ..private import Private
-from .black import claim_of, too_different
-from .grey import Violation, observed, replayed
-from .law import Law
-from .left import outcome
+from .black_box import claim_of, too_different
+from .laws.law import Law
+from .outputs.outcome import outcome
+from .replay import Violation, observed, replayed
 
 __all__ = ["Audit", "audit", "neighbours"]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from margin import MarginError, PriView
 from margin.audit import audit, neighbours
-from margin.audit.black import claim_of, too_different
+from margin.audit.black_box import claim_of, too_different
 from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace

@@ -28,7 +28,7 @@ from audit_checks import (
 
 from margin._numbers import UNIT
 from margin.audit import _Trial, neighbours
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit.replay import Player, Recorder, Violation, outcome
 from margin.counting import CountPlan
 from margin.data import units
 from margin.data.opening import open_source

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from margin import ZCDP, BudgetError, DomainError, Private, PureDP, Strategy
 from margin._numbers import UNIT
 from margin.audit import audit
-from margin.audit.law import cost
+from margin.audit.event_cost import cost
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy

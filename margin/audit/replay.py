@@ -19,10 +19,10 @@ from ..noise.entropy import Entropy
 from ..privacy.budget import ApproxDP, Budget
 from ..privacy.event import Event
 from ..private import Private
-from .cost import Apart, apart, check_costs, chooses, sparse_apart
-from .law import Law
-from .left import Outcome, outcome
-from .look import Violation
+from .event_cost import Apart, apart, check_costs, chooses, sparse_apart
+from .laws.law import Law
+from .outputs.digest import Violation
+from .outputs.outcome import Outcome, outcome
 
 __all__ = [
     "Player",

@@ -14,9 +14,9 @@ from audit_checks import (
     law_of_peeling,
 )
 
-from margin.audit.cost import apart, sparse_apart
-from margin.audit.law import Law
-from margin.audit.look import Violation
+from margin.audit.event_cost import apart, sparse_apart
+from margin.audit.laws.law import Law
+from margin.audit.outputs.digest import Violation
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.event import Event

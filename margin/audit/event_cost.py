@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
 from ..privacy.budget import ApproxDP, Budget, PureDP
 from ..privacy.event import Event
-from .look import Violation
-from .together import delta_together
+from .joint_delta import delta_together
+from .outputs.digest import Violation
 
 __all__ = ["apart", "check_costs", "chooses", "cost", "least_delta", "sparse_apart"]
 

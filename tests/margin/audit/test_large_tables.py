@@ -10,8 +10,8 @@ import pytest
 from audit_checks import Ask
 
 from margin.audit import audit
-from margin.audit.grey import Player, Recorder, check_replay, check_tape
-from margin.audit.left import left
+from margin.audit.outputs.outcome import left
+from margin.audit.replay import Player, Recorder, check_replay, check_tape
 from margin.cli.main import main
 from margin.counting import plan
 from margin.data.source import CodesSource

@@ -27,8 +27,8 @@ import scipy.sparse
 
 import margin
 from margin.audit import audit
-from margin.audit.left import left
-from margin.audit.look import Violation, difference, look
+from margin.audit.outputs.digest import Violation, difference, look
+from margin.audit.outputs.outcome import left
 from margin.domain.domain import Domain
 from margin.errors import DataError
 from margin.privacy.budget import PureDP

@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from .._types import Floats
-from ..noise.kept_cells import Keep
-from ..noise.laws import DiscreteGaussian, DiscreteLaplace
-from ..privacy.event import Event
-from .cost import chooses, cost
+from ..._types import Floats
+from ...noise.kept_cells import Keep
+from ...noise.laws import DiscreteGaussian, DiscreteLaplace
+from ...privacy.event import Event
+from ..event_cost import chooses
 
-__all__ = ["Law", "cost"]
+__all__ = ["Law"]
 
 Key = tuple[object, ...]
 

@@ -24,8 +24,8 @@ from ..errors import MarginError
 from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget, PureDP
 from ..private import Keep
-from .grey import Recorder, Violation, replayed
-from .law import Law
+from .laws.law import Law
+from .replay import Recorder, Violation, replayed
 
 __all__ = ["RawTables", "Row"]
 

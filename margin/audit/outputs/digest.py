@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from ..private.gate import Gate
+from ...private.gate import Gate
 
 __all__ = ["Seen", "Violation", "difference", "look"]
 

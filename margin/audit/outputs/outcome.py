@@ -30,8 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MarginError
-from .look import Seen, Violation, difference, look
+from ...errors import MarginError
+from .digest import Seen, Violation, difference, look
 
 __all__ = ["Outcome", "left", "outcome"]
 
