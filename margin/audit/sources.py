@@ -1,20 +1,21 @@
-"""From raw tables: each row is read by itself, and neighbouring tables are counted as neighbours.
+"""Whether a source reads each row by itself, so that neighbouring tables are counted as neighbours.
 
-The theorem that is tested: the codes of a row, and the identity of its unit, are functions of that
-row and of the declaration alone. So the counts of a table are the sum of those of its rows, each in
-a table of its own; and with a unit, the number of rows counted follows from which units are the
-same, which two rows alone decide.
+The property that is tested: the codes of a row, and the identity of its unit, are functions of that
+row and of the declaration alone. So the counts of a table are the sum of the counts of its rows,
+each in a table of its own. With a unit, the number of counted rows follows from which units are the
+same, and two rows alone decide whether their units are the same.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .._types import Integers
 from ..data.encode import ROWS, Batch
 from ..data.opening import open_source
 from ..data.source import Source
@@ -25,32 +26,35 @@ from ..noise.entropy import SeededEntropy
 from ..privacy.budget import Budget, PureDP
 from ..private import Keep
 from .laws.law import Law
-from .replay import Recorder, Violation, replayed
+from .recorder import Recorder
+from .replay import Replay
+from .violation import Violation
 
 __all__ = ["RawTables", "Row"]
 
 Row = Mapping[str, object]
-Table = npt.NDArray[np.int64]
 
+# The key that decides which rows of a unit are kept.
 _KEY = bytes(range(16))
-_MOST = 30  # rows of a made-up table
-_BESIDE = 40  # rows beyond a batch
-_ANEW = 4  # pairs of tables, of which one is read anew by every question
+
+# The random tables have fewer rows than this.
+_MOST_ROWS = 30
+
+# The tables that are larger than a batch exceed it by fewer rows than this.
+_BEYOND = 40
+
+# One of this number of pairs is read again for every question.
+_READ_AGAIN = 4
 
 
-class _Looks:
-    """A mechanism that reads the rows in all ways: a table, a summary of a sparse one, their
+class _AllQuestions:
+    """A mechanism that reads the rows in all ways: a table, a summary of a sparse table, and their
     number."""
 
-    def run(
-        self,
-        private: Any,
-        workload: Any,
-    ) -> Any:
+    def run(self, private: Any, workload: Any) -> Any:
         view = list(private.domain)
-        measured = private.measure(
-            [view], spend="1/3"
-        )  # first: `_replay` takes the table from there
+        # The first answer is the table that `RawTables` compares.
+        measured = private.measure([view], spend="1/3")
         kept = private.sparse_cells(
             view,
             keep=Keep(3, 3, False),
@@ -60,7 +64,7 @@ class _Looks:
 
 
 class _ReadOnce:
-    """A source whose rows are read once, and then kept."""
+    """A source whose rows are read once and then kept."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -82,21 +86,21 @@ class _ReadOnce:
     kw_only=True,
 )
 class RawTables:
-    """Tables made of some rows, in a form that `release` reads, and what is wrong with how they are
-    read.
+    """Tables of given rows, in a form that `release` reads.
 
-    Attributes
+    Parameters
     ----------
     make
-        Makes of rows what `release` reads: a data frame, the path of a file, a source.
+        A function from rows to something that `release` reads: a data frame, a path or a source.
     domain
-        What the rows hold; a table of all its attributes should be small.
+        The declared domain. The table of all its attributes should be small.
     rows
-        Rows of all kinds: of every type that the source can hold, also such as must be refused.
+        Rows with values of every type that the source can hold, including values that must be
+        refused.
     unit, max_rows
-        As of `release`.
+        As for `release`.
     seed
-        For the tables that are made up.
+        The seed of the random tables.
     """
 
     make: Callable[[Sequence[Row]], Any]
@@ -112,36 +116,31 @@ class RawTables:
         *,
         beyond: bool = False,
     ) -> list[str]:
-        """Describe what is wrong, over `tables` generated pairs of tables.
+        """What is wrong, over `tables` random pairs of tables.
 
         With `beyond`, every fourth pair has more rows than a batch.
         """
         rng = random.Random(self.seed)
         alone = [self.counted([row]) for row in self.rows]
         accepted = [place for place, counts in enumerate(alone) if counts is not None]
-        found = []
-        if len(accepted) < len(alone):
-            refused = [place for place, counts in enumerate(alone) if counts is None]
-            chosen = [*accepted[:5], rng.choice(refused)]
-            if self.counted([self.rows[place] for place in chosen]) is not None:
-                found.append("a row is refused alone, but not among others")
+        found = self._check_refused(rng, alone, accepted)
         if not accepted:
-            return [*found, "all rows are refused"]
-        same = self._same(accepted)
+            return [*found, "all rows are refused; at least one must be accepted"]
+        same = self._same_unit(accepted)
         for number in range(tables):
-            first, second, changed = self._neighbours(
-                rng, accepted, same, beyond and number % 4 == 0
-            )
-            counts, problems = self._replay(first, second, anew=number % _ANEW == 0)
+            is_large = beyond and number % 4 == 0
+            first, second, changed = self._neighbours(rng, accepted, same, is_large)
+            counts, problems = self._replay(first, second, again=number % _READ_AGAIN == 0)
             for places, table in zip((first, second), counts, strict=True):
-                found += self._wrong(places, table, alone, same)
+                found += self._check_counts(places, table, alone, same)
             found += problems
             if found:
-                return [f"{text}, when row {changed} is added" for text in dict.fromkeys(found)]
+                unique = dict.fromkeys(found)
+                return [f"when row {changed} is inserted: {text}" for text in unique]
         return found
 
-    def counted(self, rows: Sequence[Row]) -> Table | None:
-        """The true table of all attributes, or None where the rows are refused."""
+    def counted(self, rows: Sequence[Row]) -> Integers | None:
+        """The true table of all attributes, or None if the rows are refused."""
         recorder = Recorder(
             self._open(rows),
             domain=self.domain,
@@ -152,7 +151,7 @@ class RawTables:
             recorder.measure([list(self.domain)])
         except MarginError:
             return None
-        table: Table = recorder.tape[0].true[0]
+        table: Integers = recorder.tape[0].true[0]
         return table
 
     def _open(self, rows: Sequence[Row]) -> Source:
@@ -163,23 +162,37 @@ class RawTables:
     def _budget(self) -> Budget:
         return PureDP(1, rows_per_person=1 if self.unit is None else self.max_rows)
 
-    def _same(self, accepted: Sequence[int]) -> dict[int, int]:
-        """Of each row the first row of the same unit, as two rows alone tell; each row its own
-        without units."""
-        first: dict[int, int] = {}
+    def _check_refused(
+        self,
+        rng: random.Random,
+        alone: Sequence[Integers | None],
+        accepted: Sequence[int],
+    ) -> list[str]:
+        """Whether a row that is refused alone is refused among others too."""
+        refused = [place for place, counts in enumerate(alone) if counts is None]
+        if not refused:
+            return []
+        chosen = [*accepted[:5], rng.choice(refused)]
+        if self.counted([self.rows[place] for place in chosen]) is None:
+            return []
+        return [f"row {chosen[-1]} is refused alone, but it is accepted among other rows"]
+
+    def _same_unit(self, accepted: Sequence[int]) -> dict[int, int]:
+        """For each row the first row of the same unit, as tables of two rows tell. Without a unit,
+        each row by itself."""
         if self.unit is None:
             return {place: place for place in accepted}
-        one = RawTables(**{**vars(self), "max_rows": 1})
-        known: dict[
-            tuple[str, str], int
-        ] = {}  # of each id, by its type and text, the first row of the same unit
+        first: dict[int, int] = {}
+        one_row = replace(self, max_rows=1)
+        # For each id, by its type and text, the first row of the same unit.
+        known: dict[tuple[str, str], int] = {}
         for place in accepted:
             unit = self.rows[place][self.unit]
             key = type(unit).__name__, repr(unit)
             if key not in known:
                 known[key] = place
                 for other in dict.fromkeys(first.values()):
-                    both = one.counted([self.rows[other], self.rows[place]])
+                    both = one_row.counted([self.rows[other], self.rows[place]])
                     if both is not None and int(both.sum()) == 1:
                         known[key] = other
                         break
@@ -191,87 +204,80 @@ class RawTables:
         rng: random.Random,
         accepted: Sequence[int],
         same: Mapping[int, int],
-        beyond: bool,
+        is_large: bool,
     ) -> tuple[list[int], list[int], int]:
-        """Two tables, as places of rows, of which the second has a row more, or all rows of a unit,
-        anywhere."""
+        """Two tables, as places of rows, and the place of the row that is inserted anywhere in the
+        second one; with a unit, several rows of its unit."""
         changed = rng.choice(accepted)
         others = [place for place in accepted if self.unit is None or same[place] != same[changed]]
-        first = [rng.choice(others) for _ in range(rng.randrange(_MOST))] if others else []
-        if beyond and others:
-            first += [rng.choice(others)] * (ROWS + rng.randrange(_BESIDE))
+        first = [rng.choice(others) for _ in range(rng.randrange(_MOST_ROWS))] if others else []
+        if is_large and others:
+            first += [rng.choice(others)] * (ROWS + rng.randrange(_BEYOND))
             if rng.random() < 0.5:
                 first = first[::-1]
         mine = [place for place in accepted if same[place] == same[changed]]
-        news = (
-            [changed]
-            if self.unit is None
-            else [rng.choice(mine) for _ in range(rng.randint(1, 2 * self.max_rows))]
-        )
+        new = [changed]
+        if self.unit is not None:
+            new = [rng.choice(mine) for _ in range(rng.randint(1, 2 * self.max_rows))]
         second = list(first)
-        for new in news:
-            second.insert(rng.choice([0, len(second), rng.randint(0, len(second))]), new)
+        for place in new:
+            second.insert(rng.choice([0, len(second), rng.randint(0, len(second))]), place)
         return first, second, changed
 
-    def _wrong(
+    def _check_counts(
         self,
         places: Sequence[int],
-        counts: Table | None,
-        alone: Sequence[Table | None],
+        counts: Integers | None,
+        alone: Sequence[Integers | None],
         same: Mapping[int, int],
     ) -> list[str]:
-        """Whether a table is more, or less, than its rows."""
+        """Whether the counts of a table follow from its rows."""
         if counts is None:
-            return ["rows that are read alone are refused among others"]
+            return ["a table is refused, although each of its rows is accepted alone"]
         if self.unit is None:
             expected = np.zeros_like(counts)
             for place in places:
                 one = alone[place]
                 assert one is not None
                 expected = expected + one
-            return (
-                []
-                if np.array_equal(counts, expected)
-                else ["a row is read in another way among others"]
-            )
-        units: dict[int, int] = {}
-        for place in places:
-            units[same[place]] = units.get(same[place], 0) + 1
-        expected_rows = sum(min(self.max_rows, rows) for rows in units.values())
-        if int(counts.sum()) != expected_rows:
-            return [
-                f"{int(counts.sum())} rows are counted where {expected_rows} should be: "
-                "units are told apart amiss"
-            ]
-        return []
+            if np.array_equal(counts, expected):
+                return []
+            return ["the counts of a table are not the sum of the counts of its rows"]
+        rows_of_unit = Counter(same[place] for place in places)
+        expected_rows = sum(min(self.max_rows, rows) for rows in rows_of_unit.values())
+        if int(counts.sum()) == expected_rows:
+            return []
+        return [
+            f"{int(counts.sum())} rows are counted, but {expected_rows} were expected from the "
+            "units of the rows, two at a time: the units are not identified row by row"
+        ]
 
     def _replay(
         self,
         first: Sequence[int],
         second: Sequence[int],
         *,
-        anew: bool,
-    ) -> tuple[list[Table | None], list[str]]:
-        """The true tables of all attributes of two tables, and what is wrong when one is replayed
-        on the other.
+        again: bool,
+    ) -> tuple[list[Integers | None], list[str]]:
+        """The true tables of all attributes of two tables, and what is wrong if one is replayed on
+        the other.
 
-        The rows are read anew in each of the ways to read them, or once for all.
+        With `again`, the rows are read again for each question, otherwise once.
         """
         tables = [[self.rows[place] for place in places] for places in (first, second)]
 
         def opened(rows: Sequence[Row]) -> Source:
-            return self._open(rows) if anew else _ReadOnce(self._open(rows))
+            return self._open(rows) if again else _ReadOnce(self._open(rows))
 
+        replay = Replay(
+            mechanism=_AllQuestions(),
+            domain=self.domain,
+            budget=self._budget,
+            entropy=SeededEntropy(self.seed),
+            law=Law(),
+        )
         try:
-            answers = replayed(
-                _Looks(),
-                (partial(opened, tables[0]), partial(opened, tables[1])),
-                domain=self.domain,
-                budget=self._budget,
-                workload=None,
-                entropy=SeededEntropy(self.seed),
-                law=Law(),
-            )
+            answers = replay.compare(*(partial(opened, rows) for rows in tables))
         except Violation as violation:
             return [self.counted(rows) for rows in tables], [str(violation)]
         return [true[0][0] if true else None for true in answers], []

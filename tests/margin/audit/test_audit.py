@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import MarginError, PriView
-from margin.audit import audit, neighbours
-from margin.audit.black_box import claim_of, too_different
+from margin.audit import BlackBox, audit, neighbours
+from margin.audit.distinguishing_event import distinguishing_event, largest_probability
 from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
@@ -78,13 +78,23 @@ class Leaky:
     "budget", [PureDP(1), pytest.param(ZCDP("0.5"), marks=pytest.mark.slow)], ids=repr
 )
 def test_the_black_box_passes_what_is_private(budget):
-    found = audit(Plain(), domain=DOMAIN, budget=budget, pairs=3, runs=1000, output=lambda out: out)
+    found = audit(
+        Plain(),
+        domain=DOMAIN,
+        budget=budget,
+        pairs=3,
+        black_box=BlackBox(runs=1000, output=lambda out: out),
+    )
     assert found.ok and found.runs == 1000 and found.pairs == 3
 
 
 def test_the_black_box_looks_at_the_tables_of_a_synopsis():
     assert audit(
-        PriView(views=VIEWS, nonnegativity=None), domain=DOMAIN, budget=PureDP(1), pairs=1, runs=40
+        PriView(views=VIEWS, nonnegativity=None),
+        domain=DOMAIN,
+        budget=PureDP(1),
+        pairs=1,
+        black_box=BlackBox(runs=40),
     ).ok
 
 
@@ -126,9 +136,11 @@ def laplace(scale, shift, count, seed, cells=6):
 def test_the_false_alarms_are_as_rare_as_stated():
     """At a risk of 0.05 a correct mechanism is accused in at most 12 of 60 audits but with
     probability 1e-4."""
-    claim = claim_of(PureDP(1))
+    claim = largest_probability(PureDP(1))
     alarms = [
-        too_different(laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05)
+        distinguishing_event(
+            laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05
+        )
         != ""
         for seed in range(60)
     ]
@@ -137,8 +149,11 @@ def test_the_false_alarms_are_as_rare_as_stated():
 
 @pytest.mark.parametrize("scale", [F(1, 2), F(1, 10)])
 def test_too_little_noise_is_found(scale):
-    found = too_different(
-        laplace(scale, 0, 20_000, 1), laplace(scale, 1, 20_000, 2), claim_of(PureDP(1)), 1e-6
+    found = distinguishing_event(
+        laplace(scale, 0, 20_000, 1),
+        laplace(scale, 1, 20_000, 2),
+        largest_probability(PureDP(1)),
+        1e-6,
     )
     assert "on its neighbour" in found
 
@@ -148,7 +163,7 @@ def test_too_little_gaussian_noise_is_found():
         DiscreteGaussian(F(1, 8)).sample(20_000, SeededEntropy(seed)).reshape(-1, 1) + float(seed)
         for seed in (0, 1)
     )
-    assert too_different(first, second, claim_of(ZCDP("0.5")), 1e-6)
+    assert distinguishing_event(first, second, largest_probability(ZCDP("0.5")), 1e-6)
 
 
 def test_float_noise_is_found_by_its_last_bits():
@@ -158,14 +173,14 @@ def test_float_noise_is_found_by_its_last_bits():
     noise = rng.laplace(size=(2, 4000, 1))
     first, second = noise[0], noise[1] + 1
     fractions = [(table * 2.0**53) % 1 for table in (first, second)]
-    assert too_different(*fractions, claim_of(PureDP(1)), 1e-6)
+    assert distinguishing_event(*fractions, largest_probability(PureDP(1)), 1e-6)
 
 
 def test_the_claims():
-    pure = claim_of(PureDP(1))
+    pure = largest_probability(PureDP(1))
     assert pure(0.1) == pytest.approx(np.e * 0.1) and pure(1.0) == 1.0
     assert pure(0.9) == pytest.approx(1 - 0.1 / np.e)
-    concentrated = claim_of(ZCDP("0.5"))
+    concentrated = largest_probability(ZCDP("0.5"))
     assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[
         0
     ] <= 1e-10

@@ -422,11 +422,6 @@ def test_postgres(tmp_path):
 @pytest.mark.filterwarnings(
     "ignore::FutureWarning", "ignore::ResourceWarning", "ignore::DeprecationWarning"
 )
-@pytest.mark.xfail(
-    run=False,
-    reason="the audit takes what Spark itself writes and sends on this machine for a way out; "
-    "tests/margin/data/test_spark.py compares the codes and counts of every row",
-)
 def test_spark(tmp_path):
     pytest.importorskip("pyspark", reason="Spark is not installed")
     if shutil.which("java") is None:

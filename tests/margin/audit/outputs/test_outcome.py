@@ -27,8 +27,9 @@ import scipy.sparse
 
 import margin
 from margin.audit import audit
-from margin.audit.outputs.digest import Violation, difference, look
-from margin.audit.outputs.outcome import left
+from margin.audit.outputs.digest import difference, digest_of
+from margin.audit.outputs.outcome import outcome_of
+from margin.audit.violation import Violation
 from margin.domain.domain import Domain
 from margin.errors import DataError
 from margin.privacy.budget import PureDP
@@ -305,7 +306,7 @@ class Zone(datetime.tzinfo):
 
 @pytest.mark.parametrize("hold", HOLDERS.values(), ids=HOLDERS)
 def test_whatever_holds_a_number_is_told_apart_by_it(hold):
-    first, again, second = look(hold(3)), look(hold(3)), look(hold(4))
+    first, again, second = digest_of(hold(3)), digest_of(hold(3)), digest_of(hold(4))
     assert difference(first, again) == ""
     assert difference(first, second)
 
@@ -325,7 +326,7 @@ OPAQUE = {
 def test_what_cannot_be_seen_into_is_refused(make):
     value = make()
     with pytest.raises(Violation, match="cannot be looked into"):
-        look(value)
+        digest_of(value)
     with contextlib.suppress(AttributeError):
         value.close()
 
@@ -335,7 +336,7 @@ def test_what_is_nested_too_deep_is_refused():
     for _ in range(400):
         value = [value]
     with pytest.raises(Violation, match="deep"):
-        look(value)
+        digest_of(value)
 
 
 def writes(n):
@@ -424,7 +425,7 @@ def test_whatever_way_a_number_leaves_it_is_seen(way, tmp_path, monkeypatch, cap
         monkeypatch.setattr(sys, "argv", ["test"])
         monkeypatch.setattr(sys, "path", list(sys.path))
         limit, precision = sys.getrecursionlimit(), np.get_printoptions()["precision"]
-        seen = left(lambda: way(n))
+        seen = outcome_of(lambda: way(n))
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         sys.setrecursionlimit(limit)
@@ -447,7 +448,7 @@ def test_an_address_on_the_net_is_refused(event):
         sys.audit(event, socket.socket.__new__(socket.socket), ("192.0.2.1", 80))
 
     with pytest.raises(Violation, match="connection"):
-        left(lambda: connect(1))
+        outcome_of(lambda: connect(1))
 
 
 def cheat(way):
@@ -518,7 +519,7 @@ def test_the_audit_refuses_the_gate_itself():
 def test_an_honest_release_is_the_same_twice():
     table = {"a": [0, 1, 1]}
     first, second = (
-        left(lambda: margin.simulate(table, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis)
+        outcome_of(lambda: margin.simulate(table, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis)
         for _ in range(2)
     )
     assert first == second
