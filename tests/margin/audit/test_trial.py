@@ -1,19 +1,13 @@
 """The auditor: it passes what is private, at a stated risk, and says what is wrong in words."""
 
-from collections import Counter
-from fractions import Fraction as F
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from margin import MarginError, PriView
-from margin.audit import BlackBox, audit, neighbours
-from margin.audit.distinguishing_event import distinguishing_event, largest_probability
+from margin.audit import BlackBox, audit
 from margin.domain.domain import Domain
-from margin.noise.entropy import SeededEntropy
-from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.budget import ZCDP, ApproxDP, Neighbours, PureDP
 from margin.testing import check_mechanism
 
@@ -109,78 +103,3 @@ def test_what_was_found_is_said():
 def test_a_mechanism_is_an_object_with_run(mechanism):
     with pytest.raises(MarginError, match="run"):
         audit(mechanism, domain=DOMAIN, budget=PureDP(1))
-
-
-@pytest.mark.parametrize("budget", [*BUDGETS, ZCDP(1, rows_per_person=3)], ids=repr)
-def test_made_up_tables_are_neighbours(budget):
-    pairs = list(neighbours(DOMAIN, budget, 60))
-    for first, second in pairs:
-        ours, theirs = (sorted(map(tuple, table.tolist())) for table in (first, second))
-        removed = sum((Counter(ours) - Counter(theirs)).values())
-        added = sum((Counter(theirs) - Counter(ours)).values())
-        if budget.neighbours is Neighbours.REPLACE_ROW:
-            assert removed == added <= budget.rows_per_person
-        else:
-            assert min(removed, added) == 0 and 1 <= max(removed, added) <= budget.rows_per_person
-    assert {len(first) for first, _ in pairs} >= set(range(3, 20))
-
-
-# The statistics of the black box
-
-
-def laplace(scale, shift, count, seed, cells=6):
-    noise = DiscreteLaplace(scale).sample(count * cells, SeededEntropy(seed)).reshape(count, cells)
-    return (noise + np.array([shift] + [0] * (cells - 1))).astype(float)
-
-
-def test_the_false_alarms_are_as_rare_as_stated():
-    """At a risk of 0.05 a correct mechanism is accused in at most 12 of 60 audits but with
-    probability 1e-4."""
-    claim = largest_probability(PureDP(1))
-    alarms = [
-        distinguishing_event(
-            laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05
-        )
-        != ""
-        for seed in range(60)
-    ]
-    assert sum(alarms) <= 12
-
-
-@pytest.mark.parametrize("scale", [F(1, 2), F(1, 10)])
-def test_too_little_noise_is_found(scale):
-    found = distinguishing_event(
-        laplace(scale, 0, 20_000, 1),
-        laplace(scale, 1, 20_000, 2),
-        largest_probability(PureDP(1)),
-        1e-6,
-    )
-    assert "on its neighbour" in found
-
-
-def test_too_little_gaussian_noise_is_found():
-    first, second = (
-        DiscreteGaussian(F(1, 8)).sample(20_000, SeededEntropy(seed)).reshape(-1, 1) + float(seed)
-        for seed in (0, 1)
-    )
-    assert distinguishing_event(first, second, largest_probability(ZCDP("0.5")), 1e-6)
-
-
-def test_float_noise_is_found_by_its_last_bits():
-    """Noise on a grid of 2**-53 that does not hold for counts of one: the fractions differ (Mironov
-    2012)."""
-    rng = np.random.default_rng(1)
-    noise = rng.laplace(size=(2, 4000, 1))
-    first, second = noise[0], noise[1] + 1
-    fractions = [(table * 2.0**53) % 1 for table in (first, second)]
-    assert distinguishing_event(*fractions, largest_probability(PureDP(1)), 1e-6)
-
-
-def test_the_claims():
-    pure = largest_probability(PureDP(1))
-    assert pure(0.1) == pytest.approx(np.e * 0.1) and pure(1.0) == 1.0
-    assert pure(0.9) == pytest.approx(1 - 0.1 / np.e)
-    concentrated = largest_probability(ZCDP("0.5"))
-    assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[
-        0
-    ] <= 1e-10
