@@ -16,6 +16,7 @@ from ..private import Private
 from .distance import Distance, distance, sparse_distance
 from .event_cost import is_choice
 from .laws.law import Law
+from .outputs.watched_files import gate_draws
 from .violation import Violation
 
 __all__ = ["Player", "Recorder", "Reply"]
@@ -132,7 +133,8 @@ class Recorder(_AuditedGate):
             self._check_charged()
             self._watched.answering = True
             try:
-                return draw()
+                with gate_draws():
+                    return draw()
             finally:
                 self._watched.answering = False
 

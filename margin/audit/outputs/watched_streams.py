@@ -16,6 +16,10 @@ __all__ = ["watched_logs", "watched_streams", "watched_warnings"]
 # Loggers that report the work of a compiler, not of a run.
 _COMPILERS = ("numba", "llvmlite")
 
+# Logger of the protocol between pyspark and Java. Its debug records hold numbers of Java objects,
+# which count up from the start of the process.
+_SPARK_PROTOCOL = "py4j"
+
 # Attributes that every log record has.
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"taskName"}
 
@@ -70,14 +74,12 @@ def watched_warnings() -> Generator[list[warnings.WarningMessage]]:
 
 @contextlib.contextmanager
 def watched_logs() -> Generator[list[Any]]:
-    """Record the records of all loggers at all levels, except those of a compiler about its own
-    work."""
+    """Record the records of all loggers at all levels; see `_is_left_out` for two exceptions."""
     records: list[Any] = []
     handle, enabled = logging.Logger.handle, logging.Logger.isEnabledFor
 
     def keep(self: logging.Logger, record: logging.LogRecord) -> None:
-        folders = Path(record.pathname).parts
-        if self.name.split(".")[0] in _COMPILERS and any(name in folders for name in _COMPILERS):
+        if _is_left_out(record):
             return
         error = record.exc_info[1] if record.exc_info else None
         extra = {name: value for name, value in vars(record).items() if name not in _STANDARD}
@@ -91,3 +93,14 @@ def watched_logs() -> Generator[list[Any]]:
     finally:
         logging.Logger.handle = handle  # type: ignore[method-assign]
         logging.Logger.isEnabledFor = enabled  # type: ignore[method-assign]
+
+
+def _is_left_out(record: logging.LogRecord) -> bool:
+    """True for what a compiler logs about its own work, and for what py4j logs at the level DEBUG
+    about its protocol; each only from its own files."""
+    logger = record.name.split(".")[0]
+    folders = Path(record.pathname).parts
+    if logger in _COMPILERS:
+        return any(name in folders for name in _COMPILERS)
+    is_protocol = logger == _SPARK_PROTOCOL and record.levelno <= logging.DEBUG
+    return is_protocol and _SPARK_PROTOCOL in folders
