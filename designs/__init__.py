@@ -16,10 +16,10 @@ from .covering.covering_design import covering_design
 from .design import Design
 from .geometry.flats_and_circles import affine_geometry, inversive_plane, projective_geometry
 from .geometry.transversal import transversal_design
+from .views.covering_views import choose_views, covering_views
 from .views.error import expected_error, least_squares_error
-from .views.select import select_views
+from .views.minimal_error_views import select_views
 from .views.shares import ViewPlan, allocate_budget
-from .views.views import choose_views, covering_views
 
 __all__ = [
     "Design",

@@ -1,4 +1,4 @@
-"""The record `Design` and the check by enumeration that it covers."""
+"""Covering designs as records of blocks, with a check that they cover every t points."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -85,11 +85,11 @@ class Design:
         return len(self.blocks)
 
     def verify(self) -> bool:
-        """Whether every t points lie together in some block; all t-subsets are enumerated."""
+        """Check that every t points lie together in some block, by enumeration of all t-subsets."""
         return bool(self._covered().all())
 
     def uncovered(self) -> Integers:
-        """The t-subsets that lie in no block, shape (number, t), each row ascending.
+        """List the t-subsets that lie in no block, shape (number, t), each row ascending.
 
         >>> Design(v=3, k=2, t=2, blocks=((0, 1),), provenance="half done").uncovered().tolist()
         [[0, 2], [1, 2]]
@@ -97,6 +97,7 @@ class Design:
         return unranked(np.flatnonzero(~self._covered()), self.t, self.v)
 
     def _covered(self) -> Flags:
+        """Mark the t-subsets that lie in some block, by rank, shape (comb(v, t),)."""
         if any(len(block) == self.v for block in self.blocks):
             return np.ones(comb(self.v, self.t), np.bool_)
         return coverage(self.blocks, self.v, self.t) > 0

@@ -41,7 +41,7 @@ class Field:
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
-    """(p, n) with q = p ** n and p a prime, or None if q is not a prime power.
+    """Write q as p ** n with p a prime: return (p, n), or None if that is impossible.
 
     >>> prime_power(125), prime_power(7), prime_power(12)
     ((5, 3), (7, 1), None)
@@ -59,9 +59,10 @@ def prime_power(q: int) -> tuple[int, int] | None:
 def field(q: int) -> Field:
     """Make the field with q elements.
 
-    The modulus is the first monic polynomial f, in the order of its coefficients, for which the
-    powers of x modulo f run through all q - 1 nonzero residues. Then every nonzero residue is
-    invertible, so f is irreducible. Products are computed from logarithms to base x.
+    Let q = p ** n. The elements are the polynomials over the integers modulo p, modulo one
+    polynomial f of degree n. f is the first primitive polynomial in the order of its coefficients:
+    the powers of x modulo f run through all q - 1 nonzero elements. So every nonzero element is
+    invertible. Products are computed from logarithms to base x.
 
     Raises
     ------

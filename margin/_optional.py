@@ -9,7 +9,7 @@ __all__ = ["needed"]
 
 
 def needed(name: str) -> Any:
-    """The module of an optional library; MarginError if it is not installed."""
+    """Import an optional library and return its module; MarginError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:

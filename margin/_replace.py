@@ -14,7 +14,7 @@ __all__ = ["replacing", "tried"]
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file, open for writing, that replaces `path` when the block ends without an error.
+    """Open a new file that replaces `path` when the `with` block ends without an error.
 
     Raises
     ------
@@ -48,6 +48,5 @@ def tried(path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A random name in the same folder, which no other file has; it is short enough for every file
-    system."""
+    """Choose a random name for a file in the same folder, short enough for every file system."""
     return path.with_name(f".margin-{secrets.token_hex(8)}.part")

@@ -1,4 +1,4 @@
-"""`plan`: the expected error of each mechanism, from the domain alone."""
+"""`plan`: computes the expected error of each mechanism from the domain, without any data."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Expectation", "Plan", "plan"]
 
 @runtime_checkable
 class Priced(Protocol):
-    """A mechanism whose expected error is known before it runs."""
+    """The interface of a mechanism whose expected error can be computed before it runs."""
 
     def expected_error(
         self,
@@ -74,7 +74,9 @@ class Expectation:
     kw_only=True,
 )
 class Plan:
-    """The expected errors of several mechanisms on one workload. `print` shows them as a table.
+    """The result of `plan`: the expected errors of several mechanisms on one workload.
+
+    `print` shows them as a table.
 
     Attributes
     ----------
@@ -157,8 +159,8 @@ def plan(
 
     No budget is spent. The table holds the expected errors from noise alone, in closed form. The
     true error can be smaller, since mechanisms also use the fact that counts are not negative. The
-    table says nothing about queries beyond the workload: for example, a release by `PriView`
-    answers any marginal.
+    table covers the workload only. A release may answer other queries too: one by `PriView`, for
+    example, answers any marginal.
 
     Parameters
     ----------
@@ -249,7 +251,7 @@ def _expectation(
     workload: Workload,
     budget: Budget,
 ) -> Expectation:
-    """The row of the table for one mechanism."""
+    """Make the row of the table for one mechanism; it holds the reason if the mechanism fails."""
     note = ""
     try:
         if isinstance(mechanism, PriView):
@@ -287,7 +289,7 @@ def _priced(
     auto: Auto,
     rows: float,
 ) -> list[Expectation]:
-    """One row for each candidate of `Auto` with a finite error."""
+    """Make a row of the table for each candidate of `Auto` that has a finite error."""
     found = []
     for candidate in auto.prices(domain, workload, budget, rows=rows):
         if not math.isfinite(candidate.error):

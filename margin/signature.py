@@ -180,7 +180,7 @@ def _key(
     load: Any,
     shown: str,
 ) -> Any:
-    """The key in a file. `load` parses its bytes, and the result must be of class `kind`."""
+    """Read a key from a file. `load` parses its bytes, and the result must be of class `kind`."""
     problem = ""
     try:
         with path.open("rb") as file:
@@ -223,7 +223,7 @@ def _write_new(
 
 
 def _library() -> tuple[Any, Any]:
-    """The modules `ed25519` and `serialization` of `cryptography`."""
+    """Import the modules `ed25519` and `serialization` of `cryptography`; FileError if missing."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519

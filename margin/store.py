@@ -93,11 +93,11 @@ _KINDS: Mapping[str, type[Synopsis]] = {
 
 
 class _OtherFormatError(Exception):
-    """The manifest has another format number."""
+    """The error for a manifest of another format number than this version reads."""
 
 
 class Contents(NamedTuple):
-    """The raw members of a file, before they are parsed.
+    """The raw content of a .margin file: the bytes of its members, before they are parsed.
 
     Attributes
     ----------
@@ -227,7 +227,7 @@ def understood(
 
 
 def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
-    """The parsed manifest, of the right format and not nested too deeply."""
+    """Parse the manifest, and check its format number and its depth of nesting."""
     manifest = json.loads(members[_MANIFEST], parse_constant=_no_constant)
     if not isinstance(manifest, dict):
         raise ValueError("unexpected manifest")
@@ -238,7 +238,7 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
-    """The synopsis that a manifest and its arrays describe."""
+    """Make the synopsis that a manifest and its arrays describe."""
     if set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
         raise ValueError("unexpected fields")
     kind = _KINDS[manifest["kind"]]
@@ -263,14 +263,14 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
 
 
 def _domain(declared: Any) -> Domain:
-    """The domain of a manifest. It must be an object: `Domain` would open a text as a path."""
+    """Make the domain of a manifest. It must be an object: `Domain` would open a text as a path."""
     if not isinstance(declared, dict):
         raise ValueError("unexpected domain")
     return Domain(declared)
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse a value that is nested too deeply. Later code may walk through it by recursion."""
+    """ValueError if a value is nested too deeply: later code may go through it by recursion."""
     level = [value]
     for _ in range(_DEPTH):
         # Collect the lists and objects that lie one level deeper.
@@ -285,7 +285,8 @@ def _check_depth(value: Any) -> None:
 
 
 def _array(content: bytes) -> NDArray[np.generic]:
-    """The array in a member. Its header must account for exactly the bytes of the member."""
+    """Read the array in a member of a file. ValueError if its size is not what its header
+    states."""
     # Parse the header, without making the array.
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
@@ -306,7 +307,7 @@ def _array(content: bytes) -> NDArray[np.generic]:
 
 
 def _token(written: Any) -> Token | None:
-    """The receipt of a ledger from a manifest."""
+    """Read the receipt of a ledger from a manifest; None if there is none."""
     if written is None:
         return None
     kinds = {"ledger": str, "dataset": str, "sequence": int, "head": str}
@@ -388,7 +389,7 @@ def read(path: Path) -> Contents:
 
 
 def _inflated(archive: zipfile.ZipFile) -> Contents:
-    """The members of an archive, decompressed within their limits."""
+    """Decompress the members of an archive; ValueError if one is longer than allowed."""
     members: dict[str, bytes] = {}
     listed = {member.filename: member for member in archive.infolist()}
     # Read the texts first. A long text must be stored uncompressed, so it cannot be a bomb.
@@ -416,7 +417,7 @@ def _inflated(archive: zipfile.ZipFile) -> Contents:
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member. Decompression stops at its declared length."""
+    """Decompress one member, up to its declared length; ValueError if the length is wrong."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("unexpected compression")
     with archive.open(member) as file:

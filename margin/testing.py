@@ -90,8 +90,9 @@ def check_source(
     - The counts of a table are the sum of the counts of its rows, each in a table of its own.
     - With a unit, two rows belong to the same unit in a table exactly if they do so in a table of
       these two rows alone; the number of counted rows follows from this.
-    - One row, or all rows of a unit, are inserted anywhere. What leaves the gate is recorded and
-      replayed on both tables, and must be as private as the budget says (see `audit`).
+    - One row, or all rows of a unit, are inserted at a random place. The answers with noise that a
+      mechanism receives from both tables must be as hard to tell apart as the budget says (see
+      `audit`).
 
     Parameters
     ----------

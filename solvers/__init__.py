@@ -1,6 +1,11 @@
-"""Optimisation over tables: consistency, non-negativity, reconstruction.
+"""Optimisation over tables of counts.
 
-Nothing here knows of privacy.
+- Tables: make noisy marginals consistent with each other and non-negative (`ResidualConsistency`,
+  `JointProjection`), and generate records from them (`Population`).
+- Reconstruction: estimate a marginal that no measured marginal covers (`Reconstruction`, `Newton`).
+- Best responses: find the record that satisfies most weighted queries (`BestResponse`).
+
+Nothing here depends on privacy.
 """
 
 if __name__ != "margin.solvers":
@@ -22,12 +27,12 @@ from .reconstruct.problem import Problem, Solution, Solver
 from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
+from .response.best_response import BestResponse, Responder, Response
 from .response.components import ByComponents
 from .response.constraint import Constraint
 from .response.enumerate import Enumerate
 from .response.greedy import Greedy
 from .response.highs import Highs
-from .response.integer import BestResponse, Responder, Response
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status

@@ -1,4 +1,4 @@
-"""Attributes given by number or by name, and answers given in the same way."""
+"""Sets of attributes by number or by name: conversion of arguments to numbers, and back."""
 
 import difflib
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ Named = tuple[int, ...] | tuple[str, ...]
 
 
 def checked_sizes(domain: Domain) -> list[int]:
-    """The number of values of each attribute.
+    """Read the number of values of each attribute from a domain.
 
     Raises ValueError unless there is at least one attribute and each size is an int >= 1.
     """
@@ -47,7 +47,7 @@ def numbered(
     sets: Sets,
     domain: Domain,
 ) -> list[Block]:
-    """The sets as ascending tuples of attribute numbers.
+    """Convert sets of attributes, by name or number, to ascending tuples of attribute numbers.
 
     Raises ValueError unless each set holds distinct attributes of the domain.
     """
@@ -67,7 +67,7 @@ def numbered(
 
 
 def _hint(member: object, attributes: Sequence[str]) -> str:
-    """The names that a misspelt name may stand for, or all names."""
+    """The end of an error message: the name most like a misspelt one, or the first names."""
     close = difflib.get_close_matches(str(member), attributes, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -75,7 +75,7 @@ def _hint(member: object, attributes: Sequence[str]) -> str:
 
 
 def worded(views: Sequence[Block], domain: Domain) -> tuple[Named, ...]:
-    """The views by attribute name if the domain has names, else by number."""
+    """Convert views back to attribute names if the domain has names; else leave the numbers."""
     if not isinstance(domain, Attributes):
         return tuple(views)
     return tuple(tuple(domain.attributes[place] for place in view) for view in views)
@@ -86,7 +86,7 @@ def checked_sets(
     sets: Sets,
     d: int,
 ) -> list[Block]:
-    """The sets as ascending tuples.
+    """Sort each set of attribute numbers into an ascending tuple.
 
     Raises ValueError unless each set holds distinct ints of ``range(d)``.
     """

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..data.opening import open_source
+from ..data.rows_per_person import bound
 from ..data.source import CodesSource, Source
-from ..data.units import bound
 from ..domain.domain import Domain
 from ..errors import MarginError
 from ..noise.entropy import SeededEntropy

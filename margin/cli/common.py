@@ -151,7 +151,7 @@ def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
 
 
 def for_spreadsheet(label: Any) -> Any:
-    """The label, with a quotation mark in front if a spreadsheet would run it as a formula.
+    """Put an apostrophe before a label if a spreadsheet would run it as a formula.
 
     Numbers are returned unchanged. The characters that begin a formula are those that OWASP lists
     under "CSV injection".
@@ -230,7 +230,8 @@ def draw(figure: Any, path: Path) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The text " (did you mean 'x'?)" for an error message. Empty if no known name is similar."""
+    """Suggest a known name for a misspelt one, such as " (did you mean 'auto'?)"; empty if no known
+    name is similar."""
     similar = difflib.get_close_matches(name, known, n=1)
     return f" (did you mean {similar[0]!r}?)" if similar else ""
 
@@ -245,7 +246,7 @@ def painted(
     style: str,
     stream: TextIO,
 ) -> str:
-    """The text in colour, if the stream is a terminal that shows colours.
+    """Colour a text, if the stream is a terminal that shows colours.
 
     A user switches colours off with the environment variable NO_COLOR.
     """
@@ -256,7 +257,7 @@ def painted(
 
 
 def printable(text: object) -> str:
-    """The text with control characters replaced, since they could manipulate a terminal.
+    """Replace control characters in a text, since they could manipulate a terminal.
 
     Names and categories come from files, and a file may come from a stranger.
     """

@@ -30,7 +30,7 @@ _DEFAULT = "auto,priview,priview-paper,optimised,direct,uniform"
 
 
 def add_commands(commands: Any) -> None:
-    """Add the command to a command line."""
+    """Add `margin compare` to the parser of the command line."""
     comparing = add_command(
         commands,
         "compare",

@@ -18,7 +18,7 @@ __all__ = ["add_commands", "charged"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin ledger` and its commands to the parser of the command line."""
     ledger = add_group(commands, "ledger", "keep a record of the budget spent on each data set")
     create = add_command(
         ledger,
@@ -77,7 +77,7 @@ def add_commands(commands: Any) -> None:
 
 
 def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
-    """The data set named by the options --ledger and --dataset. None if neither is given.
+    """Find the data set that the options --ledger and --dataset name; None if neither is given.
 
     Raises
     ------

@@ -25,7 +25,7 @@ _WRITERS = (".csv", ".parquet")
 
 
 def add_commands(commands: Any) -> None:
-    """Add the command to a command line."""
+    """Add `margin records` to the parser of the command line."""
     records = add_command(
         commands,
         "records",
@@ -76,7 +76,8 @@ def _records(parsed: argparse.Namespace) -> Said:
 
 
 def _values(attribute: "margin.Attribute", codes: Any) -> Any:
-    """The values of a column of codes, as an Arrow array. Values of mixed types become texts."""
+    """Convert a column of codes to values, as an Arrow array. Values of mixed types become
+    texts."""
     import pyarrow as pa
 
     if attribute.values is None and attribute.bins is None:
@@ -88,7 +89,7 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
 
 
 def _safe(column: Any) -> Any:
-    """The column, with no text that a spreadsheet would run as a formula."""
+    """Change each text of a column that a spreadsheet would run as a formula."""
     import pyarrow as pa
 
     if not pa.types.is_string(column.type):

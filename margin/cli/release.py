@@ -35,7 +35,7 @@ _EXAMPLES = [
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin release` and `margin domain suggest` to the parser of the command line."""
     _add_release(commands)
     _add_suggest(commands)
 
@@ -191,7 +191,7 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
 
 
 def _data(parsed: argparse.Namespace) -> object:
-    """The table to read: the path of a file, or a query."""
+    """Find the table to read, from the options: the path of a file, or a query."""
     if parsed.file is None and parsed.sql is None:
         raise MarginError("no table is given: add a file, or a query with --sql")
     if parsed.file is not None and parsed.sql is not None:
@@ -212,7 +212,7 @@ def _data(parsed: argparse.Namespace) -> object:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name and the path in one value of --table."""
+    """Split one value of --table into a name and a path."""
     name, separator, path = text.partition("=")
     if not (name and separator and path):
         raise MarginError(f"--table {text!r} must be NAME=FILE, such as visits=visits.csv")

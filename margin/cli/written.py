@@ -79,7 +79,7 @@ def _built(call: ast.Call, text: str) -> Any:
 
 
 def _class_of(name: str) -> Any:
-    """The mechanism of a name, or the strategy that a mechanism takes as a parameter."""
+    """Find the class of a mechanism by its name, or of a strategy that a mechanism takes."""
     from .. import mechanisms  # here, so that the command line starts without numpy
 
     for room in (mechanisms, mechanisms.strategies):
@@ -93,7 +93,7 @@ def _class_of(name: str) -> Any:
 
 
 def _value(tree: ast.expr, text: str) -> Any:
-    """The value of a parameter: a mechanism, a plain value, or a list of plain values."""
+    """Make the value of a parameter: a mechanism, a plain value, or a list of plain values."""
     if isinstance(tree, ast.Call):
         return _built(tree, text)
     try:

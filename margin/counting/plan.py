@@ -26,8 +26,8 @@ _WORTH_USING = 1 << 21
 
 
 class CountPlan:
-    """The contingency tables of some views of a domain. A plan starts with empty tables; batches of
-    rows are added to it, and plans of several workers are merged.
+    """A counter of the rows in each cell of some views. It starts with empty tables; batches of
+    rows are added to it, and the counters of several workers can be merged.
 
     numpy counts small tables. Compiled loops take over when there is more work.
 
@@ -156,7 +156,8 @@ class CountPlan:
         name: str,
         batch: Mapping[str, NDArray[np.integer[Any]]],
     ) -> NDArray[np.integer[Any]]:
-        """The codes of an attribute in a batch; DataError unless all are in range."""
+        """Check the codes of an attribute in a batch and return them; DataError if one is out of
+        range."""
         if name not in batch:
             raise DataError(
                 f"a batch lacks attribute {name!r}, which a view names; add a column with its codes"

@@ -98,8 +98,8 @@ class FileSource:
         *,
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`. With `numbers`, truth values are read as 0 and 1, which have the
-        same codes and take less time."""
+        """Read the named columns in batches of rows, each column as an Arrow array. With `numbers`,
+        truth values are read as 0 and 1, which have the same codes and take less time."""
         fields, places = self._layout(names)
         if self._is_compressed:
             damaged = f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short"
@@ -272,7 +272,8 @@ class FileSource:
         return [Field(field.name, kind=field.type) for field in schema]
 
     def _json_fields(self, declared: Collection[str]) -> list["Field"]:
-        """The keys of the first records. A file without records has all declared keys."""
+        """Find the columns of a JSON file: the keys of its first records. A file without records
+        counts as one with all declared columns."""
         place = quoted(glob.escape(str(self.path.absolute())))
         # These options find the keys only, however many there are and whatever their values are.
         keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
@@ -285,7 +286,13 @@ class FileSource:
         return [Field(name) for name in names]
 
     def _head(self) -> str:
-        """The beginning of a text file."""
+        """Read the beginning of a text file, decompressed if needed.
+
+        Raises
+        ------
+        DataError
+            When the file cannot be read, or is not a text.
+        """
         problem = "cannot be read"
         try:
             with gzip.open(self.path) if self._is_compressed else self.path.open("rb") as file:

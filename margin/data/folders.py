@@ -67,7 +67,7 @@ class FilesSource:
         *,
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
-        """See `FileSource.columns`."""
+        """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
         for path in self.paths:
             partitions = _partitions(path)
             source = self._file(path)

@@ -98,7 +98,7 @@ class PackedSource:
         domain: Domain,
         used: NDArray[np.bool_],
     ) -> BitTable:
-        """The bits of all attributes as a `BitTable`, without a copy."""
+        """Give the bits of all attributes, without a copy. `used` is ignored."""
         self.check(domain)
         start = np.arange(len(domain))
         return BitTable(
@@ -165,7 +165,8 @@ class SparseSource:
         domain: Domain,
         used: NDArray[np.bool_],
     ) -> BitTable:
-        """The bits of the used attributes as a `BitTable`."""
+        """Pack the flagged attributes into bits. `used` has one flag for each attribute of the
+        domain."""
         self._refuse_sets(domain)
         columns = self._matrix.tocsc()
         places = np.flatnonzero(used)

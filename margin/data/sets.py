@@ -16,8 +16,8 @@ from ..errors import DataError
 from .baskets import Baskets, SetSource, universe
 from .encode import Encoder
 from .opening import open_source
+from .rows_per_person import identities
 from .source import Tabular
-from .units import identities
 
 __all__ = ["Pairs", "Transactions"]
 
@@ -129,7 +129,7 @@ class Pairs(SetSource):
         return Baskets.of(numbers, np.concatenate(codes), len(encoded.dictionary))
 
     def _columns(self) -> Iterator[Sequence[Any]]:
-        """Batches of the columns of users and items."""
+        """Read the two columns batch by batch: each batch is [users, items]."""
         source = open_source(self.data)
         if not isinstance(source, Tabular):
             raise DataError(

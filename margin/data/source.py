@@ -120,7 +120,7 @@ class FrameSource:
             return quietly(reader.read_all, _unreadable)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         rows = 0
         with _stream(self._data) as reader:
             places = self._places(reader.schema, names)
@@ -167,7 +167,7 @@ class ColumnsSource:
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         declared = self._declared(names)
         for start in range(0, len(declared[0]), ROWS):
             slices = (getattr(column, "iloc", column)[start : start + ROWS] for column in declared)

@@ -103,11 +103,12 @@ class Sql:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source.batches`. A batch has at most `ROWS` rows."""
+        """Read the codes of all attributes in batches of at most `ROWS` rows; an array has shape
+        (rows,)."""
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         with self._result() as reader:
             places = self._places(reader.schema, names)
             while (batch := quietly(lambda: next(reader, None), self._failed)) is not None:
@@ -157,12 +158,15 @@ class Sql:
         return f"{self._where} failed ({kind}); run it in the database's own shell to see why"
 
     def _result(self, *, rows: bool = True) -> Any:
-        """A context with an Arrow reader of the result. Without `rows` it has the columns only."""
+        """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
+
+        If `rows` is false, the reader has the columns and no rows.
+        """
         return self._from_postgres(rows) if self._is_on_server else self._from_duckdb(rows)
 
     @contextmanager
     def _from_duckdb(self, rows: bool) -> Generator[Any]:
-        """A context with an Arrow reader of the result on DuckDB."""
+        """Run the query on DuckDB; see `_result`."""
         named = {name: open_path(path) for name, path in self.files.items()}
         # First look at the plan, without any rows, for types that DuckDB would guess.
         stubs = {name: _stub(name, file) for name, file in named.items()}
@@ -188,7 +192,8 @@ class Sql:
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
-        """A context with a DuckDB connection that has the attached file and the given views."""
+        """Open a DuckDB connection for the length of a `with` block. It has the attached database
+        file and the given views."""
         with ExitStack() as stack:
             wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
             connection = quietly(lambda: connect(self.memory_limit), wrong)
@@ -228,7 +233,7 @@ class Sql:
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
-        """A context with an Arrow reader of the result on PostgreSQL."""
+        """Run the query on PostgreSQL; see `_result`."""
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
@@ -318,7 +323,7 @@ def _kind(kind: Any) -> str:
 
 
 def _selected(file: FileSource, rows: str) -> str:
-    """SQL that gives the columns c0, c1, ... of some rows the names of a file's columns."""
+    """SQL that selects from `rows` and renames its columns c0, c1, ... to the names in the file."""
     columns = [f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields())]
     return f"SELECT {', '.join(columns)} FROM {rows}"
 

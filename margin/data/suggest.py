@@ -62,8 +62,9 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Facts:
-    """The numbers of nulls, of NaN, of values that are not numbers, and of distinct values (an
-    estimate) in a column, and its 1st and 99th percentiles."""
+    """What the first pass finds out about a column: the numbers of nulls, of NaN, of values that
+    are not numbers (`odd`) and of distinct values (an estimate), and the 1st and 99th
+    percentiles."""
 
     nulls: int
     nans: int
@@ -103,8 +104,8 @@ class _Table:
 
 
 def suggest_domain(data: object) -> dict[str, Any]:
-    """A draft domain for a table, as a dict for JSON. Its first entry marks it as a draft, and
-    `Domain` refuses it until the owner has removed the mark.
+    """Derive a draft of a domain from the data, as a dict for JSON. It is not private: its first
+    entry marks it as a draft, and `Domain` refuses it until the owner has removed the mark.
 
     A column with at most 50 distinct values declares all of them, or their number if they are 0, 1,
     ... without a gap. A numeric column with more values has about ten bins with round edges, open
@@ -198,8 +199,8 @@ def _is_plain(name: str, kind: Any) -> bool:
 
 
 def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
-    """The JSON form of each column's attribute. A first pass over the table finds facts about each
-    column, a second pass its values if they are few."""
+    """Suggest an attribute for each column, in its JSON form. A first pass over the table finds
+    facts about each column, a second pass its values if they are few."""
     if not columns:
         return []
     first = []

@@ -39,8 +39,8 @@ class Remote:
     sha256: str | None = None
 
     def fetch(self, *, download: bool) -> Path:
-        """The path of the file in the cache. It is downloaded if it is not there and `download` is
-        true.
+        """Find the file in the cache, or download it; return its path. It is downloaded only if it
+        is not there and `download` is true.
 
         Raises
         ------
@@ -107,8 +107,8 @@ def cache() -> Path:
 
 
 def own(name: str, sha256: str) -> Path | None:
-    """The path of a file in the folder of the environment variable MARGIN_DATA; None if it is not
-    there.
+    """Find a file in the user's own folder, which the environment variable MARGIN_DATA names; None
+    if it is not there.
 
     Raises
     ------

@@ -143,8 +143,9 @@ class Attribute:
         return self.other_code if code == UNSEEN else code
 
     def category(self, value: object) -> int:
-        """The code of a category that is named by its label, by a value in it, or by None for the
-        missing one. `UNSEEN` if it names no category; `other` does not apply here."""
+        """The code of the category that a rule or a query names: by its label, by a value in it, or
+        by None for the missing one. `UNSEEN` if it names no category; `other` does not apply
+        here."""
         if self.bins is not None and isinstance(value, str | int | float):
             code = self._bin_labels.get(value)
             if code is not None:
@@ -263,7 +264,8 @@ class Attribute:
         return len(self.bins) - 1 + self._bin_extras.index(label)
 
     def _text_code(self, text: str | None) -> int:
-        """The code of a text among the declared categories, without `other` and `missing`."""
+        """Find the declared category of a text; `UNSEEN` if none: `other` and `missing` do not
+        apply."""
         if text is None:
             return UNSEEN
         if self.values is not None:
@@ -303,7 +305,7 @@ def exact_number(value: float) -> Number:
 
 
 def _checked_size(size: object) -> int:
-    """A declared number of categories as a plain int."""
+    """Check a declared number of categories; return it as a plain int."""
     if isinstance(size, bool) or not isinstance(size, numbers.Integral):
         raise DomainError(f"size ({size!r}) must be a whole number from 1 to {_MAX_SIZE}")
     if not 1 <= int(size) <= _MAX_SIZE:
@@ -312,7 +314,7 @@ def _checked_size(size: object) -> int:
 
 
 def _checked_value(value: Any) -> Value:
-    """A declared value as a plain Python object."""
+    """Check a declared value; return it as a plain Python object."""
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, str | int | float | bool) or value != value:
         raise DomainError(
@@ -322,7 +324,7 @@ def _checked_value(value: Any) -> Value:
 
 
 def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value, ...]:
-    """The declared values, followed by the extra categories that are not among them."""
+    """Check the declared values; return them, followed by the extra categories that are new."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise DomainError(
             f'values must be a list, such as ["yes", "no"]; it is of type {type(values).__name__}'
@@ -357,7 +359,7 @@ def _keys(value: Value) -> set[tuple[str, str]]:
 
 
 def _checked_edges(bins: object) -> tuple[float, ...]:
-    """The declared edges as plain numbers, with infinity for None."""
+    """Check the declared edges of bins; return them as plain numbers, with infinity for None."""
     if isinstance(bins, str) or not isinstance(bins, Iterable):
         raise DomainError(
             "bins must be a list of ascending edges, such as [0, 18, 65]; it is of type "

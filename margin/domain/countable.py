@@ -12,7 +12,7 @@ MAX_CELLS = 2**27
 
 
 def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...]:
-    """The views as checked tuples of attribute names.
+    """Check that views belong to the domain and are small enough to count; return them as tuples.
 
     Raises
     ------

@@ -206,7 +206,8 @@ class Domain(Mapping[str, Attribute]):
 
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:
-        """The rules that state impossible combinations of categories; see the parameter."""
+        """The rules that state impossible combinations of categories, in the form in which `Domain`
+        accepts them."""
         return tuple(labelled(self._attributes, rule) for rule in self._rules)
 
     @property
@@ -234,7 +235,8 @@ class Domain(Mapping[str, Attribute]):
         return ~in_order_of(impossible, axes)
 
     def view(self, names: Iterable[str]) -> View:
-        """The names as a checked view. A single name makes a view of one attribute.
+        """Check attribute names and return them as a view. A single name makes a view of one
+        attribute.
 
         Raises
         ------
@@ -308,7 +310,8 @@ def _attribute(
     form: Any,
     plain: dict[int, Attribute],
 ) -> Attribute:
-    """The attribute that is declared under a name. `plain` holds the shared ones by their size."""
+    """Make the attribute that is declared under a name. Attributes given by a size alone are
+    shared: `plain` holds one for each size."""
     if not isinstance(name, str) or not name.strip():
         raise DomainError(f"an attribute's name must be a non-empty text; it is {name!r}")
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .._names import did_you_mean
 from ..errors import DomainError
-from ..solvers.zeros import Zeros
+from ..solvers.zeros import NoCellLeft, Zeros
 from .attribute import UNSEEN, Attribute, Value
 
 __all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
@@ -15,7 +15,7 @@ of the listed codes in every listed attribute."""
 
 
 def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[Rule, ...]:
-    """Declared rules in their standard form: sorted, and each once.
+    """Check declared rules and bring them into their standard form: sorted, and each once.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def _checked_rule(
     place: int,
     given: object,
 ) -> Rule:
-    """The rule that is declared at a place in the list, in its standard form."""
+    """Check the rule declared at a place in the list; return it in its standard form."""
     if not isinstance(given, Mapping) or not given:
         raise DomainError(
             f"rule {place} of impossible must be a mapping from at least one attribute to its "
@@ -102,11 +102,14 @@ def zeros_of(
         box = [(position[name], codes) for name, codes in rule]
         boxes.append(tuple(sorted(box)))
     problem = ""
+    possible = True
     try:
         return Zeros(tuple(sizes), tuple(sorted(boxes)))
+    except NoCellLeft:
+        possible = False
     except ValueError as error:
         problem = str(error)
-    if "no cell is left" in problem:
+    if not possible:
         raise DomainError(
             "impossible leaves no combination of categories that a row may have; drop some rules"
         )

@@ -17,8 +17,8 @@ _MOST_VIEWS = 10_000_000
 
 @dataclass(frozen=True)
 class Workload:
-    """The views of a domain that a release should answer well, in order, each with a weight. Make
-    one with `of` or `all_kway`, which check the views.
+    """A list of the views that a release should answer accurately, each with a weight. Make one
+    with `of` or `all_kway`, which check the views.
 
     Attributes
     ----------

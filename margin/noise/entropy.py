@@ -26,7 +26,7 @@ class Entropy(Protocol):
         protect the data."""
 
     def take(self, n: int) -> bytes:
-        """The next `n` bytes; each byte is given once only."""
+        """Give the next `n` bytes; no byte is ever given twice."""
 
 
 class SystemEntropy:
@@ -44,7 +44,7 @@ class SystemEntropy:
         return True
 
     def take(self, n: int) -> bytes:
-        """See `Entropy`."""
+        """Give `n` new random bytes of the operating system."""
         return os.urandom(n)
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class SeededEntropy:
         return False
 
     def take(self, n: int) -> bytes:
-        """See `Entropy`; MarginError when `n` is negative."""
+        """Give the next `n` bytes of the sequence; MarginError when `n` is negative."""
         if n < 0:
             raise MarginError(f"n ({n}) must be >= 0: ask for zero bytes or more")
         self._calls += 1

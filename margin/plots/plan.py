@@ -154,7 +154,7 @@ def _draw(plan: "Plan", axes: Any) -> None:
 
 
 def _others(plan: "Plan", axes: Any) -> None:
-    """A horizontal line for each other mechanism whose error is at most 30 times the smallest."""
+    """Draw a horizontal line for each other mechanism whose error is at most 30 times the least."""
     known = [(row, row.per_cell) for row in plan.table if row.per_cell is not None]
     least = min((error for _, error in known), default=0.0)
     near = []

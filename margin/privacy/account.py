@@ -34,20 +34,24 @@ class Account:
 
     @property
     def spent(self) -> int:
-        """Units charged so far."""
+        """Sum of the charges so far, in units of 1e-12 of epsilon or rho."""
         return self._spent
 
     @property
     def remaining(self) -> int:
-        """Units that may still be charged."""
+        """Largest charge that is still possible, in units of 1e-12 of epsilon or rho."""
         return self._budget.units - self._spent
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges whose sum is exactly what remains; see `Budget.split`. Nothing is charged yet."""
+        """Divide the remaining units in proportion to `shares`, without charging them.
+
+        The result is one charge for each share. The charges sum to exactly `remaining`. `shares`
+        are positive weights, or the number of equal pieces (see `Budget.split`).
+        """
         return split_units(self.remaining, shares)
 
     def charge(self, units: int) -> None:
-        """Spend `units`.
+        """Add `units` (of 1e-12 of epsilon or rho) to the sum that is spent.
 
         Raises
         ------
@@ -119,7 +123,7 @@ class Parts:
         part: object,
         units: int,
     ) -> None:
-        """Spend `units` on the part with that name.
+        """Charge `units` (of 1e-12 of epsilon or rho) to one part of the table, given by its name.
 
         Raises
         ------

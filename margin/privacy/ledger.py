@@ -33,7 +33,7 @@ __all__ = ["Charge", "Dataset", "Ledger", "Token"]
     kw_only=True,
 )
 class Token:
-    """The receipt of a charge, kept in the release.
+    """The receipt of one charge to a ledger; the release that was charged keeps it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Token:
 
 
 class Ledger:
-    """The budgets of data sets, in an SQLite file.
+    """A file (SQLite) that records the budget of each data set and every charge to it.
 
     Two processes that charge at the same time never spend more than the budget together. A data set
     has one budget of one kind for ever, because rows that come and go belong to the same people.
@@ -161,7 +161,7 @@ class Ledger:
         return self._state(name)[0]
 
     def charges(self, name: str) -> tuple[Statement, ...]:
-        """The statement of each charge to a data set, in order."""
+        """The guarantee of each release that was charged to a data set, in order."""
         with reading(self.path) as entries:
             registered = _find(self.path, entries, name)
             charges = _charges(entries, registered.dataset)
@@ -221,7 +221,7 @@ class Ledger:
         said: Statement,
         mark: str,
     ) -> Token:
-        """`charge`, with a random mark by which `_has` can find the entry again."""
+        """Record a charge with a random mark, by which `_has` can find the entry again."""
         with writing(self.path) as (db, entries):
             registered = _find(self.path, entries, name)
             whole = _statement(self.path, registered)
@@ -283,11 +283,12 @@ class Ledger:
         *,
         statements: Mapping[str, Statement] | None = None,
     ) -> list[str]:
-        """The problems between this ledger and the tokens of releases; empty if there are none.
+        """Compare the receipts of releases with this ledger.
 
-        It finds releases whose charge is missing in this ledger (the ledger is an older copy, or
-        its end was cut off), releases that share a charge, and releases without a charge. With
-        `statements` it also finds releases that state another guarantee than their charge.
+        The result is a list of problems in words, empty if there are none. It finds releases whose
+        charge is missing in this ledger (the ledger is an older copy, or its end was cut off),
+        releases that share a charge, and releases without a charge. With `statements` it also finds
+        releases that state another guarantee than their charge.
 
         Parameters
         ----------
@@ -340,13 +341,21 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of a ledger, by its name."""
+    """One data set of a ledger, which `release(..., ledger=)` can charge.
+
+    Attributes
+    ----------
+    ledger
+        The ledger that holds the data set.
+    name
+        Name of the data set in this ledger.
+    """
 
     ledger: Ledger
     name: str
 
     def charge(self, budget: Budget, /) -> Token:
-        """See `Ledger.charge`."""
+        """Record that a release spends all of `budget` on this data set; see `Ledger.charge`."""
         return self.ledger.charge(self.name, budget)
 
 
@@ -355,7 +364,7 @@ class _Chargeable(Protocol):
 
 
 class Charge:
-    """The single charge of a release; `is_made` tells afterwards whether it was recorded.
+    """The one charge that a release makes; `is_made` tells afterwards whether it was recorded.
 
     Parameters
     ----------
@@ -376,7 +385,7 @@ class Charge:
         self._begun = False
 
     def charge(self, budget: Budget, /) -> Token | None:
-        """See `Ledger.charge`."""
+        """Record durably that the release spends all of `budget`; see `Ledger.charge`."""
         _check_budget(budget)
         self._begun = True
         if not isinstance(self._ledger, Dataset):
@@ -417,7 +426,7 @@ def _cost(
     whole: Statement,
     said: Statement,
 ) -> int:
-    """The units of a charge.
+    """The cost of a release in units of the data set's budget.
 
     BudgetError when it protects another unit than the data set, or when no rule converts it.
     """
@@ -497,7 +506,7 @@ def _is_consistent(
     entry: Entry,
     datasets: Mapping[str, Entry],
 ) -> bool:
-    """True if an entry after the first is one that the software would have written."""
+    """True if an entry (not the first) has the content and the units that the software writes."""
     said = _statement(path, entry)
     registered = next((it for it in datasets.values() if it.dataset == entry.dataset), None)
     if registered is None:

@@ -45,8 +45,27 @@ _SCHEMA = {
     kw_only=True,
 )
 class Entry:
-    """A row of the table: row 0 creates the ledger; every later row registers or charges a data
-    set."""
+    """A row of the table in a ledger's file.
+
+    Row 0 creates the ledger; every later row registers a data set or charges one.
+
+    Attributes
+    ----------
+    sequence
+        Number of the row, from 0.
+    dataset
+        Random identifier of the data set (row 0: of the ledger).
+    action
+        "create", "register" or "charge".
+    units
+        The total of a registration, or the cost of a charge, in units of 1e-12 of epsilon or rho.
+    detail
+        JSON text: the name and the statement (row 0: the format of the file).
+    salt
+        Random text. Without it, a hash in a release could reveal names to somebody who guesses.
+    head
+        SHA-256 of this row and of the hash before it.
+    """
 
     sequence: int
     dataset: str
@@ -59,7 +78,7 @@ class Entry:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
-    """All entries of the file, after a check of the whole chain."""
+    """Open the file to read it; gives all entries, after a check of the whole chain of hashes."""
     with _opened(path) as db:
         yield _entries(db, path)
 
@@ -68,7 +87,9 @@ def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
 def writing(
     path: Path, *, create: bool = False
 ) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-    """An exclusive transaction: the open database, and all entries so far, after a check.
+    """Open the file to write it; gives the database and all entries so far, after a check.
+
+    No other process can write at the same time.
 
     When the block ends without an error, the transaction is on the disk.
     """
@@ -81,7 +102,7 @@ def writing(
 
 
 def _make(path: Path) -> None:
-    """Create a ledger, which appears complete or not at all, and replaces no file.
+    """Create a ledger file. It appears complete or not at all, and replaces no existing file.
 
     The file is written under another name and then linked to its own name. If two processes create
     it at the same time, one succeeds and the other finds the file. So an empty file is never a
@@ -127,7 +148,7 @@ def append(
     detail: str,
     salt: str | None = None,
 ) -> Entry:
-    """Add an entry after the others, with a random salt unless one is given."""
+    """Write a new entry after the others and return it; its salt is random unless one is given."""
     # Without the salt, a head in a release could reveal the names of data sets to a guesser.
     salt = salt or secrets.token_hex(16)
     sequence = 0
@@ -154,7 +175,7 @@ def _head(before: str, *fields: object) -> str:
 
 
 def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
-    """All entries; FileError when the table or the chain was changed after it was written."""
+    """Read all entries; FileError when the table or the chain was changed after it was written."""
     # The schema: this table with its triggers, and nothing else.
     application = db.execute("PRAGMA application_id").fetchone()[0]
     found = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
@@ -197,7 +218,7 @@ def damaged(path: Path, problem: str) -> FileError:
 
 @contextlib.contextmanager
 def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """A new connection for each use, so that threads and forked processes share nothing.
+    """Open a database connection: a new one for each use, so that threads and forks share none.
 
     With `new` the file at `path` is created, and error messages name `new` instead.
 
@@ -234,7 +255,7 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a missing or an empty file, which SQLite would take for a new database."""
+    """FileError for a missing or an empty file, which SQLite would take for a new database."""
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:

@@ -20,8 +20,9 @@ _LARGEST = 1 << 40  # largest size, total number of records and total number of 
     kw_only=True,
 )
 class Rounds:
-    """Rounds of independent draws among queries and their negations, as in Dual Query (Gaboardi et
-    al. 2014).
+    """The plan of the rounds in which Dual Query (Gaboardi et al. 2014) draws queries at random.
+
+    A round makes independent draws among the queries and their negations.
 
     Rounds t are numbered from 1. Round t draws a query q with a probability proportional to
     exp(step * (sum over the earlier rounds of (c_q / size - a_q))). Here c_q is the number of rows
@@ -75,7 +76,8 @@ class Rounds:
 
     @property
     def rate(self) -> Fraction:
-        """The rate r of the draws: a query has a probability proportional to exp(r score).
+        """The rate of the draws: a query is drawn with probability proportional to
+        exp(rate * score).
 
         The score is the whole number multiplier * count - size * (sum of the records' answers).
         """
@@ -105,10 +107,10 @@ class Rounds:
         return each**2 * squares / 8
 
     def units(self, budget: Budget) -> int:
-        """`cost` as a charge: whole units, rounded up, at least one."""
+        """The cost of all draws in whole units of 1e-12 of epsilon or rho: rounded up, at least
+        1."""
         return max(1, math.ceil(self.cost(budget) / UNIT))
 
     def epsilon(self, budget: ApproxDP) -> Fraction:
-        """A proved epsilon: all rounds together are (epsilon, budget.delta)-differentially
-        private."""
+        """An epsilon for which all rounds together are proved (epsilon, budget.delta)-private."""
         return certified_epsilon(self.ranges(budget.rows), budget.delta)

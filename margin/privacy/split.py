@@ -11,9 +11,10 @@ __all__ = ["split_units"]
 
 
 def split_units(total: int, shares: object) -> tuple[int, ...]:
-    """Charges that are proportional to `shares` and sum to `total`.
+    """Divide `total` units into whole numbers that are proportional to `shares`.
 
-    Each charge is within one unit of its exact share.
+    They sum to exactly `total`, and each is within one unit of its exact share. `shares` are
+    positive weights, or the number of equal pieces.
     """
     pieces = _rounded_down(total, shares)
     if not pieces:

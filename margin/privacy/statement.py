@@ -20,7 +20,7 @@ _APART = {"neighbours", "rows_per_person"}  # of a budget's JSON: a statement ho
 
 
 class Bound(Enum):
-    """Who guarantees the largest number of rows of one unit."""
+    """How it is known that no unit has more rows than the guarantee covers."""
 
     NOT_NEEDED = "not needed"
     """No guarantee is needed: the unit is one row."""
@@ -37,8 +37,9 @@ class Bound(Enum):
     kw_only=True,
 )
 class Statement:
-    """The guarantee of a release, or of a charge to a ledger.
+    """The declared guarantee of a release: who is protected, by which budget, over which domain.
 
+    A charge to a ledger carries the same statement.
     It holds declarations only, and nothing that depends on the rows.
 
     Attributes
@@ -49,7 +50,8 @@ class Statement:
     unit
         The column that identifies the units; None if no column does.
     bound
-        Who guarantees the largest number of rows. The default follows from `unit` and `budget`.
+        How the largest number of rows of one unit is known: see `Bound`. The default follows from
+        `unit` and `budget`.
     domain
         The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
         items have their own domain, with a different digest.
@@ -107,7 +109,7 @@ class Statement:
 
     @property
     def protects(self) -> str:
-        """The unit of protection, as the object of a sentence."""
+        """The unit of protection in words, such as "one row", to follow "protects"."""
         replaced = ", replaced" if self.neighbours is Neighbours.REPLACE_ROW else ""
         if self.unit is not None:
             rows = f"at most {self.rows} of them counted"
@@ -170,7 +172,7 @@ class Statement:
 
     @classmethod
     def from_json(cls, record: object) -> "Statement":
-        """The statement that `to_json` wrote.
+        """Read a statement from the dictionary that `to_json` wrote.
 
         Raises
         ------
@@ -236,7 +238,7 @@ def for_unit(
     unit: str | None,
     max_rows: int | None,
 ) -> Budget:
-    """The budget that protects all rows of a unit, when at most `max_rows` of them are counted.
+    """Extend a budget from one row to all rows of a unit, of which at most `max_rows` are counted.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ LARGEST_PENALTY = 1 << 40
 
 
 class Choices(Gate):
-    """The methods of `Private` that choose views."""
+    """The part of `Private` that chooses views: its method `select`."""
 
     def select(
         self,
@@ -34,7 +34,7 @@ class Choices(Gate):
         penalties: Sequence[int] | None = None,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Choose the views whose tables differ most from public answers.
+        """Choose, at random, views whose true tables differ much from public answers.
 
         This is the exponential mechanism with score weight * (|table - public|_1 - penalty). Public
         answers are rounded to integers first, so scores are integers. Adding a row changes one cell
@@ -57,7 +57,7 @@ class Choices(Gate):
             One whole number for each view: weights from 0 to 2**20 (default 1), penalties from
             -2**40 to 2**40 (default 0).
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------

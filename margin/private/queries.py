@@ -38,10 +38,10 @@ _AT_ONCE = 1 << 20
 
 
 class Queries(Gate):
-    """The methods of `Private` that count rows and draw queries."""
+    """The part of `Private` that counts rows, draws queries, and measures errors of queries."""
 
     def count_rows(self, *, spend: Number | None = None) -> int:
-        """The number of rows, with noise.
+        """Count the rows, with noise unless their number is public.
 
         If neighbours replace one row by one row, all neighbours have the same number of rows. Then
         the true number is returned, without a charge. Otherwise discrete Laplace noise is added. At
@@ -52,7 +52,7 @@ class Queries(Gate):
         Parameters
         ----------
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Raises
         ------
@@ -107,9 +107,10 @@ class Queries(Gate):
         *,
         spend: Number | None = None,
     ) -> "QueryRounds":
-        """Rounds of independent draws among queries and their negations, by the exponential
-        mechanism.
+        """Prepare rounds of random draws among queries and their negations.
 
+        Each draw is made by the exponential mechanism, which prefers queries that the records
+        published so far answer badly.
         The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers. Here
         c_q is the number of rows for which q is true, a_q is the sum of the answers to q of the
         records published so far, and multiplier_t = records * (t - 1). A negation has the same
@@ -134,7 +135,7 @@ class Queries(Gate):
         rounds
             The number of draws in each round, and the step.
         spend
-            Upper bound on the charge; see `Private`.
+            Upper bound on the charge, as a share of the whole budget; by default all that is left.
 
         Returns
         -------
@@ -167,7 +168,7 @@ class Queries(Gate):
         size: int,
         spend: Number | None = None,
     ) -> tuple[float, float]:
-        """The mean and the largest absolute error of the answers of records, with noise.
+        """The mean and the largest absolute error of published records on queries, with noise.
 
         In whole numbers the error of query q is |records * c_q - size * a_q|, where c_q is its
         count and a_q is the number of records for which it is true. Adding a row changes each error
@@ -191,7 +192,7 @@ class Queries(Gate):
         size
             The public number of rows.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -250,7 +251,8 @@ class Queries(Gate):
         return mean, largest
 
     def _check_queries(self, queries: Workload) -> None:
-        """DomainError unless the queries belong to the two classes that the gate counts itself.
+        """DomainError unless the queries are `Conjunctions` or `Parities` over this domain.
+
 
         A subclass could count differently.
         """
@@ -270,7 +272,7 @@ class Queries(Gate):
         rounds: Rounds,
         share: Fraction | None,
     ) -> int:
-        """The charge for the rounds, in units; BudgetError when the budget does not hold enough."""
+        """The cost of the rounds in units; BudgetError when the budget does not hold enough."""
         most = self._units(share)
         units = rounds.units(self.budget)
         if units <= most:
@@ -287,7 +289,10 @@ class Queries(Gate):
         )
 
     def _query_counts(self, queries: Workload) -> tuple[Integers, int]:
-        """The true counts of the queries, and the number of rows; they never leave this object."""
+        """The true counts of the queries, shape (queries,), and the true number of rows.
+
+        They never leave this object.
+        """
         if queries.digest not in self._counted_queries:
             log.info("counting the queries")
             self._counted_queries.clear()
@@ -307,7 +312,10 @@ class Queries(Gate):
 
 
 class QueryRounds:
-    """The rounds of draws that `Private.sample_queries` returns."""
+    """Rounds of random draws among queries, made one round at a time by `draw`.
+
+    `Private.sample_queries` returns this object.
+    """
 
     def __init__(
         self,
@@ -323,7 +331,7 @@ class QueryRounds:
         self._done = 0
 
     def draw(self, answered: npt.ArrayLike) -> Integers:
-        """The draws of the next round.
+        """Make the draws of the next round.
 
         Parameters
         ----------
@@ -383,7 +391,10 @@ class QueryRounds:
         return drawn
 
     def _certify(self) -> None:
-        """Make the gate hold all other answers to what the certified rounds leave of epsilon."""
+        """Tell the gate that these rounds are certified.
+
+        From then on the gate limits all other answers to the epsilon that the rounds leave.
+        """
         gate = self._gate
         assert isinstance(gate.budget, ApproxDP)
         if gate._certified is not None:
@@ -401,7 +412,7 @@ def scores_of(
     multiplier: int,
     size: int,
 ) -> Integers:
-    """The scores of the queries, then of their negations: shape (2 * queries,).
+    """The scores for the exponential mechanism: queries, then their negations, (2 * queries,).
 
     The score of a query is multiplier * count - size * answered. The score of its negation is
     multiplier * (rows - count) - size * (multiplier - answered), where `multiplier` is the number
@@ -425,7 +436,7 @@ def counted(
     domain: Domain,
     queries: Workload,
 ) -> tuple[Integers, int]:
-    """The number of rows for which each query is true, shape (queries,), and the number of rows.
+    """Count the rows for which each query is true, shape (queries,), and all rows.
 
     Rows are counted in pieces that fit into memory, whose counts add up. Queries are counted in
     pieces too. Each piece is a copy that is checked again. So each query is true or false for a
@@ -446,7 +457,7 @@ def _piece(
     domain: Domain,
     some: slice,
 ) -> Workload:
-    """Some of the queries, as checked copies; DomainError when they do not fit the domain."""
+    """Copy a slice of the queries and check it; DomainError when it does not fit the domain."""
     attributes = np.array(queries.attributes[some])
     if isinstance(queries, Conjunctions):
         assert queries.negated is not None
@@ -461,7 +472,7 @@ def bit_tables(
     domain: Domain,
     used: npt.NDArray[np.bool_],
 ) -> Iterator[BitTable]:
-    """The bits of some attributes, in one or more tables of rows.
+    """Read the used attributes of all rows as tables of bits.
 
     If all bits fit into memory, they come in one table from a source that holds them (`bits`).
     Otherwise they are made from batches of codes. There is always at least one table, possibly
@@ -477,7 +488,7 @@ def bit_tables(
 
 
 def _copied(rounds: Rounds) -> Rounds:
-    """A checked copy of the rounds.
+    """Copy the plan of rounds and check it.
 
     Methods of a subclass, which could state another cost, are not called. The identity of the copy
     tells which events belong to these rounds.

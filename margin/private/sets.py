@@ -26,7 +26,7 @@ _MAX_PATTERNS = 1 << 16
 
 
 class Sets(Items):
-    """The methods of `Private` that count sets of items."""
+    """The part of `Private` that chooses and counts sets of items."""
 
     def select_sets(
         self,
@@ -36,7 +36,7 @@ class Sets(Items):
         count: int,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Choose sets of items that many rows contain.
+        """Choose, at random, sets of items that many rows contain.
 
         This is the exponential mechanism; the score of a set is the number of rows that hold all of
         its items. Sets are chosen one after another, each among those not chosen yet. Adding a row
@@ -94,9 +94,9 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[list[Integers], float]:
-        """Noisy tables of sets of items: the numbers of rows that hold each combination of the
-        items.
+        """Count the rows that hold each combination of the items of a set, with noise.
 
+        Each set gives one table.
         Adding a row changes one cell of each table by one. The sensitivity of each table is 1 in
         the L1 norm and in the L2 norm. Each table is charged an equal part of what is spent; see
         `measure`.
@@ -167,7 +167,7 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[Integers, float]:
-        """Noisy numbers of rows that fit patterns; each row counts for the first pattern it fits.
+        """Count the rows that fit each pattern, with noise; a row counts for the first one it fits.
 
         Adding a row changes at most one count by one: the sensitivity is 1 in the L1 norm and in
         the L2 norm, also when patterns overlap.
@@ -223,6 +223,6 @@ class Sets(Items):
 
 
 def _single_items(sets: Iterable[Sequence[int]]) -> list[tuple[int]]:
-    """A group for each item that is in some set, in ascending order."""
+    """One group of a single item for each item that is in some set, in ascending order."""
     items = {item for group in sets for item in group}
     return [(item,) for item in sorted(items)]

@@ -19,7 +19,7 @@ _MOST = 1 << 24  # largest number of buckets
 
 
 class Sketches(Gate):
-    """The method of `Private` that adds noise to sketches."""
+    """The part of `Private` that makes noisy sketches of a view: its method `sketch_counts`."""
 
     def sketch_counts(
         self,
@@ -30,7 +30,7 @@ class Sketches(Gate):
         key: int,
         spend: Number | None = None,
     ) -> Integers:
-        """A noisy count sketch of a view of any size.
+        """Make a noisy count sketch of a view of any size.
 
         In each row of the sketch, a hash function puts each cell of the view into one of `width`
         buckets, with a sign. Adding a row of the data adds one or minus one to one bucket in each
@@ -47,7 +47,7 @@ class Sketches(Gate):
             A public number that determines the hash functions, from 0 to 2**63 - 1. It must not
             depend on the data.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Summaries of noisy tables that are too large to hold in memory."""
+"""Noisy counts of views with more cells than fit into memory: only some cells are kept."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -32,7 +32,9 @@ _MOST_BITS = 1000  # largest number of binary digits of the number of cells
     eq=False,
 )
 class SparseCells:
-    """A summary of a noisy table: the kept nodes and their noisy counts.
+    """The noisy counts of the cells that were kept of a huge view.
+
+    With trees as axes, nodes of these trees are kept instead of cells.
 
     Attributes
     ----------
@@ -64,7 +66,7 @@ class SparseCells:
 
 
 class Sparse(Gate):
-    """The method of `Private` that adds noise to huge views."""
+    """The part of `Private` for views of huge size: its method `sparse_cells`."""
 
     def sparse_cells(
         self,
@@ -74,7 +76,7 @@ class Sparse(Gate):
         axes: Sequence[Axis] | None = None,
         spend: Number | None = None,
     ) -> SparseCells:
-        """A summary of the noisy table of a huge view: the noisy counts of some of its cells.
+        """Add noise to every cell of a view of huge size, and keep the counts of some cells only.
 
         The result has the same distribution as the following. Discrete Laplace noise is added to
         each cell; there may be up to 10**300 cells. Then a rule drops most of the results. The rule
@@ -95,7 +97,7 @@ class Sparse(Gate):
         axes
             One axis for each attribute, of its size; `Leaves` by default.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Raises
         ------
@@ -156,7 +158,10 @@ class Sparse(Gate):
         grid: Grid,
         noise: DiscreteLaplace,
     ) -> Rule:
-        """The rule, checked; a function is called with the number of cells and the noise."""
+        """Check the rule that keeps cells; a function is first called to obtain it.
+
+        The function gets the number of cells and the noise.
+        """
         rule = keep if isinstance(keep, Keep | Largest) else keep(grid.cells, noise)
         positive_integer("theta", rule.theta)
         if isinstance(rule, Largest):

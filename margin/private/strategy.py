@@ -27,7 +27,14 @@ _MOST_PAIRS = 1 << 24  # largest number of pairs of columns whose inner products
 
 
 class Factor:
-    """An integer matrix with one row for each query, and the norms of its columns.
+    """One integer matrix of a strategy, with the norms of its columns (its sensitivity).
+
+    Each row is a linear query on one attribute, or on all cells of a view.
+
+    Parameters
+    ----------
+    matrix
+        Signed integers, shape (rows, columns). A copy is kept.
 
     Raises
     ------
@@ -88,7 +95,10 @@ class Factor:
     init=False,
 )
 class Strategy:
-    """Linear queries on the table of a view.
+    """A list of linear queries on the table of a view, written as integer matrices.
+
+    A linear query is a weighted sum of the cells. The privacy cost of the answers depends on the
+    sensitivity, the largest norm of a column of the matrix of all queries.
 
     Parameters
     ----------
@@ -137,7 +147,7 @@ class Strategy:
 
     @classmethod
     def total(cls, domain: Domain) -> "Strategy":
-        """The strategy with one query: the number of rows."""
+        """The strategy whose single query is the number of rows of the table."""
         name = domain.attributes[0]
         ones = np.ones((1, domain[name].size), np.int64)
         return cls((name,), (ones,))
@@ -158,7 +168,7 @@ class Strategy:
 
     @cached_property
     def l2_squared(self) -> int:
-        """The exact largest squared L2 norm of a column, a product like `l1`."""
+        """The exact largest squared L2 norm of a column: the product of those of the factors."""
         return math.prod(factor.l2_squared for factor in self.factors)
 
     @cached_property
@@ -220,7 +230,9 @@ class Strategy:
             )
 
     def answers(self, table: Integers) -> Integers:
-        """The answers on a table of counts, array of shape `shape`, cut off at +-2**61.
+        """Compute the true answers from a table of counts: an array of shape `shape`.
+
+        Answers are cut off at +-2**61.
 
         All intermediate sums are at most the product of the largest numbers of the factors, times
         the number of rows. If this is below 2**62, they are computed in 64 bits; otherwise in
@@ -240,7 +252,7 @@ class Strategy:
 
 
 def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
-    """The same strategies, made again from copies of their matrices.
+    """Copy strategies with all their matrices.
 
     Norms and answers are then computed by `Strategy` itself, from matrices that nobody else can
     change: not by a subclass, and not from numbers that were changed or cached elsewhere.

@@ -88,8 +88,9 @@ class Queries(ABC):
         *,
         constant: int = 0,
     ) -> BestResponse:
-        """The integer programme that finds the record with the largest weighted number of satisfied
-        queries.
+        """State the search for a record that satisfies many queries as an integer programme.
+
+        The objective is the sum of the weights of the satisfied queries, plus `constant`.
 
         Parameters
         ----------
@@ -110,7 +111,8 @@ class Queries(ABC):
         table: BitTable,
         values: NDArray[Any],
     ) -> Integers:
-        """The line of each literal in a table. They are kept for the next table of equal layout."""
+        """Find the line of bits of each literal in a table; the result is kept for the next table
+        of equal layout."""
         kept: tuple[Integers, Integers] | None = self.__dict__.get("_kept_lines")
         if kept is None or not np.array_equal(kept[0], table.start):
             kept = table.start, table.lines(self.attributes, values)
@@ -160,7 +162,9 @@ def random_attributes(
     count: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Independent uniform sets of `k` of some attributes: shape (count, k).
+    """Draw `count` independent uniform sets of `k` attributes: shape (count, k).
+
+    `among` holds the positions of the attributes to draw from.
 
     Floyd's algorithm draws all sets at once.
     """

@@ -25,8 +25,9 @@ __all__ = ["Conjunctions"]
     eq=False,
 )
 class Conjunctions(Queries):
-    """Conjunctions of k literals over distinct attributes. A literal says that an attribute has a
-    value, or that it does not have it. A row satisfies a query when all its literals hold.
+    """A workload of queries that are conjunctions of k literals over distinct attributes. A literal
+    states that an attribute has a value, or that it does not have it. A row satisfies a query when
+    all its literals hold.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ class Conjunctions(Queries):
         count: int,
         seed: int,
     ) -> "Conjunctions":
-        """Independent uniform conjunctions without negation: `k` attributes, then a value of each.
+        """Draw random conjunctions without negation: uniform `k` attributes, then a value of each.
 
         Parameters
         ----------
@@ -123,8 +124,8 @@ class Conjunctions(Queries):
         domain: Domain,
         views: Iterable[Iterable[str]],
     ) -> "Conjunctions":
-        """One query for every cell of some views, in the order of the views. Within a view the last
-        attribute varies fastest.
+        """Make one query for every cell of some views, in the order of the views. Within a view the
+        last attribute varies fastest.
 
         Raises
         ------
@@ -156,7 +157,7 @@ class Conjunctions(Queries):
         return cls(domain, np.concatenate(attributes), np.concatenate(values))
 
     def counts(self, table: BitTable) -> Integers:
-        """See `Queries.counts`."""
+        """Count the rows of a table that satisfy each query: shape (queries,)."""
         lines = self._lines(table, self.values)
         return count_conjunctions(table, lines, self._flipped, self._negative)
 
@@ -167,7 +168,10 @@ class Conjunctions(Queries):
         *,
         constant: int = 0,
     ) -> BestResponse:
-        """See `Queries.best_response` and Section 5.2 of Gaboardi et al. 2014."""
+        """State the search for a record that satisfies many queries as an integer programme.
+
+        See `Queries.best_response`, and Section 5.2 of Gaboardi et al. 2014.
+        """
         assert self.negated is not None
         return BestResponse.conjunctions(
             self.sizes,

@@ -56,7 +56,7 @@ def write_report(
 
 
 def page(holds: dict[str, Any]) -> str:
-    """Put content, style and script into the template of the page."""
+    """Make the HTML text of a page from its content, the result of `content`."""
     data = json.dumps(
         holds,
         ensure_ascii=False,

@@ -1,4 +1,4 @@
-"""`CellSynopsis` answers from a summary of a noisy table, which may be too large to write out."""
+"""`CellSynopsis`: some cells of a noisy table that may be too large to write out."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ _AXES: Mapping[str, type[Axis]] = {kind.__name__: kind for kind in (Leaves, Tree
 
 
 class Estimate(float):
-    """An estimated count: a float with two attributes.
+    """An estimated count with its standard error. It is a float with two attributes.
 
     Attributes
     ----------
@@ -68,7 +68,9 @@ class Estimate(float):
     eq=False,
 )
 class CellSynopsis(Synopsis):
-    """Some cells of a noisy table, with weights; the count of every other cell is taken as zero.
+    """A synopsis that holds some cells of a noisy table, each with a weight for sums.
+
+    The count of every other cell is taken as zero.
 
     The weight of a noisy count v is sign(v) max(|v|, tau). The count was sampled with probability
     min(1, |v| / tau). Sums of weights are thus unbiased estimates of the sums of all noisy counts
@@ -99,10 +101,10 @@ class CellSynopsis(Synopsis):
     variance
         The variance of the noise in each cell, before any was dropped, in squared rows.
     agreed
-        Estimates of the nodes of a tree that are more consistent than the noisy counts, and take
-        their place: shape (kept,). None if there are none. If no node is missing, the noise in a
-        sum of them is at most its standard error (Gauss-Markov); neither includes the cells
-        that the filter dropped.
+        Fitted counts of the nodes of a tree, used instead of the noisy counts because a node is
+        closer to the sum of its children: shape (kept,). None if there are none. If no node is
+        missing, the noise in a sum of them is at most its standard error (Gauss-Markov); neither
+        includes the cells that the filter dropped.
     """
 
     axes: tuple[Axis, ...]
@@ -128,7 +130,7 @@ class CellSynopsis(Synopsis):
         return self.codes, self.values, self.weights
 
     def point(self, cell: Mapping[str, Any]) -> Estimate:
-        """The estimated count of a cell.
+        """Estimate the count of one cell.
 
         Parameters
         ----------
@@ -152,7 +154,7 @@ class CellSynopsis(Synopsis):
         return Estimate(0.0, 0.0, 0.0) if is_excluded else estimate
 
     def sum(self, predicate: "Predicate") -> Estimate:
-        """The estimated number of rows in some cells.
+        """Estimate the number of rows in some cells.
 
         Parameters
         ----------
@@ -196,7 +198,7 @@ class CellSynopsis(Synopsis):
         /,
         **named: tuple[int, int],
     ) -> Estimate:
-        """The estimated number of rows whose codes lie in some intervals.
+        """Estimate the number of rows whose codes lie in some intervals.
 
         Parameters
         ----------
@@ -226,14 +228,14 @@ class CellSynopsis(Synopsis):
         return self._picked(picks)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`.
+        """Estimate the marginals of some views by sums over the kept cells.
 
         The variance of a count is the square of its `Estimate.standard_error`; NaN if not known.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload)]
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         cells = math.prod(axis.nodes for axis in self.axes)
         rules = []
         if self.theta > 1 or self.tau <= 1:
@@ -247,7 +249,7 @@ class CellSynopsis(Synopsis):
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         fields = {
             "axes": [type(axis).__name__ for axis in self.axes],
             "kept": len(self.values),
@@ -268,7 +270,7 @@ class CellSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         kept = int(fields["kept"])
         return {"codes": kept * len(domain), "values": kept, "agreed": kept}
 
@@ -280,7 +282,7 @@ class CellSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         fields, arrays = packed
         kinds = zip(fields["axes"], domain.sizes, strict=True)
         axes = tuple(_AXES[kind](size) for kind, size in kinds)
@@ -319,7 +321,7 @@ class CellSynopsis(Synopsis):
         name: str,
         categories: Iterable[Any],
     ) -> tuple[str, Pick]:
-        """The position of an attribute's name with the codes of some of its categories."""
+        """Check some categories of an attribute; return its name and their codes."""
         attribute = self.domain[name]
         if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
             raise DomainError(f"the categories of attribute {name!r} must be a list")
@@ -332,7 +334,8 @@ class CellSynopsis(Synopsis):
         return name, Pick.of(codes)
 
     def _picked(self, picks: Sequence[Pick | None]) -> Estimate:
-        """The estimate for some codes of each attribute; None stands for all its codes."""
+        """Estimate the number of rows with some codes of each attribute; None stands for all its
+        codes."""
         shares = np.ones(len(self.codes))
         noise = self.variance
         for axis, pick, column in zip(self.axes, picks, self.codes.T, strict=True):
@@ -346,7 +349,7 @@ class CellSynopsis(Synopsis):
         shares: Floats,
         noise: float,
     ) -> Estimate:
-        """The sum of the kept cells, each times its share.
+        """Sum the weights of the kept cells, each times its share, and find the standard error.
 
         `noise` is the variance of the noise in all cells of the sum, kept or not.
         """
@@ -380,7 +383,10 @@ class CellSynopsis(Synopsis):
         predicate: Test,
         codes: Integers,
     ) -> NDArray[np.bool_]:
-        """The truth values of a function for some cells, given by their codes."""
+        """Call a user's function with the codes of some cells, and check its result.
+
+        `codes` has shape (cells, attributes); the result has shape (cells,).
+        """
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
             raise DomainError(
@@ -432,7 +438,8 @@ class CellSynopsis(Synopsis):
         return self._answered(view, counts, variance)
 
     def _shares(self, places: Sequence[int]) -> tuple[Floats, float]:
-        """The share of each kept cell in the marginal on some attributes, given by their places.
+        """The share with which each kept cell counts in the marginal on some attributes, given by
+        their places.
 
         Also the variance of the noise in a cell of the marginal, if nothing is filtered.
         """
@@ -455,12 +462,15 @@ def _table(
     values: Floats,
     shape: tuple[int, ...],
 ) -> Floats:
-    """The sums of values by cell, as a table of some shape."""
+    """Sum values by their cells; the result is a table of the given shape."""
     return np.bincount(cells, values, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
 def _height(axis: Axis) -> int:
-    """The length of an axis of a table of kept cells."""
+    """The number of entries along one axis of the table that `marginals` builds from kept cells.
+
+    It is the number of nodes for `Halves`, and the number of codes for every other kind.
+    """
     return axis.nodes if isinstance(axis, Halves) else axis.size
 
 
@@ -469,7 +479,7 @@ def _leaves(
     along: int,
     axis: Axis,
 ) -> Floats:
-    """Counts of codes from Haar coefficients, along one axis of a table."""
+    """Transform Haar coefficients back to counts of codes, along one axis of a table."""
     codes = np.arange(axis.size)
     nodes = np.moveaxis(table, along, 0)
     mean = nodes[0] / 2**axis.height

@@ -1,5 +1,5 @@
-"""`estimate` and `from_measurements`: a synopsis that answers any marginal, from noisy tables of
-views."""
+"""`estimate` and `from_measurements`: make a synopsis that answers any marginal from noisy tables
+of views."""
 
 import dataclasses
 import logging
@@ -39,7 +39,7 @@ def estimate(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis of noisy tables, made consistent and non-negative.
+    """Make a synopsis from noisy tables of views; its tables are consistent and non-negative.
 
     With `nonnegativity=None` negative counts stay. This is post-processing: it spends no privacy.
 
@@ -63,7 +63,7 @@ def possible(
     nonnegativity: NonNegativity | None,
     consistency: Consistency,
 ) -> Tables:
-    """Consistent tables made non-negative, and consistent again.
+    """Remove negative counts from consistent tables, and make them consistent again.
 
     With `nonnegativity=None` negative counts stay; impossible cells are zero, and a known number of
     rows is the total, in either case.
@@ -85,7 +85,7 @@ def from_measurements(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis that answers any marginal, from noisy marginals that somebody else has published.
+    """Make a synopsis that answers any marginal from noisy marginals that somebody has published.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def from_measurements(
 
 
 def _marginal(domain: Domain, measurement: Any) -> Marginal:
-    """A measurement of any of the three kinds as a marginal of the domain."""
+    """Convert a measurement of any of the three kinds to a marginal of the domain."""
     if isinstance(measurement, Marginal):
         view, counts = measurement.attributes, measurement.counts
         deviation = _deviation(measurement)
@@ -200,7 +200,10 @@ def _deviation(marginal: Marginal) -> float:
 
 
 def _of_mbi(measurement: Any) -> tuple[Any, Any, Any]:
-    """The parts of an mbi.LinearMeasurement of the cells themselves."""
+    """Take the view, the noisy counts and the standard deviation from an `mbi.LinearMeasurement`.
+
+    It must have measured the cells of a marginal themselves; otherwise a DataError is raised.
+    """
     query = type(measurement.query).__name__
     if query != "DatavectorQuery":
         raise DataError(

@@ -1,4 +1,4 @@
-"""`ItemsetCounts`: frequent sets of items, with the number of rows that hold each."""
+"""`ItemsetCounts`: a synopsis with frequent sets of items and the noisy number of rows of each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = ["ItemsetCounts"]
     eq=False,
 )
 class ItemsetCounts(Synopsis):
-    """Sets of items, each with a noisy count of the rows that hold all its items.
+    """A synopsis that holds sets of items, each with a noisy count of the rows that hold all of it.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class ItemsetCounts(Synopsis):
         )
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {
             "itemsets": str(len(self.itemsets)),
             "longest": str(max(map(len, self.itemsets), default=0)),
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         fields = {"itemsets": [list(items) for items in self.itemsets]}
         return Packed(fields, {"counts": self.counts, "variance": self.variance})
 
@@ -75,7 +75,7 @@ class ItemsetCounts(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return dict.fromkeys(("counts", "variance"), len(fields["itemsets"]))
 
     @classmethod
@@ -86,7 +86,7 @@ class ItemsetCounts(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
         counts = np.asarray(packed.arrays["counts"], np.float64)
         variance = np.asarray(packed.arrays["variance"], np.float64)

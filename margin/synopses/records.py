@@ -1,4 +1,4 @@
-"""`RecordSynopsis` answers queries, and any marginal, from synthetic records."""
+"""`RecordSynopsis`: a synopsis of synthetic records, which answer queries and any marginal."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,9 @@ _MAX_CODES = 1 << 30
     eq=False,
 )
 class RecordSynopsis(Synopsis):
-    """Synthetic records, from which the share of the rows for which a query is true is estimated.
+    """A synopsis that holds synthetic records.
+
+    The share of the records for which a query is true estimates the share of the rows.
 
     Attributes
     ----------
@@ -53,7 +55,7 @@ class RecordSynopsis(Synopsis):
     largest_error: float | None = None
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
-        """See `Synopsis.answer`: shares of the records, shape (queries,).
+        """Answer queries by the share of the records for which each is true: shape (queries,).
 
         Raises
         ------
@@ -68,9 +70,10 @@ class RecordSynopsis(Synopsis):
         return queries.counts(self.table) / self.table.rows
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """See `Synopsis.records`: codes, shape (n, attributes).
+        """Take n of the synthetic records: the codes of all attributes, shape (n, attributes).
 
-        Records come in their order, and each comes about equally often.
+        They are in their original order. If n is not the number of records, each is left out or
+        repeated about equally often.
 
         Raises
         ------
@@ -92,14 +95,14 @@ class RecordSynopsis(Synopsis):
         return codes
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`: shares of the records times `total`.
+        """Answer marginals by counting the records: their shares times `total`.
 
         Their errors are not known: the variance is NaN.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload).views]
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         lines = {"records": f"{self.table.rows:,}, for about {self.total:,} rows"}
         about = "of the rows, an estimate over the queries asked"
         if self.mean_error is not None:
@@ -109,8 +112,8 @@ class RecordSynopsis(Synopsis):
         return lines
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: bits, a line for a binary attribute, else a line for each
-        category."""
+        """The content of a file: the records as bits, with one line for a binary attribute and one
+        line for each category of any other attribute."""
         fields: dict[str, Any] = {
             "records": self.table.rows,
             "total": self.total,
@@ -126,7 +129,7 @@ class RecordSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
         return {"bits": lines * -(-int(fields["records"]) // 64)}
 
@@ -138,7 +141,7 @@ class RecordSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         # Words of another type are refused, not converted.
         (words,) = packed.arrays.values()
         bits = words.astype(np.uint64, casting="equiv")

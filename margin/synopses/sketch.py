@@ -1,4 +1,4 @@
-"""`SketchSynopsis` answers for single cells of a table of any size, from a noisy count sketch."""
+"""`SketchSynopsis`: a synopsis that estimates single cells of a huge table from a count sketch."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,9 @@ _MAX_CELLS = 1 << 22
     eq=False,
 )
 class SketchSynopsis(Synopsis):
-    """Noisy sums of signed counts in buckets, from which single cells are estimated.
+    """A synopsis that holds a noisy count sketch: sums of counts with random signs, in buckets.
+
+    Single cells are estimated from these sums.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class SketchSynopsis(Synopsis):
     variance: float
 
     def point(self, cell: Mapping[str, Any]) -> float:
-        """The estimated count of a cell.
+        """Estimate the count of one cell.
 
         Parameters
         ----------
@@ -76,7 +78,7 @@ class SketchSynopsis(Synopsis):
         return float(self.counts(cells)[0])
 
     def counts(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The estimated counts of some cells, shape (cells,).
+        """Estimate the counts of some cells: shape (cells,).
 
         Parameters
         ----------
@@ -121,7 +123,7 @@ class SketchSynopsis(Synopsis):
         return answers
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         rows, width = self.sums.shape
         return {
             "sketch": f"{rows} rows of {width} buckets",
@@ -129,7 +131,7 @@ class SketchSynopsis(Synopsis):
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         rows, width = self.sums.shape
         fields = {
             "rows": rows,
@@ -147,7 +149,7 @@ class SketchSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return {"sums": int(fields["rows"]) * int(fields["width"])}
 
     @classmethod
@@ -158,7 +160,7 @@ class SketchSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         sums = np.asarray(packed.arrays["sums"])
         if sums.dtype != np.int64 or sums.ndim != 2 or not sums.size:
             raise ValueError("unexpected array")

@@ -30,7 +30,7 @@ __all__ = ["Packed", "Provenance", "Synopsis"]
     kw_only=True,
 )
 class Provenance:
-    """How a synopsis was made. No part of it is derived from the data.
+    """A record of how a synopsis was made. No part of it is derived from the data.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ class Packed(NamedTuple):
     eq=False,
 )
 class Synopsis:
-    """The result of a release, which answers questions about the table.
+    """The result of a release: an object that answers questions about the table.
 
-    It contains no data but the noisy answers. Each form of it is a subclass with the methods
-    `marginals`, `summary`, `pack`, `room` and `unpack`.
+    It contains nothing from the data except the noisy answers. Each form of it is a subclass with
+    the methods `marginals`, `summary`, `pack`, `room` and `unpack`.
 
     Attributes
     ----------
@@ -130,7 +130,8 @@ class Synopsis:
         counts: Floats,
         variance: Floats,
     ) -> Marginal:
-        """A marginal; cells that the rules of the domain exclude have count and variance zero."""
+        """Make a marginal; cells that the rules of the domain exclude get count and variance
+        zero."""
         if self.domain.zeros is not None:
             possible = self.domain.possible(view)
             counts = np.where(possible, counts, 0.0)
@@ -161,7 +162,7 @@ class Synopsis:
         return shares(queries, self.marginals)
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """Synthetic rows: the code of each attribute in each row, shape (n, attributes).
+        """Make n synthetic rows: the code of each attribute in each row, shape (n, attributes).
 
         Raises
         ------
@@ -173,7 +174,7 @@ class Synopsis:
         )
 
     def summary(self) -> dict[str, str]:
-        """A description of its content for people: texts by their titles."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         raise NotImplementedError
 
     def plot_error(
@@ -198,7 +199,7 @@ class Synopsis:
         upwards("save")(self, path)
 
     def pack(self) -> Packed:
-        """The content of a file from which `unpack` makes the same synopsis."""
+        """The content to write to a file, from which `unpack` makes the same synopsis."""
         raise NotImplementedError
 
     @classmethod
@@ -208,7 +209,7 @@ class Synopsis:
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """The largest size of each array that `unpack` accepts, by its name, in numbers.
+        """For each array by its name, the largest number of entries that `unpack` accepts.
 
         A file is read up to these sizes only, because anyone may have written it.
 
@@ -234,7 +235,7 @@ class Synopsis:
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """The synopsis from the result of `pack`.
+        """Make the synopsis from the result of `pack`.
 
         Raises
         ------

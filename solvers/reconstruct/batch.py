@@ -1,4 +1,4 @@
-"""`Batch`: many problems of one shape, packed in arrays, and their `Solutions`."""
+"""Many reconstruction problems of one shape, packed in arrays, and their solutions."""
 
 import math
 from abc import ABC, abstractmethod
@@ -23,17 +23,17 @@ from .problem import Problem, Solution
     kw_only=True,
 )
 class Batch:
-    """Problems of one shape; each array is a concatenation of the arrays of `Problem`.
+    """Many problems of one shape, whose arrays are concatenated.
 
     Parameters
     ----------
     shape
         The sizes of the axes of every table.
     offsets
-        Problem i owns the entries from ``offsets[i]`` up to ``offsets[i + 1]`` of the next three,
-        shape (n + 1,).
+        Problem i has the entries ``offsets[i]:offsets[i + 1]`` of the next three arrays. Shape
+        (n + 1,) for n problems.
     index, target, variance
-        The known coefficients, their moments and error variances.
+        The known coefficients of all problems, their moments and error variances; see `Problem`.
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
     zeros
@@ -118,7 +118,7 @@ class Batch:
         tables: Tables,
         axes: Sequence[Axes] | Integers,
     ) -> "Batch":
-        """The problems of many marginals, from consistent tables of positive total.
+        """Make the problems of many marginals, from consistent tables of positive total.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Batch:
 
     @classmethod
     def pack(cls, problems: Sequence[Problem]) -> "Batch":
-        """Problems of one shape as a batch; ValueError if their shapes differ."""
+        """Join problems of one shape to a batch; ValueError if their shapes differ."""
         shapes = {problem.shape for problem in problems}
         if len(shapes) != 1:
             raise ValueError(
@@ -190,7 +190,7 @@ class Batch:
 
     @cached_property
     def order(self) -> Integers:
-        """The number of axes of each known coefficient."""
+        """The number of axes of each known coefficient, shape (entries,)."""
         return transform(self.shape).order[self.index]
 
     @cached_property
@@ -225,7 +225,9 @@ _GOOD = np.array([status.ok for status in _ORDER])
     kw_only=True,
 )
 class Solutions:
-    """The solutions of a batch; each attribute is as in `Solution`, with a first axis of length n.
+    """The solutions of the n problems of a batch.
+
+    Each attribute is as in `Solution`, with a first axis of length n, except:
 
     Attributes
     ----------
@@ -264,7 +266,7 @@ class Solutions:
 
     @property
     def status(self) -> Status:
-        """The worst status."""
+        """The worst status among all solutions, in the order of `Status`."""
         return _ORDER[int(self.statuses.max())]
 
     @property
@@ -274,7 +276,7 @@ class Solutions:
 
     @classmethod
     def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
-        """Solutions of one shape as one record."""
+        """Join the solutions of problems of one shape."""
         statuses = [_ORDER.index(solution.status) for solution in solutions]
         variances = [solution.variance for solution in solutions if solution.variance is not None]
         complete = len(variances) == len(solutions)
@@ -295,14 +297,14 @@ class OneByOne(ABC):
 
     @abstractmethod
     def answer(self, problem: Problem) -> Solution:
-        """The solution of one problem."""
+        """Solve one problem; each solver defines this method."""
 
     @overload
     def solve(self, problem: Problem) -> Solution: ...
     @overload
     def solve(self, problem: Batch) -> Solutions: ...
     def solve(self, problem: Problem | Batch) -> Solution | Solutions:
-        """The table of a problem, or the tables of a batch, problem by problem."""
+        """Solve one problem, or all problems of a batch, one after another."""
         if isinstance(problem, Batch):
             return Solutions.stack([self.answer(one) for one in problem])
         return self.answer(problem)

@@ -1,4 +1,4 @@
-"""`Constraint`: a condition that every record of a `BestResponse` must meet."""
+"""Linear constraints on the records of a `BestResponse`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Constraint:
     Parameters
     ----------
     attribute, value, coefficient
-        Integer sequences of equal length.
+        Sequences of integers of equal length, one entry for each term i of the sum.
     lower, upper
         Integers, or None for no bound on that side.
 
@@ -34,6 +34,12 @@ class Constraint:
     ValueError
         If the lengths differ, a number is not whole, the coefficients are too large, or there is no
         bound.
+
+    Examples
+    --------
+    >>> rule = Constraint.forbid([(0, 1), (2, 0)])  # not attribute 0 = 1 and attribute 2 = 0
+    >>> rule.met(np.array([1, 1, 0])), rule.met(np.array([1, 1, 1]))
+    (False, True)
     """
 
     attribute: Integers
@@ -62,7 +68,7 @@ class Constraint:
 
     @classmethod
     def forbid(cls, cells: Iterable[tuple[int, int]]) -> "Constraint":
-        """No record may have all these values at once: a structural zero.
+        """Make the constraint that no record has all the given values (a structural zero).
 
         `cells` are pairs (attribute, value).
         """
@@ -76,9 +82,9 @@ class Constraint:
 
     @classmethod
     def forbid_box(cls, box: Box) -> "Constraint":
-        """No record may lie in a box: many structural zeros at once.
+        """Make the constraint that no record lies in a box, that is, many structural zeros at once.
 
-        A box gives attributes, each with some values.
+        A box gives some attributes, each with some values (`zeros.Box`).
         """
         attribute = [axis for axis, codes in box for _ in codes]
         value = [code for _, codes in box for code in codes]
@@ -90,7 +96,7 @@ class Constraint:
         )
 
     def activity(self, record: NDArray[Any]) -> int:
-        """The bounded sum at a record."""
+        """Compute the sum that the constraint bounds, for a record of shape (d,)."""
         return int(self.coefficient @ (record[self.attribute] == self.value))
 
     def met(self, record: NDArray[Any]) -> bool:
@@ -102,7 +108,7 @@ class Constraint:
 
 
 def integers(values: Any, name: str) -> Integers:
-    """The values as int64; ValueError if they are not whole numbers."""
+    """Convert values to int64; ValueError if they are not whole numbers."""
     array = np.asarray(values)
     if array.dtype.kind in "biu" or not array.size:
         return array.astype(np.int64, copy=False)

@@ -1,4 +1,4 @@
-"""The known moments of marginals, read from consistent tables, many marginals at a time."""
+"""Moments of marginals that consistent tables determine, for many marginals at a time."""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def require_small(shape: tuple[int, ...]) -> None:
     kw_only=True,
 )
 class KnownMoments:
-    """The known moments of n marginals of one shape, one marginal after another.
+    """The known moments of n marginals of one shape; in flat arrays, marginal after marginal.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class KnownMoments:
 
 
 def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMoments:
-    """The moments of marginals that tables of positive total know.
+    """Read from tables all moments of some marginals that lie inside a view.
 
     Parameters
     ----------
     tables
-        Consistent tables.
+        Consistent tables of positive total.
     axes
         The axes of each marginal, ascending, shape (n, k).
 
@@ -117,7 +117,10 @@ def _gather(
     asked: Integers,
     shape: tuple[int, ...],
 ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
-    """The fields of `KnownMoments` from `counts` to `total_variance`, for some marginals."""
+    """Read `counts`, `index`, `target`, `variance` and `total_variance` of `KnownMoments`.
+
+    `asked` are the axes of some marginals of this shape, shape (n, k).
+    """
     precision, holder = tables.holders(asked)
     component = transform(shape).component
     known = precision[:, component] > 0

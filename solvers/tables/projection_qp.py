@@ -1,4 +1,4 @@
-"""`ProjectionQP`: the programme of `JointProjection` by a general quadratic solver."""
+"""The problem of `JointProjection`, solved by a general solver of quadratic programmes."""
 
 import importlib
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from .tables import Tables
     kw_only=True,
 )
 class ProjectionQP:
-    """The nearest consistent non-negative tables by a general solver, for comparison.
+    """Finds the nearest consistent non-negative tables by a general solver, for comparison.
 
-    `JointProjection` states the programme.
+    `JointProjection` states the problem.
 
     Parameters
     ----------

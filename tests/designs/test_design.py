@@ -12,7 +12,7 @@ from margin.designs import (
     transversal_design,
 )
 from margin.designs.geometry.arcs import maximal_arc
-from margin.designs.geometry.linear import linear_cover
+from margin.designs.geometry.binary_subspaces import linear_cover
 from margin.designs.geometry.spherical import spherical_geometry
 from margin.designs.geometry.transversal import transversal_cover
 from margin.designs.geometry.witt import witt_design

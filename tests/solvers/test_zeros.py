@@ -30,6 +30,7 @@ from margin.solvers import (
 )
 from margin.solvers.basis import transform
 from margin.solvers.tables import nonnegativity
+from margin.solvers.zeros import NoCellLeft
 
 CONSISTENCIES = [
     ResidualConsistency(),
@@ -217,6 +218,11 @@ def test_wrong_boxes_are_refused(boxes, says):
         Zeros((2, 3), boxes)
 
 
+def test_boxes_that_hold_all_cells_have_an_error_of_their_own():
+    with pytest.raises(NoCellLeft):
+        Zeros((2, 3), (((0, (0, 1)),),))
+
+
 @pytest.mark.parametrize("known", [None, 1000.0])
 @pytest.mark.parametrize("method", CONSISTENCIES, ids=name_of)
 @given(seed=seeds)
@@ -346,9 +352,7 @@ def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
     assert tables.empty is not None
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(
-            nonnegativity, "compiled_loops", lambda name, seconds, module=module: module
-        )
+        monkeypatch.setattr(nonnegativity, "_compiled_loops", lambda seconds, module=module: module)
         monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
         monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
@@ -403,7 +407,7 @@ def test_a_batch_with_zeros_is_answered_like_its_problems(sizes, monkeypatch):
     loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")
     from margin.solvers.reconstruct import newton
 
-    monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
+    monkeypatch.setattr(newton, "_compiled_loops", lambda seconds: loops)
     zeros = random_zeros(np.random.default_rng(5), sizes, count=2)
     tables = random_tables(5, sizes=sizes, count=6)
     tables = estimates(

@@ -1,5 +1,5 @@
-"""`DualQuery`: a million queries on thousands of attributes, answered by synthetic records; and the
-privacy it costs."""
+"""`DualQuery`: a mechanism that answers a million queries on thousands of attributes by synthetic
+records; and the privacy that it costs."""
 
 import itertools
 import logging
@@ -58,7 +58,7 @@ def privacy(
     accounting: Accounting = "exact",
     neighbours: Literal["replace", "add_remove"] = "replace",
 ) -> float:
-    """The epsilon of Dual Query for tables that differ in one row.
+    """Compute the privacy cost of Dual Query: its epsilon for tables that differ in one row.
 
     Parameters
     ----------
@@ -146,9 +146,10 @@ def _advanced(
     ranges: Iterable[tuple[Fraction, int]],
     delta: float,
 ) -> float:
-    """The epsilon of advanced composition, from the epsilon and the number of draws of each round.
+    """The total epsilon of all rounds by advanced composition.
 
-    Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
+    `ranges` has the epsilon of one draw and the number of draws of each round. Lemma 2.4 of
+    Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
     """
     floats = [(float(reach), draws) for reach, draws in ranges]
     squares = sum(draws * reach**2 for reach, draws in floats)
@@ -161,9 +162,9 @@ def _advanced(
     kw_only=True,
 )
 class DualQuery:
-    """Dual Query (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014): a game between queries and
-    records.
+    """A mechanism that generates synthetic records which answer many queries: Dual Query.
 
+    It is a game between queries and records (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014).
     In each round the exponential mechanism draws queries on which the records so far are most
     wrong. A solver then finds records for which most of the drawn queries are true: an integer
     programme, solved without access to the data. The answer to a query is the share of all records
@@ -268,7 +269,7 @@ class DualQuery:
         response: Responder | None = None,
         size: int | None = None,
     ) -> "DualQuery":
-        """The method as published.
+        """Make the mechanism as it was published.
 
         One record answers the draws of each round, with the parameters of section 6.1, for as many
         rounds as the per-round composition of the published experiments allows.
@@ -290,7 +291,7 @@ class DualQuery:
         domain: Domain,
         views: Iterable[Iterable[str]],
     ) -> Conjunctions:
-        """The queries for all cells of some views.
+        """Make the queries for all cells of some views.
 
         All queries name as many attributes as the largest view has: a smaller view is replaced by a
         view of that size that contains it.
@@ -302,7 +303,7 @@ class DualQuery:
         private: Private,
         workload: Workload | None,
     ) -> RecordSynopsis:
-        """Set the parameters, pay for all rounds, and play them.
+        """Run the mechanism: set the parameters, charge all rounds, and play them.
 
         Raises
         ------
@@ -397,7 +398,7 @@ class DualQuery:
         queries: Queries,
         size: int,
     ) -> tuple[Rounds, int]:
-        """The rounds to play and the pool: the given parameters, completed by the rule."""
+        """Set the parameters that were not given; return the plan of the rounds, and the pool."""
         rule = chosen(
             private.budget,
             size=size,
@@ -430,7 +431,7 @@ class DualQuery:
 
 
 def _pure_share(budget: Budget, part: Fraction) -> Fraction:
-    """The share of a budget that buys pure differential privacy with `part` of its epsilon.
+    """The share of a budget that a purely private answer with `part` of its epsilon costs.
 
     For `ZCDP` the epsilon is sqrt(2 rho).
     """
@@ -509,7 +510,7 @@ def _bisected(holds: Callable[[int], bool]) -> int:
 
 
 def _least(private: Private, rounds: Rounds, share: Fraction | None) -> str:
-    """A budget that is just enough to pay for some rounds from this share of it, for a message.
+    """The smallest budget that pays for some rounds from this share of it, as words for a message.
 
     The epsilon of an `ApproxDP` budget grows at most in proportion to what it buys, so dividing by
     the share is enough there too.
@@ -525,7 +526,7 @@ def _least(private: Private, rounds: Rounds, share: Fraction | None) -> str:
 
 
 def _even(domain: Domain, views: Sequence[View]) -> list[View]:
-    """The views, enlarged to the same number of attributes by the smallest ones that they lack."""
+    """Enlarge views to the same number of attributes, by the smallest attributes that they lack."""
     k = max(map(len, views))
     smallest = sorted(domain, key=lambda name: domain[name].size)
     enlarged = []
@@ -536,6 +537,6 @@ def _even(domain: Domain, views: Sequence[View]) -> list[View]:
 
 
 def _above(number: Fraction) -> float:
-    """The number as a float, rounded up."""
+    """Round a number up to a float."""
     nearest = float(number)
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)

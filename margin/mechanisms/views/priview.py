@@ -1,5 +1,5 @@
-"""`PriView`: a few overlapping views, made consistent and non-negative, from which any marginal is
-reconstructed."""
+"""`PriView`: a mechanism that measures a few overlapping views and reconstructs any marginal from
+them."""
 
 import logging
 import math
@@ -39,8 +39,8 @@ log = logging.getLogger("margin")
     kw_only=True,
 )
 class PriView:
-    """Measure overlapping views, and answer any marginal from them (Qardaji, Yang and Li, SIGMOD
-    2014).
+    """A mechanism that measures overlapping views and answers any marginal from them (Qardaji, Yang
+    and Li, SIGMOD 2014).
 
     Each step of the paper is replaced by the best method known. All noise comes from one call of
     `Private.measure`, which spends the whole budget on the views. Everything after it is
@@ -53,14 +53,14 @@ class PriView:
     shares
         The shares of the budget of `views`, as numbers > 0 in proportion; None for equal shares.
     selection
-        Chooses views and shares if `views` is None, from the sizes of the attributes and the
-        workload alone.
+        The rule that chooses views and shares if `views` is None, from the sizes of the attributes
+        and the workload alone.
     consistency
-        Makes the noisy views agree with each other.
+        The step that makes the noisy views agree with each other.
     nonnegativity
-        Removes negative counts; None leaves them.
+        The step that removes negative counts; None leaves them.
     reconstruction
-        Answers marginals that no view covers.
+        The solver for marginals that no view covers.
 
     Examples
     --------
@@ -90,8 +90,8 @@ class PriView:
 
     @classmethod
     def paper(cls, *, views: Sequence[Iterable[str]] | None = None) -> "PriView":
-        """The method as published: lattice consistency, ripple, and maximum entropy with relaxed
-        constraints."""
+        """Make the mechanism as it was published: lattice consistency, ripple, and maximum entropy
+        with relaxed constraints."""
         return cls(
             views=views,
             selection=PairCover(),
@@ -105,7 +105,8 @@ class PriView:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Choose views, measure them, and make them consistent and non-negative."""
+        """Run the mechanism: choose views, measure them, and make them consistent and
+        non-negative."""
         views, shares = self._chosen(private.domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
         return estimate(
@@ -163,7 +164,8 @@ class PriView:
         workload: Workload | Iterable[Iterable[str]] | None,
         budget: Budget,
     ) -> "PriView":
-        """This mechanism with the views and shares that it chooses, as `views` and `shares`."""
+        """Choose the views and shares now, without the data; return a `PriView` that has them as
+        `views` and `shares`."""
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
         return replace(
@@ -178,7 +180,7 @@ class PriView:
         workload: "Workload | Iterable[Iterable[str]] | None",
         budget: Budget,
     ) -> tuple[list[View], Sequence[float] | None]:
-        """The views to measure and their shares, equal when None."""
+        """The views to measure, and their shares of the budget (None for equal shares)."""
         if self.views is not None:
             return [domain.view(view) for view in self.views], self.shares
         log.info("choosing views")

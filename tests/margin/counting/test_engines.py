@@ -26,7 +26,7 @@ from margin import DataError, Domain, Sql
 from margin.cli.main import main
 from margin.data.count import count
 from margin.data.opening import open_source
-from margin.data.units import bound, identities
+from margin.data.rows_per_person import bound, identities
 from margin.domain.values import identity
 
 KEY = bytes(range(16))

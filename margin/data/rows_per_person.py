@@ -30,7 +30,8 @@ nor dates in another form, nor words such as "true"."""
 
 @runtime_checkable
 class Bounds(Protocol):
-    """The interface of a source that bounds contributions itself, such as on a cluster."""
+    """The interface of a source that limits the rows of each person itself, such as on a
+    cluster."""
 
     def bounded(
         self,
@@ -48,7 +49,7 @@ def bound(
     max_rows: int,
     key: bytes,
 ) -> Source:
-    """A source of at most `max_rows` rows of each unit; see `BoundedSource`.
+    """Limit a source to at most `max_rows` rows of each unit; see `BoundedSource`.
 
     Raises
     ------
@@ -184,8 +185,11 @@ class BoundedSource:
 
 
 def identities(name: str, units: Any) -> Any:
-    """The id of each row's unit, `values.identity` of its value: an Arrow array of texts, shape
-    (rows,). Rows of the same unit have equal ids.
+    """Find the id of the unit (the person) that each row belongs to, from the values of the column
+    `name`.
+
+    Rows of the same unit have equal ids (`values.identity` of the value). The result is an Arrow
+    array of texts, shape (rows,).
 
     Raises
     ------
