@@ -490,11 +490,6 @@ def connects_often(n):
             socket.create_connection(address).close()
 
 
-def writes_parts(n):
-    frame = spark_session().range(n).repartition(n)
-    frame.write.mode("overwrite").parquet("parts")
-
-
 def fetches_often(n):
     for _ in range(n):
         list(spark_session().range(1).toLocalIterator())
@@ -503,7 +498,6 @@ def fetches_often(n):
 WAYS_OUT = [
     (sends, "opens a connection"),
     (connects_often, "opens a connection"),
-    (writes_parts, "past the gate"),
     (fetches_often, "past the gate"),
 ]
 
@@ -513,8 +507,8 @@ WAYS_OUT = [
 )
 @pytest.mark.parametrize(("way", "finding"), WAYS_OUT, ids=[way.__name__ for way, _ in WAYS_OUT])
 def test_what_leaves_beside_spark_is_found(way, finding, tmp_path, monkeypatch):
-    """By sockets of the mechanism itself, in files that Spark writes in the working folder, and by
-    the number of results that are fetched from Spark."""
+    """By sockets of the mechanism itself, and by the number of results that are fetched from
+    Spark."""
     session = spark_session()
     monkeypatch.chdir(tmp_path)
     frames = []
