@@ -27,6 +27,8 @@ __all__ = ["Outcome", "outcome", "outcome_of"]
 
 # What Python warns of a socket to the loopback address that was not closed.
 _LOCAL_SOCKET = re.compile(
+    r"unclosed <socket\.socket [^>]*raddr=\('(127\.0\.0\.1|::1)', \d+[^>]*>$",
+)
     r"unclosed <socket\.socket [^>]*raddr=\('(127\.0\.0\.1|::1)', \d+[^>]*>$"
 )
 
