@@ -29,8 +29,6 @@ __all__ = ["Outcome", "outcome", "outcome_of"]
 _LOCAL_SOCKET = re.compile(
     r"unclosed <socket\.socket [^>]*raddr=\('(127\.0\.0\.1|::1)', \d+[^>]*>$",
 )
-    r"unclosed <socket\.socket [^>]*raddr=\('(127\.0\.0\.1|::1)', \d+[^>]*>$"
-)
 
 
 @dataclass(
