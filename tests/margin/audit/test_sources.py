@@ -21,7 +21,7 @@ import pytest
 
 from margin import PureDP, Sql
 from margin.audit import audit
-from margin.data import files, sql, units
+from margin.data import files, rows_per_person, sql
 from margin.domain.domain import Domain
 from margin.testing import check_source
 
@@ -255,7 +255,7 @@ def one_engine(monkeypatch):
         connection.execute("RESET preserve_insertion_order")
         return connection
 
-    for module in (files, sql, units):
+    for module in (files, sql, rows_per_person):
         monkeypatch.setattr(module, "connect", connect)
     yield
     database.close()
