@@ -27,8 +27,11 @@ from audit_checks import (
 )
 
 from margin._numbers import UNIT
-from margin.audit import _Trial, neighbours
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit import BlackBox, neighbours
+from margin.audit.outputs.outcome import outcome
+from margin.audit.recorder import Player, Recorder
+from margin.audit.trial import Trial
+from margin.audit.violation import Violation
 from margin.counting import CountPlan
 from margin.data import rows_per_person
 from margin.data.opening import open_source
@@ -199,8 +202,9 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
         return np.concatenate([np.ravel(part) for part in parts])
 
     tables = list(neighbours(domain, budget, pairs))
-    return _Trial(
-        mechanism=mechanism, domain=domain, budget=budget, tables=tables, runs=runs, output=flat
+    black_box = BlackBox(runs=runs, output=flat) if runs else None
+    return Trial(
+        mechanism=mechanism, domain=domain, budget=budget, tables=tables, black_box=black_box
     )
 
 
@@ -990,7 +994,7 @@ def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, mo
     trial = tried(mechanism, budget, pairs=40, runs=runs)
     assert any(trial.findings())
     if runs:
-        assert any(trial.of_many_runs(SeededEntropy(0)))
+        assert any(trial.black_box_findings(SeededEntropy(0)))
 
 
 CHECKED = [

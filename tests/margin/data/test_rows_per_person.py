@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 import margin
 from margin import BudgetError, DataError, Domain, DomainError, Neighbours, PriView, PureDP
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit.outputs.outcome import outcome
+from margin.audit.recorder import Player, Recorder
+from margin.audit.violation import Violation
 from margin.data.count import count
 from margin.data.encode import ROWS
 from margin.data.opening import open_source
