@@ -382,6 +382,26 @@ def test_empty_cells_are_a_uniform_choice(number, held_as):
     ).all()
 
 
+@pytest.mark.parametrize("keep", [Keep(60, 90, True), Largest(30, 60), Largest(9, 60)], ids=repr)
+def test_kept_cells_of_several_words_are_in_the_order_of_all_words(keep):
+    """Where words beyond the first are left out of the order, those with rows come first."""
+    grid, entropy = Grid([Leaves(3), Leaves(1 << 30), Leaves(1 << 61)]), SeededEntropy(4)
+    true = held([[2, 5 << 40], [2, 7 << 40], [0, 1 << 60]], [900, 800, 1000])
+    draw = kept_cells if isinstance(keep, Keep) else largest_cells
+    kept = draw(grid, DiscreteLaplace(F(1)), true, keep, entropy)
+    assert len(grid.radices) > 1 and len(kept.words) >= 3
+    assert kept.words.tolist() == sorted(kept.words.tolist())
+
+
+@pytest.mark.parametrize("tau", [1 << 60, 3 << 59, 1 << 61, 1 << 62, 1 << 63, 1 << 66, 1 << 124])
+@pytest.mark.parametrize("value", [1 << 61, -(1 << 61), 3 << 58])
+def test_large_counts_are_kept_with_their_probability(tau, value):
+    """The share of n coins is within sqrt(L / (2 n)) of w(v) but with probability 2 exp(-L)
+    (Hoeffding): L = 20, n = 4000."""
+    kept = Keep(1, tau, True).chosen(np.full(4000, value), SeededEntropy(6))
+    assert abs(kept.mean() - min(1, abs(value) / tau)) <= math.sqrt(20 / 8000)
+
+
 @given(
     st.integers(1, 3),
     st.integers(0, 30),
