@@ -151,7 +151,7 @@ WRITTEN = {
     "data.packed": ["array.shape[1] != (rows + 63) // 64"],
     "data.scratch": ["lock.read(1000) != _told(folder)"],
     "data.suggest": ["factor * 10.0 ** power * _BINS >= width * 0.75"],
-    "data.units": ["plain.type.bit_width < 128"],
+    "data.rows_per_person": ["plain.type.bit_width < 128"],
     "counting.compiled": ["widths.sum() <= 64", "cells[share] > 1 << 16"],
 }
 
