@@ -37,6 +37,7 @@ from margin.data import rows_per_person
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.errors import DataError
+from margin.noise import laws
 from margin.noise.entropy import SeededEntropy
 from margin.noise.kept_cells import Entering
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
@@ -58,6 +59,7 @@ from margin.private import (
     measure,
     queries,
     sets,
+    sketch,
     sparse,
     sparse_noise,
 )
@@ -875,6 +877,34 @@ def items_peeled_at_the_rate_of_all(patch):
     )
 
 
+def a_block_of_noise_again(patch):
+    again = "block[:] = drawn[: block.size] if start else draw(block.size)"
+    rewritten(patch, laws, "_in_blocks", r"block\[:\] = draw\(block\.size\)", again)
+    patch.setattr(laws, "_BLOCK", 8)
+
+
+def one_draw_without_rejection(patch):
+    early = "if count == 1:\n        return proposal.sample(1, entropy)\n    kept: list"
+    rewritten(patch, DiscreteGaussian, "_reject", "kept: list", early)
+    patch.setattr(laws, "_LARGEST_TABLE_SIGMA2", 0)
+
+
+def replaced_rows_count_once_in_choices(patch):
+    rewritten(patch, choose.Choices, "select", r"budget\.rows \*", "budget.rows_per_person *")
+
+
+def sketches_without_m_squared(patch):
+    rewritten(patch, sketch.Sketches, "sketch_counts", r"budget\.rows\*\*2", "budget.rows")
+
+
+def cells_logged_when_spilled(patch):
+    told = "logging.getLogger('margin').info('%d cells', len(words)); order = ordered(words)"
+    rewritten(
+        patch, cell_counts, "_by_engine", r"order = ordered\(words\)", f"import logging; {told}"
+    )
+    patch.setattr(cell_counts, "_IN_MEMORY", 0)
+
+
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
@@ -977,6 +1007,21 @@ GATES = [
     (certified_beside_what_was_done, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (rho_for_epsilon, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (items_peeled_at_the_rate_of_all, Ask("select_items", count=4), PureDP(1), 0),
+    (a_block_of_noise_again, Standard(), PureDP(1), 0),
+    (
+        one_draw_without_rejection,
+        Ask("measure_linear", [Strategy.total(DOMAIN)]),
+        ZCDP("0.5"),
+        0,
+    ),
+    (replaced_rows_count_once_in_choices, Chooser(), REPLACE, 0),
+    (
+        sketches_without_m_squared,
+        Ask("sketch_counts", ["a", "b", "c"], rows=5, width=3, key=17),
+        PERSON,
+        0,
+    ),
+    (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
 ]
 
 
