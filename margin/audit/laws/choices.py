@@ -63,7 +63,7 @@ class ChoiceTest:
         signs = np.where(uniform > 0.5, 1.0, -1.0)
         products = np.array([[(signs[:, 1:] * signs[:, :-1]).sum()]])
         name = f"{events[0].method}: choices of one answer"
-        self._evidence.add_products(name, 1, products, signs[:, 1:].size)
+        self._evidence.add_products(name, products, signs[:, 1:].size)
 
     def _without_replacement(
         self,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.fft import irfft, next_fast_len, rfft
 
 from ..._types import Floats, Integers
 from ...noise.laws import DiscreteLaplace
@@ -94,29 +95,52 @@ class NoiseTest:
         """Look at the dependence of cells on each other, of all tables of an answer together, and
         of each draw and the next.
 
+        All pairs of the first and the last cells are looked at, one by one. All cells of all draws,
+        as one sequence, are compared with the same sequence shifted, and reversed, by any distance.
+
         `noises` has an array (draws, ...) for each event.
         """
         signs, sizes, values = [], [], []
         for event, noise in zip(events, noises, strict=True):
             flat = noise.reshape(len(noise), -1)
             median, above = median_size(event.sampler)
-            signs.append(_some(np.sign(flat)).astype(np.float64))
+            signs.append(np.sign(flat).astype(np.float64))
             # Indicators of a large size, less their mean, divided to be within [-1, 1].
-            sizes.append(((_some(np.abs(flat)) > median) - above) / max(above, 1 - above))
+            sizes.append(((np.abs(flat) > median) - above) / max(above, 1 - above))
             deviation = math.sqrt(max(variance_of(event.sampler), LEAST_VARIANCE))
             values.append(flat.sum(axis=1) / deviation)
         method, repeats = events[0].method, len(noises[0])
         for name, columns in (("signs of the noise", signs), ("sizes of the noise", sizes)):
-            table = _some(np.concatenate(columns, axis=1))
+            everything = np.concatenate(columns, axis=1)
+            self._add_shifted(f"{method}: {name} at some distance", everything.ravel())
+            table = _some(everything)
             # Each draw beside the one before it.
             pairs = np.concatenate([table[1:], table[:-1]], axis=1)
             products = pairs.T @ pairs
             np.fill_diagonal(products, 0.0)
-            self._evidence.add_products(f"{method}: {name}", pairs.shape[1], products, repeats - 1)
+            self._evidence.add_products(f"{method}: {name}", products, repeats - 1)
         cells = sum(noise[0].size for noise in noises)
         if cells > 1 and min(variance_of(event.sampler) for event in events) >= LEAST_VARIANCE:
             ratios = (np.sum(values, axis=0) ** 2 / cells).tolist()
             self._evidence.add_totals(f"{method}: the draws in the cells of an answer", ratios)
+
+    def _add_shifted(self, name: str, numbers: Floats) -> None:
+        """Look at the sums of x[i] x[i + k] for every k > 0, and of x[i] x[k - i] for every k, with
+        each pair once; `numbers` is an array (n,) of variables in [-1, 1] with mean zero."""
+        n = numbers.size
+        if n < 2:
+            return
+        # Padded with zeros, so that no product goes around the ends.
+        length = next_fast_len(2 * n, real=True)
+        spectrum = rfft(numbers, length)
+        shifted = irfft(np.abs(spectrum) ** 2, length)[1:n]
+        self._evidence.add_products(name, shifted, np.arange(n - 1, 0, -1.0))
+        reversed_ = irfft(spectrum**2, length)[: 2 * n - 1]
+        # Without the squares, each pair is counted twice.
+        reversed_[::2] -= numbers**2
+        k = np.arange(2 * n - 1)
+        pairs = (np.minimum(k, 2 * n - 2 - k) + 1) // 2
+        self._evidence.add_products(name, reversed_ / 2, pairs.astype(np.float64))
 
     def _uniform(self, sampler: Any, noise: Integers) -> Floats:
         """Noise as numbers that are uniform on (0, 1), an array of the same shape."""

@@ -45,7 +45,7 @@ class SparseTest:
         kept of each cell."""
         rule, cells = event.about[3], event.about[2]
         words = np.asarray(kept.words)
-        if (np.diff(words[:, 0]) < 0).any() or len(np.unique(words, axis=0)) < len(words):
+        if not _is_increasing(words):
             self._evidence.findings.append(
                 "sparse_cells: the kept cells are not in increasing order, or a cell occurs twice. "
                 "Their order can reveal which cells held rows."
@@ -104,3 +104,13 @@ class SparseTest:
         expected = (cells - len(held)) * p
         name = "sparse_cells: numbers of kept empty cells"
         self._evidence.add_sum(name, new - expected, expected + 1e-9, 1)
+
+
+def _is_increasing(words: Integers) -> bool:
+    """True if each cell comes after the one before it, in the order of all their words, the first
+    word first."""
+    before, after = words[:-1], words[1:]
+    # The first word in which a cell differs from the one before it; 0 if the cells are equal.
+    place = (before != after).argmax(axis=1)[:, None]
+    larger = np.take_along_axis(after, place, 1) > np.take_along_axis(before, place, 1)
+    return bool(larger.all())
