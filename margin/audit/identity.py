@@ -115,7 +115,8 @@ def _of_written_instant(text: str) -> Identity | None:
     try:
         moment = datetime.datetime.strptime(clock, form)
         if zone and zone[1] != "Z":
-            moment = moment.replace(tzinfo=datetime.datetime.strptime(zone[1][:3] + (zone[1][3:] or "00"), "%z").tzinfo)
+            offset = zone[1] if len(zone[1]) > 3 else f"{zone[1]}00"
+            moment = moment.replace(tzinfo=datetime.datetime.strptime(offset, "%z").tzinfo)
     except ValueError:
         return None
     # `strptime` also reads a day of one digit.
@@ -125,11 +126,11 @@ def _of_written_instant(text: str) -> Identity | None:
 
 
 def _of_instant(moment: datetime.datetime, more: Fraction) -> Identity:
-    """An instant as seconds since the year 1, in UTC; `more` is added to its seconds."""
-    since = moment.replace(tzinfo=None) - datetime.datetime(1, 1, 1)
+    """An instant as seconds in UTC, from the first day of the calendar; `more` is added."""
+    minutes = (moment.toordinal() * 24 + moment.hour) * 60 + moment.minute
+    seconds = minutes * 60 + moment.second + Fraction(moment.microsecond, 10**6)
     offset = moment.utcoffset() or datetime.timedelta()
-    whole = Fraction((since - offset) // datetime.timedelta(microseconds=1), 10**6)
-    return "instant", whole + more
+    return "instant", seconds - Fraction(offset // datetime.timedelta(microseconds=1), 10**6) + more
 
 
 def _seconds(value: np.datetime64) -> str:

@@ -65,6 +65,7 @@ from margin.private import (
 )
 from margin.private.strategy import Factor
 from margin.queries import Conjunctions
+from margin.sparse import grid
 from margin.sparse.axes import Tree
 from margin.testing import check_source
 
@@ -197,7 +198,7 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
     items = (
         isinstance(mechanism, Items | Baskets) or getattr(mechanism, "method", "") in ITEM_METHODS
     )
-    domain = ITEMS if items else DOMAIN
+    domain = getattr(mechanism, "domain", ITEMS if items else DOMAIN)
 
     def flat(out):
         parts = out if isinstance(out, list) else [out]
@@ -905,6 +906,49 @@ def cells_logged_when_spilled(patch):
     patch.setattr(cell_counts, "_IN_MEMORY", 0)
 
 
+def cells_in_the_order_of_their_first_word(patch):
+    first = lambda words: np.argsort(words[:, 0], kind="stable")  # noqa: E731
+    patch.setattr(sparse_noise, "ordered", first)
+    # Cells of small tables have two words each.
+    patch.setattr(grid, "_WORD", 8)
+
+
+def noise_that_repeats_far_away(patch):
+    def change(noisy, tables):
+        (draws,) = [(n - t).ravel() for n, t in zip(noisy, tables, strict=True)]
+        draws[200:300] = draws[50:150]
+        return [tables[0] + draws.reshape(tables[0].shape)]
+
+    adding(patch, change)
+
+
+def ids_told_by_their_texts(patch):
+    patch.setattr(rows_per_person, "identities", lambda name, column: column.cast(pa.string()))
+
+
+def ledger_not_charged_for_approximate(patch):
+    rewritten(
+        patch,
+        gate.Gate,
+        "_charge",
+        "self._ledger is not None",
+        "self._ledger is not None and not isinstance(self.budget, ApproxDP)",
+    )
+
+
+def bought_at_once_with_a_ledger(patch):
+    rewritten(patch, gate.Gate, "_is_all", " and self._ledger is None", "")
+
+
+class On(Ask):
+    """A mechanism of one question on a domain of its own."""
+
+    def __init__(self, domain, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.domain = domain
+
+
+LARGE = On(Domain({"a": 20, "b": 30}), "measure", [["a", "b"]])
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
@@ -1022,6 +1066,10 @@ GATES = [
         0,
     ),
     (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
+    (cells_in_the_order_of_their_first_word, Sparse(), PureDP(1), 0),
+    (noise_that_repeats_far_away, LARGE, PureDP(1), 0),
+    (ledger_not_charged_for_approximate, Standard(), APPROX, 0),
+    (bought_at_once_with_a_ledger, Standard(), APPROX, 0),
 ]
 
 
@@ -1049,11 +1097,13 @@ CHECKED = [
     (rho_for_epsilon, check_pure_epsilon),
     (half_the_certificate, check_certificates),
     (rows_bounded_by_unit_and_attribute, lambda: check_units()),
+    (ids_told_by_their_texts, lambda: check_units()),
 ]
 
 
 def check_units():
-    rows = [{"id": f"p{number % 3}", "a": number % 2} for number in range(6)]
+    ids = ["p1", "7", " 7.0", "p2"]
+    rows = [{"id": ids[number % 4], "a": number % 2} for number in range(8)]
     columns = lambda rows: {name: [row[name] for row in rows] for name in ("id", "a")}  # noqa: E731
     check_source(columns, domain=Domain({"a": 2}), rows=rows, unit="id", max_rows=2, tables=10)
 

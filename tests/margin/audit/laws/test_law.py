@@ -15,6 +15,7 @@ from audit_checks import (
 )
 
 from margin.audit.laws.law import Law
+from margin.audit.laws.noise import NoiseTest
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.event import Event
@@ -101,6 +102,69 @@ DEPENDENT = {
     "one for all": lambda d: np.full_like(d, d[0]),
     "balanced": lambda d: d - np.rint(d.mean()).astype(np.int64),
 }
+
+
+def copied(change):
+    """Noise in which a part in the middle is made of another part and itself."""
+
+    def depend(d):
+        d[400:600] = change(d[60:260], d[400:600])
+        return d
+
+    return depend
+
+
+FAR = {
+    "repeated": copied(lambda other, own: other),
+    "reversed": copied(lambda other, own: other[::-1]),
+    "with the other sign": copied(lambda other, own: -other),
+    "sizes only": copied(lambda other, own: np.where(own < 0, -1, 1) * np.abs(other)),
+    "signs only": copied(lambda other, own: np.where(other < 0, -1, 1) * np.abs(own)),
+}
+
+
+@pytest.mark.parametrize("depend", [*FAR.values(), lambda d: d], ids=[*FAR, "independent"])
+def test_dependence_at_a_distance_is_found(depend, request):
+    noise, entropy, law = DiscreteLaplace(F(12)), SeededEntropy(4), Law(1)
+    event = Event(method="made", about=(), units=1, sampler=noise, l1=1, l2_squared=1)
+    tables = [np.zeros((30, 20), np.int64), np.zeros(400, np.int64)]
+
+    def draw():
+        drawn = depend(noise.sample(1000, entropy))
+        return [drawn[:600].reshape(30, 20), drawn[600:]]
+
+    for _ in range(6):
+        law.start_run()
+        law.add_more([event, event], tables, draw)
+    found = law.judge()
+    assert bool(found) == ("independent" not in request.node.name)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 17])
+def test_sums_over_all_distances_are_those_of_their_definition(n):
+    numbers, evidence = np.random.default_rng(n).choice([-1, 0, 0.5, 1], n), Sums()
+    NoiseTest(evidence)._add_shifted("made", numbers)
+    shifted = [sum(numbers[i] * numbers[i + k] for i in range(n - k)) for k in range(1, n)]
+    mirrored = [[(i, k - i) for i in range(n) if i < k - i < n] for k in range(2 * n - 1)]
+    if n == 1:
+        assert evidence.added == []
+        return
+    (first, terms), (second, pairs) = evidence.added
+    np.testing.assert_allclose(first, shifted, atol=1e-9)
+    assert terms.tolist() == list(range(n - 1, 0, -1))
+    expected = [sum(numbers[i] * numbers[j] for i, j in some) for some in mirrored]
+    np.testing.assert_allclose(second, expected, atol=1e-9)
+    assert pairs.tolist() == list(map(len, mirrored))
+
+
+class Sums:
+    """Keeps what would be evidence."""
+
+    def __init__(self):
+        self.added = []
+
+    def add_products(self, name, products, terms):
+        self.added.append((products, terms))
 
 
 @pytest.mark.parametrize("depend", DEPENDENT.values(), ids=DEPENDENT)
