@@ -7,7 +7,6 @@ as fractions, and instants as whole nanoseconds in UTC.
 """
 
 import datetime
-import math
 import re
 import unicodedata
 from decimal import Decimal

@@ -109,6 +109,10 @@ def kept_counts(
     """
     reach = int(45 * float(sampler.scale)) + 10
     values = np.arange(count - reach, count + reach + 1)
+    if rule.theta > count + reach:
+        # Only values far away from the count are kept.
+        far = np.arange(rule.theta, rule.theta + reach + 1)
+        values = np.concatenate([-far[::-1], far]) if rule.two_sided else far
     size = np.abs(values) if rule.two_sided else values
     chance = np.where(size >= rule.theta, np.minimum(1.0, np.abs(values) / float(rule.tau)), 0.0)
     # P(X = x) = tanh(1 / (2 scale)) exp(-|x| / scale).

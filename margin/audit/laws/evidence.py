@@ -16,6 +16,7 @@ U = F(x - 1) + V (F(x) - F(x - 1)) with the declared distribution function F and
 import math
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
 
 from ..._types import Floats
 
@@ -86,6 +87,24 @@ class Evidence:
         key = name, products.shape
         before, count = self._products.get(key, (np.zeros_like(products), np.zeros(())))
         self._products[key] = before + products, count + terms
+
+    def add_shifted(self, name: str, numbers: Floats) -> None:
+        """Look at the sums of x[i] x[i + k] for every k > 0, and of x[i] x[k - i] for every k, with
+        each pair once; `numbers` is an array (n,) of variables in [-1, 1] with mean zero."""
+        n = numbers.size
+        if n < 2:
+            return
+        # Padded with zeros, so that no product goes around the ends.
+        length = next_fast_len(2 * n, real=True)
+        spectrum = rfft(numbers, length)
+        shifted = irfft(np.abs(spectrum) ** 2, length)[1:n]
+        self.add_products(name, shifted, np.arange(n - 1, 0, -1.0))
+        reversed_ = irfft(spectrum**2, length)[: 2 * n - 1]
+        # Without the squares, each pair is counted twice.
+        reversed_[::2] -= numbers**2
+        k = np.arange(2 * n - 1)
+        pairs = (np.minimum(k, 2 * n - 2 - k) + 1) // 2
+        self.add_products(name, reversed_ / 2, pairs.astype(np.float64))
 
     def add_kept(
         self,

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
 
 from ..._types import Floats, Integers
 from ...noise.laws import DiscreteLaplace
@@ -47,10 +46,10 @@ class NoiseTest:
     ) -> Integers:
         """Look at the noise on a true table, or on copies of it: the difference of the two arrays,
         of the same shape."""
-        if noisy.dtype.kind != "i":
+        if noisy.dtype != np.int64:
             self._evidence.findings.append(
-                f"{event.method}: the noisy answer has the type {noisy.dtype}, but integers were "
-                "expected."
+                f"{event.method}: the noisy answer has the type {noisy.dtype}, but int64 was "
+                "expected, whatever the counts are."
             )
         noise: Integers = (noisy - table).astype(np.int64)
         sampler: Any = event.sampler
@@ -112,7 +111,7 @@ class NoiseTest:
         method, repeats = events[0].method, len(noises[0])
         for name, columns in (("signs of the noise", signs), ("sizes of the noise", sizes)):
             everything = np.concatenate(columns, axis=1)
-            self._add_shifted(f"{method}: {name} at some distance", everything.ravel())
+            self._evidence.add_shifted(f"{method}: {name} at some distance", everything.ravel())
             table = _some(everything)
             # Each draw beside the one before it.
             pairs = np.concatenate([table[1:], table[:-1]], axis=1)
@@ -123,24 +122,6 @@ class NoiseTest:
         if cells > 1 and min(variance_of(event.sampler) for event in events) >= LEAST_VARIANCE:
             ratios = (np.sum(values, axis=0) ** 2 / cells).tolist()
             self._evidence.add_totals(f"{method}: the draws in the cells of an answer", ratios)
-
-    def _add_shifted(self, name: str, numbers: Floats) -> None:
-        """Look at the sums of x[i] x[i + k] for every k > 0, and of x[i] x[k - i] for every k, with
-        each pair once; `numbers` is an array (n,) of variables in [-1, 1] with mean zero."""
-        n = numbers.size
-        if n < 2:
-            return
-        # Padded with zeros, so that no product goes around the ends.
-        length = next_fast_len(2 * n, real=True)
-        spectrum = rfft(numbers, length)
-        shifted = irfft(np.abs(spectrum) ** 2, length)[1:n]
-        self._evidence.add_products(name, shifted, np.arange(n - 1, 0, -1.0))
-        reversed_ = irfft(spectrum**2, length)[: 2 * n - 1]
-        # Without the squares, each pair is counted twice.
-        reversed_[::2] -= numbers**2
-        k = np.arange(2 * n - 1)
-        pairs = (np.minimum(k, 2 * n - 2 - k) + 1) // 2
-        self._evidence.add_products(name, reversed_ / 2, pairs.astype(np.float64))
 
     def _uniform(self, sampler: Any, noise: Integers) -> Floats:
         """Noise as numbers that are uniform on (0, 1), an array of the same shape."""

@@ -1,5 +1,7 @@
 """Whether a filtered summary of a sparse table keeps each cell with the declared law."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,13 @@ __all__ = ["SparseTest"]
 
 # Largest number of cells of a table of which each cell is looked at.
 _CELLS = 4096
+
+# The cells of a table with this number of cells for each cell that is not empty are nearly all the
+# empty ones: the difference cannot be seen in the draws of an audit.
+_MANY = 10**6
+
+# Largest number of cells that one word can number.
+_LARGEST_WORD = 1 << 62
 
 # Marks a cell that was not kept.
 _ABSENT = np.iinfo(np.int64).min
@@ -52,6 +61,12 @@ class SparseTest:
             )
         if not isinstance(rule, Keep) or not isinstance(cells, int):
             return
+        sizes = np.abs(kept.counts) if rule.two_sided else kept.counts
+        if (sizes < rule.theta).any():
+            self._evidence.findings.append(
+                "sparse_cells: a cell is kept although its noisy count is below theta. Such cells "
+                "were not chosen by their noisy counts."
+            )
         self._add_entering(event, rule, cells, true, words)
         if words.shape[1] > 1 or cells > _CELLS:
             return
@@ -82,12 +97,24 @@ class SparseTest:
             same = np.flatnonzero(table == count)
             expected[same] = chance
             # Place 0 means that the cell was not kept, and place i a count of values[i - 1].
-            places = np.clip(found[same] - values[0] + 1, 1, values.size)
+            places = np.clip(np.searchsorted(values, found[same]) + 1, 1, values.size)
             places = np.where(found[same] == _ABSENT, 0, places)
             edges = np.concatenate([[0.0], below])
             v = self._evidence.random.random(same.size)
             uniform[same] = edges[places] + v * (edges[places + 1] - edges[places])
         return uniform, expected
+
+    def _add_axes(self, axes: Sequence[Any], words: Integers) -> None:
+        """Look at the codes of kept empty cells of a table that has far more cells than rows: on
+        each axis they are uniform, and as often even as odd."""
+        for place, codes in enumerate(_unpacked(axes, words)):
+            nodes = axes[place].nodes
+            name = f"sparse_cells: codes of kept empty cells on axis {place + 1}"
+            v = self._evidence.random.random(codes.size)
+            self._evidence.add_uniform(name, (codes + v) / nodes)
+            if nodes % 2 == 0:
+                odd = float((1 - 2 * (codes % 2)).sum())
+                self._evidence.add_sum(f"{name}, odd or even,", odd, codes.size, codes.size)
 
     def _add_entering(
         self,
@@ -100,10 +127,31 @@ class SparseTest:
         """Look at the number of kept empty cells: binomial, with a variance below its mean."""
         held = {tuple(word) for word in np.asarray(true[0]).tolist()}
         new = sum(tuple(word) not in held for word in words.tolist())
+        if cells > _MANY * max(len(held), 1):
+            empty = np.array([tuple(word) not in held for word in words.tolist()], np.bool_)
+            self._add_axes(event.about[1], words[empty])
         p = kept_counts(event.sampler, rule, 0)[2]
         expected = (cells - len(held)) * p
         name = "sparse_cells: numbers of kept empty cells"
         self._evidence.add_sum(name, new - expected, expected + 1e-9, 1)
+
+
+def _unpacked(axes: Sequence[Any], words: Integers) -> list[Integers]:
+    """The code of each cell on each axis, arrays (cells,). A word is the number of the cell in the
+    table of as many consecutive axes as one word can number, the last axis varying fastest."""
+    groups: list[list[int]] = [[]]
+    for axis in axes:
+        if math.prod(groups[-1]) * axis.nodes > _LARGEST_WORD:
+            groups.append([])
+        groups[-1].append(axis.nodes)
+    codes = []
+    for word, group in zip(words.T, groups, strict=True):
+        rest, some = word, []
+        for nodes in reversed(group):
+            some.append(rest % nodes)
+            rest = rest // nodes
+        codes += some[::-1]
+    return codes
 
 
 def _is_increasing(words: Integers) -> bool:

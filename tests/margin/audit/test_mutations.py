@@ -367,6 +367,11 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.parametrize("ask", ["FAR", "LARGE"])
+def test_sound_answers_on_large_tables_pass(ask):
+    assert list(tried(globals()[ask], pairs=16).findings()) == []
+
+
 @pytest.mark.parametrize("wrong", MECHANISMS, ids=lambda wrong: wrong.__name__)
 def test_a_mechanism_that_goes_past_the_gate_is_caught(wrong):
     class Wrong:
@@ -922,6 +927,37 @@ def noise_that_repeats_far_away(patch):
     adding(patch, change)
 
 
+def coins_on_the_true_counts(patch):
+    rewritten(patch, sparse_noise, "kept_cells", r"chosen\(noisy,", "chosen(counts,")
+    patch.setattr(sparse, "kept_cells", sparse_noise.kept_cells)
+
+
+def empty_cells_even_in_their_last_code(patch):
+    draw = sparse_noise.empty_cells
+
+    def wrong(grid, true, number, entropy, **more):
+        found = draw(grid, true, 8 * number + 16 * bool(number), entropy, **more)
+        return found[found[:, -1] % 2 == 0][:number]
+
+    patch.setattr(sparse_noise, "empty_cells", wrong)
+
+
+def type_of_the_answer_by_the_truth(patch):
+    narrow = lambda n, t: n.astype(np.int32) if t.max() < 3 else n  # noqa: E731
+    adding(patch, lambda noisy, tables: list(map(narrow, noisy, tables)))
+
+
+def two_rounds_by_the_same_random_numbers(patch):
+    draw, numbers = ExponentialMechanism.draw, []
+
+    def wrong(self, scores, count, entropy):
+        if not numbers:
+            numbers.extend([entropy.take(16)] * 2)
+        return draw(self, scores, count, SeededEntropy(int.from_bytes(numbers.pop(), "big")))
+
+    patch.setattr(ExponentialMechanism, "draw", wrong)
+
+
 def ids_told_by_their_texts(patch):
     patch.setattr(rows_per_person, "identities", lambda name, column: column.cast(pa.string()))
 
@@ -948,6 +984,8 @@ class On(Ask):
         self.domain = domain
 
 
+NINE = Domain({f"a{place}": 1000 for place in range(9)})
+FAR = On(NINE, "sparse_cells", list(NINE), keep=Keep(59, 59, False))
 LARGE = On(Domain({"a": 20, "b": 30}), "measure", [["a", "b"]])
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
@@ -1068,6 +1106,10 @@ GATES = [
     (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
     (cells_in_the_order_of_their_first_word, Sparse(), PureDP(1), 0),
     (noise_that_repeats_far_away, LARGE, PureDP(1), 0),
+    (coins_on_the_true_counts, Sparse(), PureDP(1), 0),
+    (empty_cells_even_in_their_last_code, FAR, PureDP(1), 0),
+    (type_of_the_answer_by_the_truth, Standard(), PureDP(1), 0),
+    (two_rounds_by_the_same_random_numbers, Sampler(), PureDP(1), 0),
     (ledger_not_charged_for_approximate, Standard(), APPROX, 0),
     (bought_at_once_with_a_ledger, Standard(), APPROX, 0),
 ]

@@ -14,8 +14,8 @@ from audit_checks import (
     law_of_peeling,
 )
 
+from margin.audit.laws.evidence import Evidence
 from margin.audit.laws.law import Law
-from margin.audit.laws.noise import NoiseTest
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.event import Event
@@ -143,7 +143,7 @@ def test_dependence_at_a_distance_is_found(depend, request):
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 17])
 def test_sums_over_all_distances_are_those_of_their_definition(n):
     numbers, evidence = np.random.default_rng(n).choice([-1, 0, 0.5, 1], n), Sums()
-    NoiseTest(evidence)._add_shifted("made", numbers)
+    evidence.add_shifted("made", numbers)
     shifted = [sum(numbers[i] * numbers[i + k] for i in range(n - k)) for k in range(1, n)]
     mirrored = [[(i, k - i) for i in range(n) if i < k - i < n] for k in range(2 * n - 1)]
     if n == 1:
@@ -157,10 +157,11 @@ def test_sums_over_all_distances_are_those_of_their_definition(n):
     assert pairs.tolist() == list(map(len, mirrored))
 
 
-class Sums:
+class Sums(Evidence):
     """Keeps what would be evidence."""
 
     def __init__(self):
+        super().__init__()
         self.added = []
 
     def add_products(self, name, products, terms):
