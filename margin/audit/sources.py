@@ -186,7 +186,7 @@ class RawTables:
         if self.unit is None:
             return {place: place for place in accepted}, []
         first: dict[int, int] = {}
-        found = []
+        found: list[str] = []
         # The first row of each unit, and the forms of ids that were compared with those.
         units: dict[Identity | None, int] = {}
         compared: set[tuple[str, str]] = set()
@@ -195,8 +195,7 @@ class RawTables:
             identity = identity_of(value)
             if identity is None or identity == AMBIGUOUS:
                 found.append(f"row {place} is accepted, but its value does not tell whose it is")
-            form = type(value).__name__, repr(value)
-            if form not in compared:
+            if (form := (type(value).__name__, repr(value))) not in compared:
                 compared.add(form)
                 found += self._compare_units(place, identity, units)
             first[place] = units.setdefault(identity, place)

@@ -58,8 +58,8 @@ class ChoiceTest:
             uniform = flat.reshape(chosen.shape)
         else:
             uniform = self._without_replacement(events, exact, chosen)
-        everything = np.where(uniform > 0.5, 1.0, -1.0).ravel()
-        self._evidence.add_shifted(f"{events[0].method}: choices at some distance", everything)
+        in_order: Floats = np.where(uniform > 0.5, 1.0, -1.0).ravel()
+        self._evidence.add_shifted(f"{events[0].method}: choices at some distance", in_order)
         # Each number is uniform given those before it, so products of one and the next have mean
         # zero.
         signs = np.where(uniform > 0.5, 1.0, -1.0)

@@ -129,7 +129,8 @@ class SparseTest:
         new = sum(tuple(word) not in held for word in words.tolist())
         if cells > _MANY * max(len(held), 1):
             empty = np.array([tuple(word) not in held for word in words.tolist()], np.bool_)
-            self._add_axes(event.about[1], words[empty])
+            axes: Any = event.about[1]
+            self._add_axes(axes, words[empty])
         p = kept_counts(event.sampler, rule, 0)[2]
         expected = (cells - len(held)) * p
         name = "sparse_cells: numbers of kept empty cells"
