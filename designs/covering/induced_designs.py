@@ -67,7 +67,8 @@ def expanded(
 ) -> list[Block] | None:
     """Make the blocks that result if base point i is replaced by ``copies[i]`` points.
 
-    Returns None if some block would hold more than ``TOO_WIDE * k`` points, or all of them.
+    A block that would hold more than k points is split by `cover`. Returns None if it would hold
+    more than ``TOO_WIDE * k`` points, or all v points.
     """
     ends = np.cumsum(copies).tolist()
     spans = [range(end - n, end) for end, n in zip(ends, copies, strict=True)]

@@ -457,8 +457,9 @@ def _check_rest(
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
         raise BudgetError(
-            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain "
-            f"of {text(total.units * UNIT)} (in {measure}); spend less"
+            f"a release from data set {name!r} may spend at most what remains of its budget, "
+            f"{text(left * UNIT)} of {text(total.units * UNIT)} (in {measure}), but this one asks "
+            f"for {text(units * UNIT)}; spend less"
         )
 
 

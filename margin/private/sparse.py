@@ -186,7 +186,7 @@ class Sparse(Gate):
 
 
 def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:
-    """DomainError unless the axes fit attributes of these sizes, and the grid is not too large."""
+    """Check that the axes fit attributes of these sizes, and that the grid is not too large."""
     if tuple(axis.size for axis in grid.axes) != sizes:
         raise DomainError(
             "axes must have the sizes of the attributes of the view in their order, "

@@ -102,7 +102,7 @@ def check_size(
     noise: DiscreteLaplace,
     keep: Keep | Largest,
 ) -> None:
-    """DomainError if more than `MAX_KEPT` empty cells are expected in the summary."""
+    """Raise DomainError if more than `MAX_KEPT` empty cells are expected in the summary."""
     rule = keep
     if isinstance(keep, Largest):
         # The cells that `largest_cells` draws at least.

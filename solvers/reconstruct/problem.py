@@ -70,7 +70,7 @@ class Problem:
         require_small(self.shape)
         if not len(self.index) == len(self.target) == len(self.variance):
             raise ValueError(
-                "index, target and variance must be equally long, but their lengths are "
+                "index, target and variance must have the same length, but their lengths are "
                 f"{len(self.index)}, {len(self.target)} and {len(self.variance)}; give one entry "
                 "of each for each known coefficient"
             )

@@ -16,7 +16,7 @@ __all__ = ["KnownMoments", "known_moments", "require_small"]
 
 
 def require_small(shape: tuple[int, ...]) -> None:
-    """ValueError if a table is too large to be reconstructed; no memory is taken before."""
+    """Raise ValueError if a table is too large to be reconstructed, before memory is allocated."""
     cells = math.prod(shape)
     if cells > TABLE_CELLS:
         raise ValueError(

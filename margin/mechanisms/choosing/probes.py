@@ -37,9 +37,8 @@ _DEVIATIONS = np.linspace(-2, 2, 7)
 def probes(domain: Domain) -> list[View]:
     """Choose the few small views that `Adaptive` measures first, by a public rule.
 
-    The choice depends on the sizes of the attributes only.
-
-    They have at least three attributes where the domain has as many.
+    The choice depends on the sizes of the attributes only. A view of two or three attributes has at
+    most 4,096 cells, and a view of more attributes at most 64.
     """
     rng = np.random.default_rng(0)
     varying = [name for name in domain if domain[name].size > 1] or [domain.attributes[0]]

@@ -1,4 +1,4 @@
-"""How `PriView` chooses its views and their shares of the budget, from public facts alone."""
+"""The choice of the views of `PriView` and of their shares of the budget, without the data."""
 
 import itertools
 from collections.abc import Sequence

@@ -309,7 +309,7 @@ NO_ID = [None, math.nan, np.float32("nan"), Decimal("NaN"), pd.NaT, pd.NA, "", "
 def test_a_row_without_an_id_is_no_person(name, nobody, tmp_path):
     data = SOURCES[name](random.Random(0), ["7", nobody, "8"], None, tmp_path)
     with pytest.raises(
-        DataError, match=r"'v' holds nulls, NaN or blank cells, but every row must say whose it is"
+        DataError, match=r"'v' holds nulls, NaN or blank cells, but every row must name its unit"
     ):
         ids(data)
 
@@ -398,7 +398,7 @@ def test_the_two_columns_of_pairs_are_read_by_value():
     baskets = pairs.baskets(Domain({"item": ["p", "q"]}))
     assert sorted(baskets.sizes.tolist()) == [1, 1, 2]
     assert "HIV" not in repr(sets.Pairs({"user": ["alice"], "item": ["HIV"]}))
-    with pytest.raises(DataError, match="must say whose it is"):
+    with pytest.raises(DataError, match="must name its unit"):
         sets.Pairs(pa.table({"user": [math.nan] * 2, "item": ["p", "q"]})).baskets(
             Domain({"item": ["p", "q"]})
         )
