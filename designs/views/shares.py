@@ -162,7 +162,7 @@ class Holdings:
 class Contrasts:
     """The contrasts of positive weight of a workload; finds which of them a view holds.
 
-    A contrast is a set A of attributes; see `expected_error`. Results are kept.
+    A contrast is a set A of attributes; see `expected_error`. Results are cached.
 
     Parameters
     ----------

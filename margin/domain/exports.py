@@ -83,8 +83,8 @@ def to_xarray(marginal: "Marginal") -> Any:
 
 
 def to_json(marginal: "Marginal") -> str:
-    """A JSON object as text: the categories of each attribute, and nested lists of the counts and of
-    the standard deviations of their noise. If any deviation is not known, null replaces them all."""
+    """A JSON text with the categories of each attribute, and nested lists of the counts and of the
+    standard deviations of their noise. If any deviation is unknown, null replaces all of them."""
     deviations = np.sqrt(marginal.variance)
     is_known = not np.isnan(deviations).any()
     form = {

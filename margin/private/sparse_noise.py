@@ -53,7 +53,7 @@ class Largest:
     of a cell, and U is uniform on (0, 1). Priorities are rounded down to a public grid, the numbers
     with 20 significant binary digits. The *cut* is the smallest point of the grid that at most
     `size` priorities reach. Cells with priorities from the cut on are kept. So `size` cells are
-    kept, or a few less if several cells have the same priority; on average fewer than size / 2**19
+    kept, or a few fewer if several cells have the same priority; on average fewer than size / 2**19
     are missing.
 
     Source: Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary subset sums",

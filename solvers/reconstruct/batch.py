@@ -37,7 +37,7 @@ class Batch:
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
     zeros
-        Which cells must be zero, shape (n, cells); None for no such cell.
+        Whether each cell must be zero, shape (n, cells); None if no cell must.
 
     Raises
     ------

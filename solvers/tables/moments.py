@@ -43,7 +43,7 @@ class KnownMoments:
     total_variance
         The error variance of each marginal's total, shape (n,).
     zeros
-        Which cells must be zero, shape (n, cells); None for no such cell.
+        Whether each cell must be zero, shape (n, cells); None if no cell must.
     """
 
     shape: tuple[int, ...]

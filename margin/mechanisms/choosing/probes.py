@@ -99,10 +99,10 @@ def pays(
 
     Learning costs budget: the variance of all later noise grows by the factor `variance`.
 
-    The assumed strengths may all be wrong by a common factor, which is log-normal. The means of two
-    logarithms of errors over this factor are compared: the error of the candidate that looks best
-    without knowing the factor, and the error of the best candidate for each factor, with the larger
-    noise.
+    The assumed strengths may all be wrong by a common factor, which is log-normal. Two errors are
+    compared by the mean of their logarithms over this factor. Without learning, the candidate that
+    looks best is measured. With learning, the best candidate for each factor is measured, with the
+    larger noise.
     """
     guess = considered.priced(before, rows)[0]
     if math.isnan(guess.error):  # there is only one candidate

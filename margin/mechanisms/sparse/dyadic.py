@@ -40,9 +40,9 @@ class Dyadic:
     some of the counts (Cormode et al., ICDT 2012, section 5).
 
     The nodes of an ordered attribute are the intervals of 2**l codes, for all l. With several
-    attributes, a node is a combination of one interval of each. A row is in one node of each level, so the sensitivity
-    is the number of levels, multiplied over the attributes. A range is then the sum of at most two
-    nodes of each level.
+    attributes, a node is a combination of one interval of each. A row is in one node of each level,
+    so the sensitivity is the number of levels, multiplied over the attributes. A range is then the
+    sum of at most two nodes of each level.
 
     Parameters
     ----------
