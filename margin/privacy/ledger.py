@@ -55,7 +55,7 @@ class Ledger:
     """A file (SQLite) that records the budget of each data set and every charge to it.
 
     Two processes that charge at the same time never spend more than the budget together. A data set
-    has one budget of one kind for ever, because rows that come and go belong to the same people.
+    has one budget, which never changes, because rows that come and go belong to the same people.
     Charges of another kind are converted, rounded up, if a proved rule exists. Data sets in rho
     (`ZCDP`, and `ApproxDP`, which is spent as zCDP) accept a pure epsilon as rho = epsilon**2 / 2.
     Pure data sets accept pure charges only.

@@ -47,8 +47,8 @@ class Problem:
         positions of its axes and a table of sum one. They need not be consistent. If it is None,
         the marginals are computed from the moments.
     zeros
-        Whether each cell must be zero, bool array of shape (cells,); None if no cell must. "Uniform"
-        then means uniform on the other cells.
+        Whether each cell must be zero, bool array of shape (cells,); None if no cell must.
+        "Uniform" then means uniform on the other cells.
 
     Raises
     ------
