@@ -44,7 +44,7 @@ def drop_redundant(
     v: int,
     t: int,
 ) -> list[Block]:
-    """Drop redundant blocks: the kept blocks hold the same t-subsets of ``range(v)`` as all."""
+    """Drop redundant blocks; the others hold the same t-subsets of ``range(v)`` as before."""
     held = [block_ranks(block, v, t) for block in blocks]
     return [blocks[i] for i in needed(held, comb(v, t))]
 

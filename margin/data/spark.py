@@ -119,8 +119,8 @@ class SparkSource:
         return frame.mapInArrow(task.__call__, task.schema), packed
 
     def _packed(self, domain: Domain, *more: Any) -> tuple[Any, Layout]:
-        """The frame with its columns of codes packed into 64-bit integers, and its layout. All other columns
-        stay as they are."""
+        """The frame with its columns of codes packed into 64-bit integers, and its layout. All
+        other columns stay as they are."""
         from pyspark.sql import functions as sql
 
         fields = self._fields(domain.attributes)

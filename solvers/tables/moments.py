@@ -56,7 +56,7 @@ class KnownMoments:
 
 
 def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMoments:
-    """Read from tables all moments of some marginals that lie inside a view.
+    """Read from tables those moments of some marginals that a view determines.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""`DiffPart`: rows that are sets of items, divided along a taxonomy of the items as far as noisy
-counts allow."""
+"""`DiffPart`: a mechanism that counts sets of items. It divides the rows along a taxonomy of the
+items, as far as noisy counts allow."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""`DPSense` and `DPSenseS`: counts of many items, in which rows of too many items count less."""
+"""`DPSense` and `DPSenseS`: mechanisms that count items; rows of too many items count less."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""`PrivBasis`: the most frequent sets of items, through a few bases that hold them."""
+"""`PrivBasis`: a mechanism that counts the most frequent sets of items, by tables of a few bases."""
 
 import itertools
 import math
