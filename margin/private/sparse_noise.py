@@ -346,10 +346,10 @@ def empty_cells(
 
     Cells in `before` are not chosen again.
 
-    If the cells of the data are not in memory, candidates are chosen among all cells, a little more
-    than are missing on average, and the cells of the data are dropped from them. The rest is a
-    uniform choice among the empty cells; its size tells nothing else about it. If it is too large,
-    a uniform choice from it is again a uniform choice among the empty cells.
+    If the cells of the data are not in memory, candidates are chosen uniformly among all cells, and
+    the cells of the data are dropped from them. Given its size, the rest is a uniform choice among
+    the empty cells. If it is larger than needed, a uniform choice from it is again a uniform choice
+    among the empty cells. If it is smaller, further candidates are chosen.
     """
     tried = np.empty((0, len(grid.radices)), np.int64)
     if before is not None and len(before):

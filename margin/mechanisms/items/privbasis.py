@@ -1,4 +1,4 @@
-"""`PrivBasis`: a mechanism that counts the most frequent sets of items, by tables of a few bases."""
+"""`PrivBasis`: a mechanism that counts the most frequent sets of items by tables of a few bases."""
 
 import itertools
 import math
