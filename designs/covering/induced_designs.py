@@ -28,8 +28,8 @@ def induce(
 
     Each base point is replaced by some number of points, possibly 0; together these are v points.
     Any t of them come from at most t base points, which lie together in a base block. If a base
-    block then holds more than k points, a (., k, t) covering of these points takes its place. A
-    local search chooses the numbers so that few blocks result.
+    block then holds n > k points, an (n, k, t) covering of these points takes its place. A local
+    search chooses the numbers so that few blocks result.
 
     Parameters
     ----------

@@ -335,7 +335,7 @@ class Tables:
         return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
 
     def covered_variances(self, asked: Integers) -> Floats:
-        """The variance of the cells of marginals that lie inside views: one number a marginal.
+        """The variance of the cells of marginals that lie inside views, one number for each.
 
         It is the variance of the best linear estimate. A marginal on the axes B is the sum over the
         subsets S of B of its components. So the variance of a cell is the sum over S of
