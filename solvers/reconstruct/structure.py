@@ -79,8 +79,8 @@ class Structure:
     random. For every function of mean square one under p, its coefficient in g has the variance
     1 / total + s ** 2. The first term is the structure of a random sample of rows. The scale s
     depends on t, the largest number such that all sets of t of the asked axes lie in a view, and on
-    the number of asked axes k. If the views hold a share of the sets of t + 1 axes, s lies between
-    its values for t and for t + 1, in proportion on the logarithmic scale.
+    the number of asked axes k. If the views hold a share a of the sets of t + 1 axes, s lies
+    between its values for t and for t + 1, at a ** 2 of the way on the logarithmic scale.
 
     Scales are learnt from the views: parts of views on k axes are reconstructed by the same solver
     from their marginals on t axes alone, and compared with the views. The prior of s is log-normal.
@@ -147,7 +147,7 @@ class Structure:
         share = float(known[order == depth + 1].mean())
         low = self._learnt(depth, len(axes))
         high = self._learnt(depth + 1, len(axes)) if share > 0 else low
-        logarithm = (1 - share) * math.log(low) + share * math.log(high)
+        logarithm = (1 - share**2) * math.log(low) + share**2 * math.log(high)
         return STRUCTURE_WIDENING * math.exp(logarithm)
 
     def _learnt(
