@@ -1,4 +1,4 @@
-"""The dual of a problem with one axis of many categories: its Hessian has a block for each."""
+"""The dual of a problem with one axis of many categories: its Hessian has a block per category."""
 
 import math
 from collections.abc import Callable
