@@ -92,7 +92,7 @@ class Layout:
         return packed
 
     def rows(self, batches: Iterator[Any]) -> Iterator[tuple[Any, list[NDArray[Any]]]]:
-        """Decode Arrow batches: yield each batch with the codes of its rows, one array per attribute.
+        """Decode Arrow batches: yield each batch and, for each attribute, the codes of its rows.
 
         Raises
         ------
