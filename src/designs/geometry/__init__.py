@@ -1,0 +1,1 @@
+"""Designs from finite geometry: flats, circles, maximal arcs, transversal and Witt designs."""

@@ -1,0 +1,10 @@
+"""Names for array types."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Flags", "Floats", "Integers"]
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]

@@ -1,0 +1,19 @@
+"""Optional libraries, which are imported on first use."""
+
+import importlib
+from typing import Any
+
+from .errors import MarginError
+
+__all__ = ["needed"]
+
+
+def needed(name: str) -> Any:
+    """Import an optional library and return its module; MarginError if it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise MarginError(
+            f"this function needs the package {name}, but it is not installed; run pip install "
+            f"{name}"
+        ) from None

@@ -1,0 +1,1 @@
+"""The command line ``margin``. Each file defines one command or a few related ones."""

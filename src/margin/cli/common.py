@@ -1,0 +1,286 @@
+"""Helpers that all commands share: options, output, and checks of the files they write."""
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, TextIO
+
+import margin
+
+from .._replace import replacing, tried
+from .._secrecy import masked
+from ..errors import FileError
+
+__all__ = [
+    "Parser",
+    "Said",
+    "add_command",
+    "add_domain",
+    "add_force",
+    "add_group",
+    "add_spreadsheet",
+    "add_synopsis",
+    "check_free",
+    "check_picture",
+    "did_you_mean",
+    "draw",
+    "for_spreadsheet",
+    "opened",
+    "painted",
+    "printable",
+    "titled",
+]
+
+
+class Said(NamedTuple):
+    """The output of a command: a text for people, and the same content as JSON values."""
+
+    text: str
+    values: Any
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that reports an error in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and exit with code 2."""
+        start = painted("margin:", "bad", sys.stderr)
+        self.exit(2, f"{start} {masked(message)}; see {self.prog} --help\n")
+
+
+def add_command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], Said | None],
+    *,
+    does: str,
+    examples: Sequence[str],
+) -> argparse.ArgumentParser:
+    """Add a command, with the options that all commands have.
+
+    Parameters
+    ----------
+    commands
+        The result of `add_subparsers` or `add_group`.
+    name
+        The name of the command.
+    run
+        The function that runs the command with the parsed arguments.
+    does
+        One line that says what the command does, for the help text.
+    examples
+        Complete command lines, for the help text.
+    """
+    command: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=does,
+        description=f"{does[0].upper()}{does[1:]}.",
+        epilog="\n  ".join(["examples:", *examples]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="print the result as JSON",
+    )
+    command.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
+    )
+    command.set_defaults(command=run)
+    return command
+
+
+def add_group(
+    commands: Any,
+    name: str,
+    does: str,
+) -> Any:
+    """Add a group of commands, such as `ledger`. The result is the first argument of
+    `add_command`."""
+    group = commands.add_parser(
+        name,
+        help=does,
+        description=f"{does[0].upper()}{does[1:]}.",
+    )
+    return group.add_subparsers(
+        required=True,
+        metavar="COMMAND",
+    )
+
+
+def add_domain(parser: argparse.ArgumentParser) -> None:
+    """Add --domain, the file of the declared domain."""
+    parser.add_argument(
+        "--domain",
+        type=Path,
+        required=True,
+        metavar="DOMAIN.json",
+        help="a JSON file that declares the attributes and their values",
+    )
+
+
+def add_synopsis(parser: argparse.ArgumentParser) -> None:
+    """Add the .margin file that a command reads."""
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE.margin",
+        help="the .margin file to read",
+    )
+    parser.add_argument(
+        "--allow-simulation",
+        action="store_true",
+        help="also read the file of a simulation, which is not private",
+    )
+
+
+def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
+    """Add --spreadsheet, which makes a command apply `for_spreadsheet` to its labels."""
+    parser.add_argument(
+        "--spreadsheet",
+        action="store_true",
+        help="in CSV, put ' before each text that a spreadsheet would run as a formula "
+        "(a text that begins with = + - or @)",
+    )
+
+
+def for_spreadsheet(label: Any) -> Any:
+    """Put an apostrophe before a label if a spreadsheet would run it as a formula.
+
+    Numbers are returned unchanged. The characters that begin a formula are those that OWASP lists
+    under "CSV injection".
+    """
+    text = label.lstrip(" ") if isinstance(label, str) else ""
+    return f"'{label}" if text.startswith(_FORMULAE) else label
+
+
+def opened(parsed: argparse.Namespace) -> "margin.Synopsis":
+    """Load the synopsis of the .margin file that the command reads."""
+    loaded = margin.load(parsed.file, allow_simulation=parsed.allow_simulation)
+    return loaded if isinstance(loaded, margin.Synopsis) else loaded.synopsis
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add --force, which allows a command to replace an existing file."""
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="replace the output file if it exists",
+    )
+
+
+def check_free(path: Path, parsed: argparse.Namespace) -> None:
+    """Check, before any work is done, that the output file can be written.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written, or if it exists and --force is not given.
+    """
+    if path.is_dir():
+        raise FileError(
+            f"the output must be a file, but {str(path)!r} is a folder; give the name of a file"
+        )
+    if not path.parent.is_dir():
+        raise FileError(
+            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
+            "another folder"
+        )
+    if path.exists() and not parsed.force:
+        raise FileError(
+            f"the output must be a new file, but {str(path)!r} exists already; choose another "
+            "name, or add --force to replace it"
+        )
+    try:
+        tried(path)
+    except OSError as error:
+        raise FileError(
+            f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
+            "write to"
+        ) from None
+
+
+def check_picture(path: Path, parsed: argparse.Namespace) -> None:
+    """Check that a picture can be written: `check_free`, and the ending of the file name.
+
+    Raises
+    ------
+    FileError
+        If the ending does not belong to a known picture format, or as for `check_free`.
+    """
+    if path.suffix not in _PICTURES:
+        *others, last = _PICTURES
+        raise FileError(
+            f"the name of a picture must end in {', '.join(others)} or {last}, but it is "
+            f"{str(path)!r}; change its ending"
+        )
+    check_free(path, parsed)
+
+
+def draw(figure: Any, path: Path) -> None:
+    """Save a matplotlib figure.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    with replacing(path) as file:
+        figure.savefig(
+            file,
+            dpi=150,
+            format=path.suffix.removeprefix("."),
+        )
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Suggest a known name for a misspelt one, such as " (did you mean 'auto'?)"; empty if no known
+    name is similar."""
+    similar = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {similar[0]!r}?)" if similar else ""
+
+
+_FORMULAE = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_PICTURES = (".png", ".svg", ".pdf")
+_STYLES = {"bold": "1", "bad": "1;31", "beware": "33"}
+
+
+def painted(
+    text: str,
+    style: str,
+    stream: TextIO,
+) -> str:
+    """Colour a text, if the stream is a terminal that shows colours.
+
+    A user switches colours off with the environment variable NO_COLOR.
+    """
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if unwanted or not stream.isatty():
+        return text
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def printable(text: object) -> str:
+    """Replace control characters in a text, since they could manipulate a terminal.
+
+    Names and categories come from files, and a file may come from a stranger.
+    """
+    unprintable = "\N{REPLACEMENT CHARACTER}"
+    letters = [letter if letter.isprintable() else unprintable for letter in str(text)]
+    return "".join(letters)
+
+
+def titled(lines: dict[str, str]) -> str:
+    """Format texts with their titles in a left column. A text may have several lines."""
+    output = []
+    for title, text in lines.items():
+        first, *others = text.split("\n")
+        output.append(f"{title:<12}{printable(first)}")
+        output += [f"{'':<12}{printable(line)}" for line in others]
+    return "\n".join(output)

@@ -1,0 +1,104 @@
+"""The command `margin compare`: the errors of mechanisms on a real table (not private)."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import margin
+
+from ..errors import MarginError
+from .budget import add_budget, budget_of
+from .common import (
+    Said,
+    add_command,
+    add_domain,
+    add_force,
+    check_picture,
+    did_you_mean,
+    draw,
+    painted,
+)
+from .mechanisms import PLAIN
+from .workload import add_workload, workload_of
+
+__all__ = ["COMPARED", "add_commands"]
+
+COMPARED: Mapping[str, Callable[[], Any]] = {"priview": lambda: margin.PriView(), **PLAIN}
+_DEFAULT = "auto,priview,priview-paper,optimised,direct,uniform"
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin compare` to the parser of the command line."""
+    comparing = add_command(
+        commands,
+        "compare",
+        _compare,
+        does="simulate mechanisms on a table and compare the answers with the truth (not private)",
+        examples=[
+            "margin compare public.csv --domain domain.json --epsilon 1",
+            "margin compare public.csv --domain domain.json --epsilon 1 "
+            "--mechanisms priview,direct --workload 3way --runs 1 --picture errors.png",
+        ],
+    )
+    comparing.add_argument(
+        "file",
+        type=Path,
+        metavar="TABLE",
+        help="a CSV or Parquet file; use a public table that resembles the private one",
+    )
+    add_domain(comparing)
+    add_budget(comparing)
+    names: Any = comparing.add_argument(
+        "--mechanisms",
+        default=_DEFAULT,
+        metavar="A,B,...",
+        help=f"the mechanisms to compare, of {', '.join(COMPARED)}; default: {_DEFAULT}",
+    )
+    names.completer = lambda **_: list(COMPARED)
+    add_workload(comparing)
+    comparing.add_argument(
+        "--runs",
+        type=int,
+        default=3,
+        metavar="N",
+        help="number of simulations per mechanism, each with its own noise; default: 3",
+    )
+    comparing.add_argument(
+        "--picture",
+        type=Path,
+        metavar="OUT.png",
+        help="also draw the distribution of the errors, as PNG, SVG or PDF",
+    )
+    add_force(comparing)
+
+
+def _compare(parsed: argparse.Namespace) -> Said:
+    budget = budget_of(parsed)
+    domain = margin.Domain(parsed.domain)
+    names = parsed.mechanisms.split(",")
+    for name in names:
+        if name not in COMPARED:
+            raise MarginError(
+                f"unknown mechanism {name!r}{did_you_mean(name, COMPARED)}; --mechanisms takes "
+                f"{', '.join(COMPARED)}, so name some of these"
+            )
+    if parsed.picture is not None:
+        check_picture(parsed.picture, parsed)
+    found = margin.compare(
+        parsed.file,
+        domain=domain,
+        budget=budget,
+        mechanisms={name: COMPARED[name]() for name in names},
+        workload=workload_of(domain, parsed.workload),
+        runs=parsed.runs,
+    )
+    # The first line says that the result is not private.
+    warning, *table = str(found).split("\n")
+    text = "\n".join([painted(warning, "beware", sys.stdout), *table])
+    if parsed.picture is None:
+        return Said(text, found.to_json())
+    draw(found.plot(), parsed.picture)
+    values = found.to_json() | {"picture": str(parsed.picture)}
+    return Said(f"{text}\n{parsed.picture}", values)

@@ -1,0 +1,173 @@
+"""The commands `margin ledger create`, `show`, `verify` and `check`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import margin
+
+from ..errors import FileError, MarginError
+from .budget import add_budget, add_unit, budget_of
+from .common import Said, add_command, add_group, printable
+
+if TYPE_CHECKING:
+    from ..privacy.ledger import Dataset, Token
+    from ..privacy.statement import Statement
+
+__all__ = ["add_commands", "charged"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin ledger` and its commands to the parser of the command line."""
+    ledger = add_group(commands, "ledger", "keep a record of the budget spent on each data set")
+    create = add_command(
+        ledger,
+        "create",
+        _create,
+        does="register a data set and its budget; creates the ledger if it does not exist",
+        examples=[
+            "margin ledger create agency.db --name people --epsilon 3",
+            "margin ledger create agency.db --name visits --epsilon 3 --unit person_id "
+            "--max-rows 5",
+        ],
+    )
+    show = add_command(
+        ledger,
+        "show",
+        _show,
+        does="print the spent and the remaining budget of each data set",
+        examples=["margin ledger show agency.db", "margin ledger show agency.db --json"],
+    )
+    verify = add_command(
+        ledger,
+        "verify",
+        _verify,
+        does="check that no entry of a ledger has been changed",
+        examples=["margin ledger verify agency.db"],
+    )
+    check = add_command(
+        ledger,
+        "check",
+        _check,
+        does="compare a ledger with released files; detects an older copy of the ledger",
+        examples=["margin ledger check agency.db --releases releases"],
+    )
+    for command in (create, show, verify, check):
+        command.add_argument(
+            "ledger",
+            type=Path,
+            metavar="LEDGER.db",
+            help="the ledger file",
+        )
+    create.add_argument(
+        "--name",
+        required=True,
+        metavar="DATASET",
+        help="the name of the data set",
+    )
+    add_budget(create)
+    add_unit(create)
+    check.add_argument(
+        "--releases",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder with the .margin files of all releases",
+    )
+
+
+def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
+    """Find the data set that the options --ledger and --dataset name; None if neither is given.
+
+    Raises
+    ------
+    MarginError
+        If only one of the options is given, or the ledger has no such data set.
+    """
+    if ledger is None and dataset is None:
+        return None
+    if ledger is None or dataset is None:
+        found = "--dataset" if ledger is None else "--ledger"
+        raise MarginError(
+            f"--ledger and --dataset must be given together, but only {found} is given; add the "
+            "other, or leave out both"
+        )
+    return margin.Ledger(ledger).dataset(dataset)
+
+
+def _create(parsed: argparse.Namespace) -> Said:
+    ledger = margin.Ledger(parsed.ledger)
+    ledger.register(
+        parsed.name,
+        budget_of(parsed),
+        unit=parsed.unit,
+        max_rows=parsed.max_rows,
+    )
+    dataset = ledger.dataset(parsed.name).name
+    statement = ledger.statement(dataset)
+    values = {
+        "ledger": str(parsed.ledger),
+        "dataset": dataset,
+        "budget": statement.budget.to_json(),
+        "statement": statement.to_json(),
+    }
+    guarantee = f"{statement.budget.describe()}; protects {statement.protects}"
+    return Said(printable(f"{parsed.ledger}: {dataset}: {guarantee}"), values)
+
+
+def _show(parsed: argparse.Namespace) -> Said:
+    from .._numbers import text
+
+    ledger = margin.Ledger(parsed.ledger)
+    datasets = []
+    lines = []
+    for name in ledger.datasets():
+        statement = ledger.statement(name)
+        spent = text(ledger.spent(name))
+        remaining = text(ledger.remaining(name))
+        whole = f"{statement.budget.describe()}; protects {statement.protects}"
+        lines.append(printable(f"{name}: {spent} spent, {remaining} remaining; {whole}"))
+        datasets.append(
+            {
+                "dataset": name,
+                "spent": spent,
+                "remaining": remaining,
+                "budget": statement.budget.to_json(),
+                "statement": statement.to_json(),
+                "charges": [charge.to_json() for charge in ledger.charges(name)],
+            }
+        )
+    return Said("\n".join(lines), {"ledger": str(parsed.ledger), "datasets": datasets})
+
+
+def _verify(parsed: argparse.Namespace) -> Said:
+    charges = margin.Ledger(parsed.ledger).verify()
+    text = f"{parsed.ledger}: no entry was changed; {charges} charges"
+    return Said(text, {"ledger": str(parsed.ledger), "charges": charges})
+
+
+def _check(parsed: argparse.Namespace) -> Said:
+    if not parsed.releases.is_dir():
+        raise FileError(
+            f"--releases must be a folder, but {str(parsed.releases)!r} is not; give the folder "
+            "that holds the .margin files"
+        )
+    # Collect the receipt and the statement of every release.
+    tokens: dict[str, Token | None] = {}
+    statements: dict[str, Statement] = {}
+    problems = []
+    for path in sorted(parsed.releases.rglob("*.margin")):
+        try:
+            provenance = margin.load(path).provenance
+        except FileError as error:
+            problems.append(str(error))
+            continue
+        assert provenance is not None
+        tokens[str(path)] = provenance.token
+        statements[str(path)] = provenance.statement
+    problems += margin.Ledger(parsed.ledger).check(tokens, statements=statements)
+    if problems:
+        raise FileError("\n".join(problems))
+    releases = f"{len(tokens)} release{'' if len(tokens) == 1 else 's'}"
+    text = f"{parsed.ledger}: {releases}, each with its own charge"
+    return Said(text, {"ledger": str(parsed.ledger), "releases": list(tokens)})

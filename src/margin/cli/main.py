@@ -1,0 +1,199 @@
+"""The entry point of the command line. The other files of this folder define the commands."""
+
+import argparse
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from .._secrecy import masked
+from ..errors import MarginError
+from . import compare as cli_compare
+from . import ledger as cli_ledger
+from . import plan as cli_plan
+from . import read as cli_read
+from . import records as cli_records
+from . import release as cli_release
+from . import report as cli_report
+from . import sign as cli_sign
+from .common import Parser, Said, add_command, add_force, check_free, painted
+from .progress import shown
+
+__all__ = ["main"]
+
+_SUCCESS, _INTERNAL_ERROR, _USER_ERROR, _INTERRUPTED = 0, 1, 2, 130
+
+_COMPLETION = {
+    "bash": 'eval "$(margin completion bash)"   # add this line to ~/.bashrc',
+    "zsh": 'eval "$(margin completion zsh)"    # add this line to ~/.zshrc',
+    "fish": "margin completion fish | source     # add this line to ~/.config/fish/config.fish",
+}
+"""The lines that switch on completion, by shell."""
+
+_DESCRIPTION = """\
+Differentially private release of marginals: counts of all combinations of the values of some
+attributes, with a privacy guarantee.
+"""
+
+_EPILOG = """\
+first steps:
+  margin demo                        release a generated table, compare answers with the truth
+  margin domain suggest people.csv   draft the file that declares the attributes of your table
+  margin COMMAND --help              show the options of a command, and examples
+
+exit codes: 0 success, 1 internal error, 2 user error (the message explains it), 130 interrupted
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    The exit code is 0 for success, 1 for an internal error, 2 for a user error that the message
+    explains, and 130 for an interrupt.
+    """
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+    parsed = parser.parse_args(arguments)
+    try:
+        with shown():
+            said: Said | None = parsed.command(parsed)
+        if said is not None:
+            values = json.dumps(
+                said.values,
+                indent=1,
+                ensure_ascii=False,
+            )
+            print(values if parsed.json else said.text, flush=True)
+        return _SUCCESS
+    except BrokenPipeError:
+        # The reader, such as `head`, closed the pipe. Python flushes stdout when it exits; redirect
+        # it, so that this does not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _SUCCESS
+    except (Exception, KeyboardInterrupt) as error:
+        if parsed.debug:
+            print(
+                masked(traceback.format_exc()),
+                end="",
+                file=sys.stderr,
+            )
+        code, problem = _explained(error)
+    print(painted("margin:", "bad", sys.stderr), problem, file=sys.stderr)
+    return code
+
+
+def _explained(error: BaseException) -> tuple[int, str]:
+    """The exit code of an error, and its message for the user."""
+    if isinstance(error, MarginError):
+        return _USER_ERROR, masked(str(error))
+    if isinstance(error, KeyboardInterrupt):
+        return _INTERRUPTED, str(error) or "interrupted"
+    # The text of any other error may quote the data. It is shown only on request.
+    kind = type(error).__name__
+    return _INTERNAL_ERROR, f"internal error ({kind}); run again with --debug to see it"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="margin",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"margin {__version__}",
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="show the traceback of an error; it may quote the data",
+    )
+    commands = parser.add_subparsers(
+        required=True,
+        metavar="COMMAND",
+    )
+    _add_demo(commands)
+    cli_release.add_commands(commands)
+    cli_read.add_commands(commands)
+    cli_report.add_commands(commands)
+    cli_records.add_commands(commands)
+    cli_plan.add_commands(commands)
+    cli_compare.add_commands(commands)
+    cli_ledger.add_commands(commands)
+    cli_sign.add_commands(commands)
+    _add_completion(commands)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    demo = add_command(
+        commands,
+        "demo",
+        _demo,
+        does="release a generated table and compare some answers with the truth",
+        examples=["margin demo", "margin demo --epsilon 0.1 -o small.margin"],
+    )
+    demo.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT.margin",
+        help="the file to write; default: demo.margin, or demo-2.margin if it exists, and so on",
+    )
+    demo.add_argument(
+        "--epsilon",
+        default="1",
+        metavar="E",
+        help="the epsilon of pure differential privacy; default: 1",
+    )
+    add_force(demo)
+
+
+def _add_completion(commands: Any) -> None:
+    completion = add_command(
+        commands,
+        "completion",
+        _completion,
+        does="print the script that lets a shell complete commands, options and attributes",
+        examples=list(_COMPLETION.values()),
+    )
+    completion.add_argument(
+        "shell",
+        choices=list(_COMPLETION),
+        help="the shell",
+    )
+
+
+def _demo(parsed: argparse.Namespace) -> Said:
+    from .demo import demo
+
+    output = parsed.output or _unused("demo")
+    check_free(output, parsed)
+    return demo(output, parsed.epsilon)
+
+
+def _unused(stem: str) -> Path:
+    """Find a free name for a file: the first of stem.margin, stem-2.margin, stem-3.margin and so
+    on that does not exist."""
+    path = Path(f"{stem}.margin")
+    number = 1
+    while path.exists():
+        number += 1
+        path = Path(f"{stem}-{number}.margin")
+    return path
+
+
+def _completion(parsed: argparse.Namespace) -> Said:
+    from argcomplete.shell_integration import shellcode
+
+    script = shellcode(["margin"], shell=parsed.shell)
+    return Said(script, {"shell": parsed.shell, "script": script})

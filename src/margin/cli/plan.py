@@ -1,0 +1,173 @@
+"""The commands `margin plan` and `margin design`, which need no data."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import margin
+
+from ..errors import MarginError
+from .budget import add_budget, budget_of
+from .common import (
+    Said,
+    add_command,
+    add_domain,
+    add_force,
+    check_picture,
+    draw,
+    titled,
+)
+from .workload import add_workload, workload_of
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin plan` and `margin design` to the parser of the command line."""
+    _add_plan(commands)
+    _add_design(commands)
+
+
+def _add_plan(commands: Any) -> None:
+    planning = add_command(
+        commands,
+        "plan",
+        _plan,
+        does="print the expected error of each mechanism; needs no data and spends no budget",
+        examples=[
+            "margin plan --domain domain.json --epsilon 1",
+            "margin plan --domain domain.json --rho 0.1 --workload age,sex sex,region "
+            "--picture plan.png",
+            "margin plan --domain domain.json --rho 0.1 --rows 50000 --structure weak",
+        ],
+    )
+    add_domain(planning)
+    add_budget(planning)
+    add_workload(planning)
+    planning.add_argument(
+        "--rows",
+        type=float,
+        metavar="N",
+        help="the approximate number of rows, if it is public; then the candidates of the "
+        "mechanism auto are listed too",
+    )
+    planning.add_argument(
+        "--structure",
+        choices=("weak", "medium", "strong"),
+        default="medium",
+        help="with --rows: how strongly the attributes depend on each other; default: medium",
+    )
+    planning.add_argument(
+        "--picture",
+        type=Path,
+        metavar="OUT.png",
+        help="also draw the error against the size of the largest view, as PNG, SVG or PDF",
+    )
+    add_force(planning)
+
+
+def _add_design(commands: Any) -> None:
+    design = add_command(
+        commands,
+        "design",
+        _design,
+        does="find few blocks of K out of V points so that every T points lie in a common block",
+        examples=["margin design 32 8 2", "margin design 9 6 2 --blocks"],
+    )
+    design.add_argument(
+        "v",
+        type=int,
+        metavar="V",
+        help="number of points",
+    )
+    design.add_argument(
+        "k",
+        type=int,
+        metavar="K",
+        help="number of points in a block",
+    )
+    design.add_argument(
+        "t",
+        type=int,
+        metavar="T",
+        help="number of points that must share a block",
+    )
+    design.add_argument(
+        "--effort",
+        type=int,
+        default=1,
+        metavar="N",
+        help="effort of the search; each unit above 1 takes about a second more and may find "
+        "fewer blocks; default: 1",
+    )
+    design.add_argument(
+        "--blocks",
+        action="store_true",
+        help="print only the blocks, one per line",
+    )
+
+
+def _plan(parsed: argparse.Namespace) -> Said:
+    budget = budget_of(parsed)
+    domain = margin.Domain(parsed.domain)
+    if parsed.picture is not None:
+        check_picture(parsed.picture, parsed)
+    asked = workload_of(domain, parsed.workload)
+    found = margin.plan(
+        domain,
+        workload=asked,
+        budget=budget,
+        rows=parsed.rows,
+        structure=parsed.structure,
+    )
+    rows = [
+        {
+            "name": row.name,
+            "squared_error": row.error,
+            "missed": row.missed,
+            "per_count": row.per_cell,
+            "note": row.note or None,
+        }
+        for row in found.table
+    ]
+    values = {
+        "budget": budget.to_json(),
+        "views": [list(view) for view in found.workload.views],
+        "mechanisms": rows,
+    }
+    if parsed.picture is None:
+        return Said(str(found), values)
+    draw(found.plot().figure, parsed.picture)
+    return Said(f"{found}\n\n{parsed.picture}", values | {"picture": str(parsed.picture)})
+
+
+def _design(parsed: argparse.Namespace) -> Said:
+    v, k, t = parsed.v, parsed.k, parsed.t
+    problem = ""
+    try:
+        design = margin.designs.covering_design(v, k, t, effort=parsed.effort)
+    except ValueError as error:
+        problem = str(error)
+    if problem:
+        raise MarginError(problem)
+    known = margin.designs.best_known(v, k, t)
+    bound = margin.designs.schonheim_bound(v, k, t)
+    values = {
+        "blocks": [[int(point) for point in block] for block in design.blocks],
+        "provenance": str(design.provenance),
+        "best_known": None if known is None else known.size,
+        "bound": bound,
+    }
+    blocks = "\n".join(" ".join(map(str, block)) for block in design.blocks)
+    if parsed.blocks:
+        return Said(blocks, values)
+    if design.size == bound:
+        above = "no smaller design exists"
+    else:
+        above = f"the design is {100 * (design.size / bound - 1):.1f} % larger"
+    lines = {
+        "size": f"{design.size} block{'' if design.size == 1 else 's'}, from {design.provenance}",
+        "best known": "not in the table" if known is None else f"{known.size} ({known.source})",
+        "bound": f"{bound} (Schonheim): {above}",
+    }
+    return Said(f"{blocks}\n\n{titled(lines)}", values)

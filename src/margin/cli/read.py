@@ -1,0 +1,205 @@
+"""The commands `margin marginal` and `margin info`, which print the content of a .margin file."""
+
+import argparse
+import csv
+import io
+import itertools
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import margin
+
+from .common import (
+    Said,
+    add_command,
+    add_spreadsheet,
+    add_synopsis,
+    for_spreadsheet,
+    opened,
+    painted,
+    printable,
+    titled,
+)
+
+if TYPE_CHECKING:
+    from ..domain.attribute import Value
+
+__all__ = ["add_commands"]
+
+_COLUMNS = ("count", "low", "high", "noise_sd", "missed_sd")
+
+_MEASURED = "With 95 % probability the true count lies between low and high."
+
+_RECONSTRUCTED = (
+    "No published table holds all these attributes: the counts were reconstructed from smaller\n"
+    "tables. low and high allow for noise, and for an estimate of what these tables do not say."
+)
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin marginal` and `margin info` to the parser of the command line."""
+    _add_marginal(commands)
+    _add_info(commands)
+
+
+def _add_marginal(commands: Any) -> None:
+    ask = add_command(
+        commands,
+        "marginal",
+        _marginal,
+        does="print a marginal: the counts of all combinations of the values of some attributes",
+        examples=[
+            "margin marginal people.margin age sex",
+            "margin marginal people.margin sex --format csv > sex.csv",
+            "margin marginal people.margin age sex --json",
+        ],
+    )
+    add_synopsis(ask)
+    attributes: Any = ask.add_argument(
+        "attributes",
+        nargs="+",
+        metavar="ATTRIBUTE",
+        help="the attributes to count by; margin info FILE.margin lists them",
+    )
+    attributes.completer = _attributes
+    ask.add_argument(
+        "--format",
+        choices=["table", "csv", "json"],
+        default="table",
+        help="the form of the output; default: table",
+    )
+    add_spreadsheet(ask)
+
+
+def _add_info(commands: Any) -> None:
+    info = add_command(
+        commands,
+        "info",
+        _info,
+        does="print the attributes, the privacy guarantee and the origin of a .margin file",
+        examples=["margin info people.margin", "margin info people.margin --json"],
+    )
+    add_synopsis(info)
+
+
+def _attributes(parsed_args: argparse.Namespace, **_: object) -> Sequence[str]:
+    """The attributes that a shell offers after the name of the file."""
+    parsed_args.allow_simulation = True
+    return opened(parsed_args).domain.attributes
+
+
+def _marginal(parsed: argparse.Namespace) -> Said:
+    marginal = opened(parsed).marginal(parsed.attributes)
+    if parsed.format == "csv":
+        text = _as_csv(marginal, for_spreadsheet if parsed.spreadsheet else _unchanged)
+    else:
+        text = _as_table(marginal) if parsed.format == "table" else marginal.to_json()
+    return Said(text, json.loads(marginal.to_json()))
+
+
+def _info(parsed: argparse.Namespace) -> Said:
+    synopsis = opened(parsed)
+    provenance = synopsis.provenance
+    assert provenance is not None
+    mechanism = provenance.mechanism
+    statement = provenance.statement
+    summary = synopsis.summary()
+    lines = {}
+    if provenance.private:
+        lines["guarantee"] = statement.budget.describe()
+        lines["protects"] = statement.whom
+    else:
+        lines["guarantee"] = "none: this is a simulation, which is not private"
+    kind = mechanism["name"] if isinstance(mechanism, dict) else mechanism
+    lines["mechanism"] = f"{kind}, margin {provenance.version}"
+    sizes = [f"{name} ({attribute.size})" for name, attribute in synopsis.domain.items()]
+    lines["attributes"] = ", ".join(sizes)
+    lines |= _stated(synopsis.domain)
+    lines["declared"] = f"domain {statement.domain}"
+    lines |= summary
+    values = {
+        "private": provenance.private,
+        "guarantee": provenance.spent.describe(),
+        "spent": provenance.spent.to_json(),
+        "statement": statement.to_json(),
+        "mechanism": mechanism,
+        "version": provenance.version,
+        "domain": json.loads(synopsis.domain.to_json()),
+        "summary": summary,
+    }
+    return Said(titled(lines), values)
+
+
+def _stated(domain: "margin.Domain") -> dict[str, str]:
+    """What a domain declares besides its attributes: the impossible cells and the public number of
+    rows, as texts by their titles."""
+    lines = {}
+    rules = []
+    for rule in domain.impossible:
+        parts = [f"{name} {_listed(form)}" for name, form in rule.items()]
+        rules.append(" with ".join(parts))
+    if rules:
+        lines["impossible"] = "\n".join(rules)
+    if domain.rows is not None:
+        lines["rows"] = f"{domain.rows:,}, declared as public"
+    return lines
+
+
+def _listed(form: object) -> str:
+    values = form if isinstance(form, list) else [form]
+    return " or ".join(map(str, values))
+
+
+def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], list[float | None]]]":
+    """Each cell: its categories, and its numbers in the order of `_COLUMNS`, None if unknown."""
+    kinds = [attribute.labels for attribute in marginal.domain.values()]
+    from ..domain.exports import uncertainty
+
+    columns = {"count": marginal.counts, **uncertainty(marginal)}
+    numbers = zip(*(columns[name].flat for name in _COLUMNS), strict=True)
+    for labels, cell in zip(itertools.product(*kinds), numbers, strict=True):
+        yield labels, [None if math.isnan(number) else float(number) for number in cell]
+
+
+def _as_table(marginal: "margin.Marginal") -> str:
+    """Write a marginal as a table for people: labels on the left, numbers on the right."""
+    rows = [[*map(printable, marginal.attributes), "count", "low", "high"]]
+    for labels, numbers in _rows(marginal):
+        shown = ["" if number is None else f"{number:,.1f}" for number in numbers[:3]]
+        rows.append([*map(printable, labels), *shown])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    names = len(marginal.attributes)
+    lines = []
+    for row in rows:
+        cells = []
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            cells.append(cell.ljust(width) if place < names else cell.rjust(width))
+        lines.append("  ".join(cells))
+    head, *others = lines
+    if not any(map(math.isnan, marginal.variance.flat)):
+        others.append(_RECONSTRUCTED if marginal.reconstructed else _MEASURED)
+    return "\n".join([painted(head, "bold", sys.stdout), *others])
+
+
+def _unchanged(label: "Value") -> "Value":
+    return label
+
+
+def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:
+    """Write a marginal as CSV. `form` is applied to each name and label."""
+    head = _csv_line([*map(form, marginal.attributes), *_COLUMNS])
+    lines = [head]
+    for labels, numbers in _rows(marginal):
+        lines.append(_csv_line([*map(form, labels), *numbers]))
+    return "\n".join(lines)
+
+
+def _csv_line(cells: Sequence[object]) -> str:
+    """Write one CSV line, without its line break."""
+    # With this line break, `csv` quotes a cell that contains either of its two characters.
+    line = io.StringIO(newline="")
+    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    return line.getvalue().removesuffix("\r\n")

@@ -1,0 +1,111 @@
+"""The command `margin records`: write synthetic rows to a CSV or Parquet file."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import margin
+
+from .._replace import replacing
+from ..errors import FileError
+from .common import (
+    Said,
+    add_command,
+    add_force,
+    add_spreadsheet,
+    add_synopsis,
+    check_free,
+    for_spreadsheet,
+    opened,
+)
+
+__all__ = ["add_commands"]
+
+_WRITERS = (".csv", ".parquet")
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin records` to the parser of the command line."""
+    records = add_command(
+        commands,
+        "records",
+        _records,
+        does="write synthetic rows that follow the counts of a .margin file",
+        examples=[
+            "margin records people.margin -n 1000 -o rows.csv",
+            "margin records people.margin -n 1000 -o rows.parquet",
+        ],
+    )
+    add_synopsis(records)
+    records.add_argument(
+        "-n",
+        type=int,
+        required=True,
+        metavar="N",
+        help="number of rows",
+    )
+    add_spreadsheet(records)
+    records.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the file to write; its name must end in .csv or .parquet",
+    )
+    add_force(records)
+
+
+def _records(parsed: argparse.Namespace) -> Said:
+    path: Path = parsed.output
+    if path.suffix not in _WRITERS:
+        raise FileError(
+            f"the output must end in {' or '.join(_WRITERS)}, but it is {str(path)!r}; change its "
+            "ending"
+        )
+    check_free(path, parsed)
+    synopsis = opened(parsed)
+    codes = synopsis.records(parsed.n)
+    columns = {
+        name: _values(form, codes[:, axis])
+        for axis, (name, form) in enumerate(synopsis.domain.items())
+    }
+    if parsed.spreadsheet and path.suffix == ".csv":
+        columns = {for_spreadsheet(name): _safe(column) for name, column in columns.items()}
+    _write(path, columns)
+    values = {"output": str(path), "rows": parsed.n, "attributes": list(synopsis.domain)}
+    text = f"{path}: {parsed.n:,} synthetic rows of {len(synopsis.domain):,} attributes"
+    return Said(text, values)
+
+
+def _values(attribute: "margin.Attribute", codes: Any) -> Any:
+    """Convert a column of codes to values, as an Arrow array. Values of mixed types become
+    texts."""
+    import pyarrow as pa
+
+    if attribute.values is None and attribute.bins is None:
+        return pa.array(codes)
+    labels = attribute.labels
+    if len({type(label) for label in labels}) > 1:
+        labels = tuple(map(str, labels))
+    return pa.array(labels).take(pa.array(codes))
+
+
+def _safe(column: Any) -> Any:
+    """Change each text of a column that a spreadsheet would run as a formula."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(column.type):
+        return column
+    return pa.array([for_spreadsheet(value) for value in column.to_pylist()])
+
+
+def _write(path: Path, columns: dict[str, Any]) -> None:
+    """Write the columns to a file. If this fails, an existing file stays as it was."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    table = pa.table(columns)
+    write = csv.write_csv if path.suffix == ".csv" else parquet.write_table
+    with replacing(path) as file:
+        write(table, file)

@@ -1,0 +1,246 @@
+"""The commands `margin release` and `margin domain suggest`, which read a private table.
+
+The output of `release` is private. The output of `domain suggest` is not.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import margin
+
+from ..errors import FileError, MarginError
+from .budget import add_budget, add_unit, budget_of
+from .common import Said, add_command, add_domain, add_force, add_group, check_free, painted
+from .ledger import charged
+from .mechanisms import add_options, mechanism_of
+from .workload import add_workload, views_of, workload_of
+
+__all__ = ["add_commands"]
+
+_START = "margin release people.csv --domain domain.json --epsilon 1"
+_EXAMPLES = [
+    f"{_START} -o people.margin",
+    "margin release people.parquet --domain domain.json --rho 0.1 --workload 2way -o people.margin",
+    f"{_START} --unit person_id --max-rows 3 -o people.margin",
+    f"{_START} --ledger agency.db --dataset people -o people.margin",
+    f"{_START} --mechanism 'HighPass(theta=9)' -o c.margin",
+    "margin release --sql \"SELECT * FROM 'people.parquet'\" --domain domain.json --epsilon 1 "
+    "-o people.margin",
+    'margin release --sql "SELECT * FROM rows" --table rows=people.csv --domain domain.json '
+    "--epsilon 1 -o people.margin",
+]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin release` and `margin domain suggest` to the parser of the command line."""
+    _add_release(commands)
+    _add_suggest(commands)
+
+
+def _add_release(commands: Any) -> None:
+    release = add_command(
+        commands,
+        "release",
+        _release,
+        does="make a differentially private synopsis of a table",
+        examples=_EXAMPLES,
+    )
+    _add_table(release)
+    add_domain(release)
+    add_unit(release)
+    add_budget(release)
+    _add_ledger(release)
+    release.add_argument(
+        "--views",
+        nargs="+",
+        metavar="A,B,C",
+        help="the views to measure, for priview and dualquery: the attributes of each, or a JSON "
+        "file with a list of lists",
+    )
+    add_options(release)
+    add_workload(release, default=None)
+    release.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="OUT.margin",
+        help="the .margin file to write",
+    )
+    add_force(release)
+
+
+def _add_table(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the private table: a file or a query."""
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="TABLE",
+        help="a CSV, Parquet or JSON file, a folder of such files, or a pattern such as "
+        "'people*.csv'; leave it out if you give --sql",
+    )
+    parser.add_argument(
+        "--sql",
+        metavar="SELECT",
+        help="a query whose rows are the table, such as \"SELECT * FROM 'x.parquet'\"",
+    )
+    parser.add_argument(
+        "--attach",
+        metavar="DATABASE",
+        help="the database of the query: a DuckDB file, or postgres:host=... dbname=...",
+    )
+    parser.add_argument(
+        "--table",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="a file that the query refers to by NAME; may be repeated; in CSV and JSON files, "
+        "the query reads all cells as texts",
+    )
+    parser.add_argument(
+        "--memory-limit",
+        default="1GB",
+        metavar="SIZE",
+        help="the memory that the query may use; default: 1GB",
+    )
+
+
+def _add_ledger(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the data set to charge."""
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        metavar="LEDGER.db",
+        help="charge the budget to a data set of this ledger; needs --dataset",
+    )
+    parser.add_argument("--dataset", help="the name of the data set in the ledger")
+
+
+def _add_suggest(commands: Any) -> None:
+    suggest = add_command(
+        add_group(commands, "domain", "make the file that declares the attributes of a table"),
+        "suggest",
+        _suggest,
+        does="draft a domain from a table; the draft is not private and must be reviewed",
+        examples=["margin domain suggest people.csv > draft.json"],
+    )
+    suggest.add_argument(
+        "file",
+        type=Path,
+        metavar="TABLE",
+        help="a CSV, Parquet or JSON file",
+    )
+
+
+def _release(parsed: argparse.Namespace) -> Said:
+    # Check all options before the data is opened.
+    budget = budget_of(parsed)
+    domain = margin.Domain(parsed.domain)
+    views = None if parsed.views is None else views_of(parsed.views)
+    mechanism = mechanism_of(parsed, domain, views)
+    check_free(parsed.output, parsed)
+    data = _data(parsed)
+    ledger = charged(parsed.ledger, parsed.dataset)
+    workload = None if parsed.workload is None else workload_of(domain, parsed.workload)
+
+    synopsis = margin.release(
+        data,
+        domain=domain,
+        budget=budget,
+        mechanism=mechanism,
+        workload=workload,
+        ledger=ledger,
+        unit=parsed.unit,
+        max_rows=parsed.max_rows,
+    )
+    _save(synopsis, parsed.output)
+
+    # Describe the synopsis by the first line of its summary, such as "45 views".
+    summary = synopsis.summary()
+    title, text = next(iter(summary.items()))
+    number = text.split()[0].rstrip(",")
+    provenance = synopsis.provenance
+    assert provenance is not None
+    guarantee = synopsis.spent.describe()
+    values = {
+        "output": str(parsed.output),
+        "guarantee": guarantee,
+        "spent": synopsis.spent.to_json(),
+        "statement": provenance.statement.to_json(),
+        "mechanism": provenance.mechanism,
+        "summary": summary,
+    }
+    return Said(f"{parsed.output}: {number} {title}; {guarantee}", values)
+
+
+def _save(synopsis: "margin.Synopsis", path: Path) -> None:
+    """Write the release. If this fails, the error says that the budget has been spent anyway."""
+    lost = f"the release was made and its budget spent, but {str(path)!r} was not written"
+    try:
+        synopsis.save(path)
+    except FileError as error:
+        problem = str(error)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {lost}") from None
+    else:
+        return
+    raise FileError(f"{problem}; {lost}")
+
+
+def _data(parsed: argparse.Namespace) -> object:
+    """Find the table to read, from the options: the path of a file, or a query."""
+    if parsed.file is None and parsed.sql is None:
+        raise MarginError(
+            "a release needs a table, but none is given; add a file, or a query with --sql"
+        )
+    if parsed.file is not None and parsed.sql is not None:
+        raise MarginError(
+            "the table comes either from a file or from --sql, but both are given; leave one of "
+            "them out"
+        )
+    if parsed.sql is not None:
+        files = dict(map(_named, parsed.table))
+        return margin.Sql(
+            parsed.sql,
+            attach=parsed.attach,
+            memory_limit=parsed.memory_limit,
+            files=files,
+        )
+    if parsed.attach is not None:
+        raise MarginError(
+            "--attach names the database of a query, but no query is given; add the query with "
+            "--sql"
+        )
+    if parsed.table:
+        raise MarginError(
+            "--table names a file for a query, but no query is given; add the query with --sql"
+        )
+    return parsed.file
+
+
+def _named(text: str) -> tuple[str, str]:
+    """Split one value of --table into a name and a path."""
+    name, separator, path = text.partition("=")
+    if not (name and separator and path):
+        raise MarginError(
+            f"--table must be NAME=FILE, but it is {text!r}; write it as in --table "
+            "visits=visits.csv"
+        )
+    return name, path
+
+
+def _suggest(parsed: argparse.Namespace) -> Said:
+    from ..data.suggest import suggest_domain
+
+    draft = suggest_domain(parsed.file)
+    warning = "margin: this draft is derived from the data, so it is not private; review it"
+    print(painted(warning, "beware", sys.stderr), file=sys.stderr)
+    # One attribute per line.
+    lines = []
+    for key, form in draft.items():
+        lines.append(f"  {json.dumps(key)}: {json.dumps(form, ensure_ascii=False)}")
+    inner = ",\n".join(lines)
+    return Said(f"{{\n{inner}\n}}", draft)

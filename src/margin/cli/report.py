@@ -1,0 +1,109 @@
+"""The commands `margin report` and `margin explore`."""
+
+import argparse
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from .common import Said, add_command, add_force, add_synopsis, check_free, opened
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Add `margin report` and `margin explore` to the parser of the command line."""
+    _add_report(commands)
+    _add_explore(commands)
+
+
+def _add_report(commands: Any) -> None:
+    report = add_command(
+        commands,
+        "report",
+        _report,
+        does="write an HTML page that shows a .margin file; it opens without a network",
+        examples=[
+            "margin report people.margin",
+            'margin report people.margin -o census.html --title "Census"',
+        ],
+    )
+    add_synopsis(report)
+    report.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="OUT.html",
+        help="the file to write; default: the name of the .margin file, with the ending .html",
+    )
+    report.add_argument("--title", help="the heading of the page; default: the name of the file")
+    add_force(report)
+
+
+def _add_explore(commands: Any) -> None:
+    explore = add_command(
+        commands,
+        "explore",
+        _explore,
+        does="show a .margin file in the browser and answer any marginal, until Ctrl-C",
+        examples=[
+            "margin explore people.margin",
+            "margin explore people.margin --port 8000 --no-browser",
+        ],
+    )
+    add_synopsis(explore)
+    explore.add_argument(
+        "--port",
+        type=int,
+        default=0,
+        help="the port of the server, which only this machine can reach; default: a free port",
+    )
+    explore.add_argument(
+        "--idle",
+        type=float,
+        metavar="MINUTES",
+        help="stop after this many minutes without a request; default: never",
+    )
+    explore.add_argument(
+        "--no-browser",
+        action="store_true",
+        help="print the address, but open no browser",
+    )
+
+
+def _report(parsed: argparse.Namespace) -> Said:
+    from ..report import write_report
+
+    output: Path = parsed.output or parsed.file.with_suffix(".html")
+    check_free(output, parsed)
+    write_report(opened(parsed), output, title=parsed.title or parsed.file.stem)
+    size = output.stat().st_size
+    text = f"{output}: {size / 1e6:.1f} MB, opens in any browser"
+    return Said(text, {"output": str(output), "bytes": size})
+
+
+def _explore(parsed: argparse.Namespace) -> None:
+    import webbrowser
+
+    from ..report import explore
+
+    idle = None if parsed.idle is None else 60 * parsed.idle
+    server = explore(
+        opened(parsed),
+        title=parsed.file.stem,
+        port=parsed.port,
+        idle=idle,
+    )
+    address = f"http://127.0.0.1:{server.server_address[1]}/"
+    if parsed.json:
+        print(json.dumps({"address": address}), flush=True)
+    print(
+        f"{address} shows {parsed.file}; press Ctrl-C to stop",
+        file=sys.stderr,
+        flush=True,
+    )
+    if not parsed.no_browser:
+        webbrowser.open(address)
+    with contextlib.suppress(KeyboardInterrupt), server:
+        server.serve_forever()

@@ -1,0 +1,415 @@
+"""CSV, TSV, Parquet and JSON files as sources. An embedded DuckDB reads them in batches of rows."""
+
+import csv
+import glob
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .._secrecy import masked
+from ..domain.domain import Domain
+from ..errors import DataError
+from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
+
+__all__ = [
+    "SUFFIXES",
+    "FileSource",
+    "connect",
+    "guesses_folders",
+    "guesses_types",
+    "identifier",
+    "quoted",
+    "stream",
+]
+
+SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
+"""The endings of the names of files that can be read."""
+
+_DIGITS = 38
+"""Largest number of digits of a decimal. DuckDB rounds a longer decimal to a float."""
+
+_HEAD = 1 << 21
+"""Number of bytes at the beginning of a text file in which its header is found."""
+
+_DELIMITERS = ",;\t|"
+"""The delimiters that a .csv file may have."""
+
+_GUESSED = re.compile(r"READ_CSV|READ_JSON|READ_NDJSON|SNIFF_CSV|READ_XLSX|PANDAS_SCAN")
+_QUOTED = re.compile(r"""'((?:[^']|'')+)'|"((?:[^"]|"")+)\"""")
+_SETTLED = re.compile(
+    r"hive_(types_autocast|partitioning)\s*(:=|=>|=)\s*('?false\b|0)", re.IGNORECASE
+)
+_LINE = re.compile(r"[\w ]+: CSV Error on Line: (\d+)")
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The rows of one CSV, TSV, Parquet or JSON file. The file is read anew in every pass, in
+    memory that does not grow with the number of rows.
+
+    A CSV file must be strictly well-formed: encoded in UTF-8 (with or without a byte order mark),
+    with a header, the same number of cells in every row, closed quotes, and one kind of line end.
+    The delimiter of a .csv file is a comma, semicolon, tab or bar, whichever makes the header name
+    most attributes. All cells are texts. An empty cell is a null, and "" in quotes is the empty
+    text. A JSON file holds one record per line or one array of records. A key that a record lacks
+    is a null there, but the first records must have all keys.
+
+    Parameters
+    ----------
+    path
+        The path of the file. It ends in one of `SUFFIXES`, in upper or lower case.
+    shown
+        The name of the file in messages; its path when not given.
+
+    Raises
+    ------
+    DataError
+        When the name has another ending.
+    """
+
+    path: Path
+    shown: str = ""
+
+    def __post_init__(self) -> None:
+        if not self._lower.endswith(SUFFIXES):
+            raise DataError(
+                f"a data file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, but "
+                f"{self._shown} does not; convert it to one of these formats"
+            )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a file that does not exist, has another format than its name says, or lacks a
+        declared column. No row is checked."""
+        self.kinds(domain.attributes)
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """The codes of all attributes, at most `ROWS` rows at a time, in the order of the file."""
+        return encode_batches(self.columns(domain.attributes, numbers=True), domain)
+
+    def columns(
+        self,
+        names: Sequence[str],
+        *,
+        numbers: bool = False,
+    ) -> Generator[Sequence[Any]]:
+        """Read the named columns in batches of rows, each column as an Arrow array. With `numbers`,
+        truth values are read as 0 and 1, which have the same codes and take less time."""
+        fields, places = self._layout(names)
+        if self._is_compressed:
+            damaged = (
+                f"{self._shown} must be a complete gzip file, but its checksum is wrong or its end "
+                "is missing; copy it again"
+            )
+            quietly(self._read_through, damaged)
+        read = []
+        for place in places:
+            as_number = numbers and fields[place].is_truth
+            read.append(f"c{place}::UTINYINT" if as_number else f"c{place}")
+        text = f"SELECT {', '.join(read)} FROM {self.query(fields)}"
+        kinds = [fields[place].kind for place in places]
+        with closing(connect()) as connection:
+            reader = quietly(lambda: stream(connection.sql(text)), self.failed)
+            while (batch := quietly(lambda: next(reader, None), self.failed)) is not None:
+                if self._is_parquet:
+                    yield list(map(_narrowed, batch.columns, kinds))
+                else:
+                    yield list(map(self._texts, names, batch.columns))
+
+    def kinds(self, names: Sequence[str]) -> list[Any]:
+        """The Arrow types of the named columns; None for a column whose type the file does not
+        state. DataError when a column is missing or cannot be read."""
+        fields, places = self._layout(names)
+        return [fields[place].kind for place in places]
+
+    def query(self, fields: Sequence["Field"]) -> str:
+        """The SQL text with which DuckDB reads the file. The fields become columns c0, c1, ...,
+        whatever their names are."""
+        place = quoted(glob.escape(str(self.path.absolute())))
+        if self._is_parquet:
+            listed = ", ".join(f"c{at}" for at in range(len(fields)))
+            return f"read_parquet({place}, hive_partitioning = false) AS rows({listed})"
+        if self._is_json:
+            columns = ", ".join(f"{quoted(field.name)}: 'VARCHAR'" for field in fields)
+            names = [f"{identifier(field.name)} AS c{at}" for at, field in enumerate(fields)]
+            json_options = f"columns = {{{columns}}}, hive_partitioning = false"
+            return f"(SELECT {', '.join(names)} FROM read_json({place}, {json_options}))"
+        columns = ", ".join(f"'c{at}': 'VARCHAR'" for at in range(len(fields)))
+        options = {
+            "columns": f"{{{columns}}}",
+            "delim": quoted(fields[0].delimiter),
+            "compression": "'gzip'" if self._is_compressed else "'none'",
+            "auto_detect": "false",
+            "header": "true",
+            "quote": "'\"'",
+            "escape": "'\"'",
+            "comment": "''",
+            "strict_mode": "true",
+            "allow_quoted_nulls": "false",
+            "hive_partitioning": "false",
+        }
+        listed = ", ".join(f"{key} = {value}" for key, value in options.items())
+        return f"read_csv({place}, {listed})"
+
+    def fields(self, declared: Collection[str] = ()) -> list["Field"]:
+        """The columns of the file, in order. The declared names help to find the delimiter of a
+        .csv file.
+
+        Raises
+        ------
+        DataError
+            When the file does not exist, or has another format than its name says.
+        """
+        if not self.path.exists():
+            raise DataError(f"{self._shown} does not exist; check the path")
+        if not self.path.is_file():
+            raise DataError(f"{self._shown} is not a file; give the path of a file")
+        if self._is_parquet:
+            return self._parquet_fields()
+        if self._is_json:
+            return self._json_fields(declared)
+        delimiters = "\t" if self._lower.endswith((".tsv", ".tsv.gz")) else _DELIMITERS
+        head = self._head()
+        readings = {delimiter: _first_row(head, delimiter) for delimiter in delimiters}
+        wanted = {name.strip() for name in declared}
+
+        def rank(delimiter: str) -> tuple[int, int]:
+            names = readings[delimiter]
+            found = wanted & {name.strip() for name in names}
+            return len(found), len(names)
+
+        best = max(readings, key=rank)
+        if not readings[best]:
+            raise DataError(
+                f"the first line of {self._shown} must name the columns, but the file has no "
+                "header; add one"
+            )
+        return [Field(name, best) for name in readings[best]]
+
+    def failed(self, error: Exception) -> str:
+        """The message for a failure of DuckDB. It names the file and the line of a CSV file, never
+        their content."""
+        if self._is_parquet:
+            return (
+                f"{self._shown} cannot be read: it is damaged or needs too much memory; write "
+                "it anew or in several files"
+            )
+        if self._is_json:
+            return (
+                f"{self._shown} is not well-formed: it must be encoded in UTF-8 and hold one "
+                "record per line, or one array of records; correct it"
+            )
+        line = _LINE.match(str(error))
+        where = f" (line {line[1]})" if line else ""
+        return (
+            f"{self._shown} is not well-formed{where}: it must be encoded in UTF-8, with as many "
+            "cells in every row as in the header, quotes closed and line ends all alike"
+        )
+
+    @property
+    def _lower(self) -> str:
+        return self.path.name.lower()
+
+    @property
+    def _shown(self) -> str:
+        return f"data file {masked(self.shown or str(self.path))!r}"
+
+    @property
+    def _is_parquet(self) -> bool:
+        return self._lower.endswith((".parquet", ".pq"))
+
+    @property
+    def _is_json(self) -> bool:
+        return self._lower.endswith((".json", ".jsonl", ".ndjson"))
+
+    @property
+    def _is_compressed(self) -> bool:
+        return self._lower.endswith(".gz")
+
+    def _layout(self, names: Sequence[str]) -> tuple[list["Field"], list[int]]:
+        """The fields of the file, and the positions of the wanted columns. DataError if one has a
+        type that cannot be read."""
+        fields = self.fields(names)
+        places = locate([field.name for field in fields], names, self._shown)
+        for name, place in places.items():
+            kind = fields[place].kind
+            if kind is None:
+                continue
+            check_type(name, kind)
+            if self._is_parquet and getattr(kind, "precision", 0) > _DIGITS:
+                raise DataError(
+                    f"column {name!r} of {self._shown} holds decimals of more than {_DIGITS} "
+                    "digits, which would be rounded; write it as texts"
+                )
+        return fields, list(places.values())
+
+    def _read_through(self) -> None:
+        """Read a compressed file to its end, so that its checksum is checked. DuckDB does not check
+        it."""
+        with gzip.open(self.path) as file:
+            while file.read(_HEAD):
+                pass
+
+    def _texts(
+        self,
+        name: str,
+        column: Any,
+    ) -> Any:
+        """A column of texts as a dictionary array. DataError if a text contains a NUL."""
+        import pyarrow.compute as pc
+
+        encoded = column.dictionary_encode()
+        if pc.any(pc.match_substring(encoded.dictionary, "\0")).as_py():
+            raise DataError(
+                f"{self._shown} holds a NUL character in column {name!r}; remove it from the file"
+            )
+        return encoded
+
+    def _parquet_fields(self) -> list["Field"]:
+        import pyarrow.parquet as pq
+
+        wrong = (
+            f"{self._shown} must be a Parquet file, by its ending, but cannot be read as one; "
+            "check that the file is complete"
+        )
+        schema = quietly(lambda: pq.read_schema(self.path), wrong)
+        return [Field(field.name, kind=field.type) for field in schema]
+
+    def _json_fields(self, declared: Collection[str]) -> list["Field"]:
+        """Find the columns of a JSON file: the keys of its first records. A file without records
+        counts as one with all declared columns."""
+        place = quoted(glob.escape(str(self.path.absolute())))
+        # These options find the keys only, however many there are and whatever their values are.
+        keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
+        text = f"SELECT * FROM read_json({place}, {keys})"
+        with closing(connect()) as connection:
+            relation = quietly(lambda: connection.sql(text), self.failed)
+            names = relation.columns
+            if names == ["json"] and not quietly(lambda: relation.limit(1).fetchall(), self.failed):
+                names = list(declared)
+        return [Field(name) for name in names]
+
+    def _head(self) -> str:
+        """Read the beginning of a text file, decompressed if needed.
+
+        Raises
+        ------
+        DataError
+            When the file cannot be read, or is not a text.
+        """
+        problem = "cannot be read"
+        try:
+            with gzip.open(self.path) if self._is_compressed else self.path.open("rb") as file:
+                raw = file.read(_HEAD)
+            if b"\0" not in raw and not raw.startswith((b"PAR1", b"\x1f\x8b")):
+                return io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", "replace", newline="").read()
+            problem = "must be text in UTF-8, by its ending, but is not; save it in UTF-8"
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            problem = "must be a complete gzip file, by its ending, but is not; save it anew"
+        except OSError as error:
+            problem = f"cannot be read ({type(error).__name__}); check its permissions"
+        raise DataError(f"{self._shown} {problem}")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column of a file: its name, the delimiter of its CSV file, and its Arrow type if the file
+    states it."""
+
+    name: str
+    delimiter: str = ","
+    kind: Any = None
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the column has the type of truth values."""
+        return str(self.kind) == "bool"
+
+
+def connect(memory_limit: str = "1GB") -> Any:
+    """A new DuckDB connection in memory. It uses at most this much memory, and it prints, writes
+    and downloads nothing."""
+    import duckdb
+
+    options: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": memory_limit,
+        "temp_directory": "",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+    }
+    connection = duckdb.connect(":memory:", config=options)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def stream(relation: Any) -> Any:
+    """An Arrow reader of a DuckDB relation, in batches of `ROWS` rows."""
+    # The method was renamed in DuckDB 2.
+    if hasattr(relation, "to_arrow_reader"):
+        return relation.to_arrow_reader(ROWS)
+    return relation.fetch_arrow_reader(ROWS)
+
+
+def _first_row(head: str, delimiter: str) -> list[str]:
+    """The names in a header; an empty list if the header cannot be read."""
+    lines = io.StringIO(head, newline="")
+    try:
+        return next(
+            csv.reader(
+                lines,
+                delimiter=delimiter,
+                strict=True,
+            ),
+            [],
+        )
+    except csv.Error:
+        return []
+
+
+def _narrowed(array: Any, kind: Any) -> Any:
+    """A column of 16-bit floats, which DuckDB widens, in its own width again. Any other column is
+    returned unchanged."""
+    from pyarrow import types
+
+    return array.cast(kind) if types.is_float16(kind) else array
+
+
+def guesses_types(plan: str) -> bool:
+    """Whether a DuckDB plan guesses types from some of the rows. It does so for a file that states
+    no types, and for a pandas frame, whose object columns have none."""
+    return _GUESSED.search(plan.upper()) is not None
+
+
+def guesses_folders(plan: str, texts: Sequence[str]) -> bool:
+    """Whether queries read Parquet files in folders named `name=value` and let DuckDB guess the
+    type of the values.
+
+    DuckDB takes whole numbers or dates if all values are of this form, otherwise texts. A path that
+    the query composes from parts is not found.
+    """
+    if "PARQUET" not in plan.upper():
+        return False
+    # All quoted texts and names may be paths or patterns.
+    paths = []
+    for query in texts:
+        if _SETTLED.search(query):
+            continue
+        for text, name in _QUOTED.findall(query):
+            paths.append(text.replace("''", "'") or name.replace('""', '"'))
+    files = (file for path in paths for file in glob.iglob(path, recursive=True))
+    return any("=" in part for file in files for part in Path(file).absolute().parent.parts)
+
+
+def identifier(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted(text: object) -> str:
+    """A text or a path as an SQL literal."""
+    return "'" + str(text).replace("'", "''") + "'"

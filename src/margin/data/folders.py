@@ -1,0 +1,158 @@
+"""Many files as one source: all files of a folder, or all files that match a pattern."""
+
+import glob
+import os
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from ..domain.domain import Domain
+from ..errors import DataError
+from .encode import Batch, encode_batches
+from .files import SUFFIXES, FileSource
+
+__all__ = ["FilesSource", "open_path"]
+
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+"""The name of a folder's value that stands for null."""
+
+
+@dataclass(frozen=True)
+class FilesSource:
+    """The rows of many files of one kind, one file after another. A folder named `name=value` adds
+    a column to its files (hive partitions).
+
+    Parameters
+    ----------
+    pattern
+        The folder or the pattern that the user gave, for messages.
+    paths
+        The paths of the files. The value in the name of a folder is data, so no message shows it.
+    """
+
+    pattern: str
+    paths: tuple[Path, ...]
+
+    def check(self, domain: Domain) -> None:
+        """Refuse files if one lacks a declared column, or if a column has different kinds of values
+        in two files."""
+        seen: dict[str, tuple[str, Path]] = {}
+        for path in self.paths:
+            partitions = _partitions(path)
+            source = self._file(path)
+            names = [name for name in domain if name not in partitions]
+            for name, kind in zip(names, source.kinds(names), strict=True):
+                family = _family(kind)
+                if not family:
+                    continue
+                before, first = seen.setdefault(name, (family, path))
+                if before != family:
+                    raise DataError(
+                        f"column {name!r} holds {before} in data file {_masked(first)!r} but "
+                        f"{family} in {_masked(path)!r}, both of {self.pattern!r}; write it with "
+                        "one type in all files"
+                    )
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """The codes of all attributes, at most `ROWS` rows at a time."""
+        return encode_batches(self.columns(domain.attributes, numbers=True), domain)
+
+    def columns(
+        self,
+        names: Sequence[str],
+        *,
+        numbers: bool = False,
+    ) -> Generator[Sequence[Any]]:
+        """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
+        for path in self.paths:
+            partitions = _partitions(path)
+            source = self._file(path)
+            read = [name for name in names if name not in partitions]
+            # The number of rows is needed even if all columns come from the folders' names.
+            if not read:
+                read = [source.fields()[0].name]
+            for arrays in source.columns(read, numbers=numbers):
+                found = dict(zip(read, arrays, strict=True))
+                rows = len(arrays[0])
+                for name in names:
+                    if name in partitions:
+                        found[name] = _constant(partitions[name], rows)
+                yield [found[name] for name in names]
+
+    def _file(self, path: Path) -> FileSource:
+        return FileSource(path, _masked(path))
+
+
+def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
+    """A source of one file, of all files in a folder and its subfolders, or of all files that match
+    a pattern.
+
+    Raises
+    ------
+    DataError
+        When a name does not end in one of `SUFFIXES`, when there are no files, or when they are of
+        different kinds.
+    """
+    path = Path(data)
+    shown = str(data)
+    if path.is_dir():
+        found = [file for file in path.rglob("*") if file.name[0] not in "._" and file.is_file()]
+    elif glob.has_magic(shown) and not path.exists():
+        found = [file for file in map(Path, glob.glob(shown, recursive=True)) if file.is_file()]
+    else:
+        return FileSource(path)
+    names = [file.name.lower() for file in found]
+    kinds = {suffix for name in names for suffix in SUFFIXES if name.endswith(suffix)}
+    if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
+        problem = "files of different kinds" if found else "no files"
+        raise DataError(
+            f"{shown!r} has {problem}; it must have at least one file, and all files must have the "
+            f"same ending, one of {', '.join(SUFFIXES)}, so correct the path or move other files "
+            "away"
+        )
+    return FilesSource(shown, tuple(sorted(found)))
+
+
+def _partitions(path: Path) -> dict[str, str | None]:
+    """The columns in the names of a file's folders, each with its value. Hive's name for a null
+    gives None."""
+    columns: dict[str, str | None] = {}
+    for part in path.parent.parts:
+        if "=" in part:
+            name, value = part.split("=", 1)
+            columns[unquote(name)] = None if value == _HIVE_NULL else unquote(value)
+    return columns
+
+
+def _masked(path: Path) -> str:
+    """A path without the values in the names of its folders."""
+    folders = [part.split("=", 1)[0] + "=*" if "=" in part else part for part in path.parent.parts]
+    return str(Path(*folders) / path.name)
+
+
+def _constant(value: str | None, rows: int) -> Any:
+    """A column with the same value in every row, as an Arrow dictionary array."""
+    import pyarrow as pa
+
+    one_index = pa.array([None if value is None else 0], pa.int8())
+    index = one_index.take(pa.array(np.zeros(rows, np.int8)))
+    return pa.DictionaryArray.from_arrays(index, pa.array([value or ""], pa.string()))
+
+
+def _family(kind: Any) -> str:
+    """The kind of values of an Arrow type, in plain words; empty if the type does not state it."""
+    from pyarrow import types
+
+    if kind is None or types.is_null(kind):
+        return ""
+    kind = getattr(kind, "storage_type", kind)
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "numbers"
+    if types.is_boolean(kind):
+        return "truth values"
+    return "dates or times" if types.is_temporal(kind) else "texts"

@@ -1,0 +1,136 @@
+"""Private temporary folders for rows that do not fit in memory. DuckDB writes them there, and they
+may name people.
+
+Only its owner can read a folder. It is removed when the work is done, when the process ends, and
+when the process is stopped by SIGTERM or Ctrl-C. After SIGKILL or a loss of power, the next release
+of the same user with the same temporary folder removes it. Until then it stays on the disk, so keep
+TMPDIR on an encrypted disk.
+
+Each folder contains a file that names it and that its process keeps locked. The lock ends with the
+process, however the process ends. So a folder whose file can be locked is not in use. Other folders
+are left alone, whatever their names are. (Windows has no such lock, so old folders stay there.)
+"""
+
+import atexit
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["remove_stale", "scratch"]
+
+_PREFIX = "margin-"
+_LOCK = "lock"
+_SAYS = b"A temporary folder of margin, which removes it: "
+
+_held: dict[Path, int] = {}
+"""The folders in use, each with the id of the process that made it. A forked process inherits this
+dictionary, but does not own the folders."""
+
+_before: Any = None
+"""The handler of SIGTERM from before the first folder was made."""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Make a private folder for the length of a `with` block; it is removed at the end."""
+    remove_stale()
+    _watch()
+    folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+    _held[folder] = os.getpid()
+    try:
+        with _locked(folder):
+            yield folder
+    finally:
+        if _held.pop(folder) == os.getpid():
+            _remove(folder)
+        _unwatch()
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder. The file gets its final name once it is locked, so no other
+    process can find it unlocked and remove the folder."""
+    new = folder / f"{_LOCK}.new"
+    with new.open("wb", buffering=0) as lock:
+        lock.write(_told(folder))
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            new.rename(folder / _LOCK)
+        yield
+
+
+def _told(folder: Path) -> bytes:
+    """The content of the lock file of a folder. It contains the folder's name, so that a copy of
+    the folder under another name is not taken for the folder itself."""
+    return _SAYS + os.fsencode(folder.name)
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@atexit.register
+def _remove_held() -> None:
+    """Remove the folders that this process made and still uses."""
+    for folder, process in list(_held.items()):
+        if process == os.getpid():
+            _remove(folder)
+
+
+def remove_stale() -> None:
+    """Remove the folders of processes that have ended. A folder whose lock is held is in use, and a
+    folder without a lock file is not margin's."""
+    if fcntl is None:
+        return
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / _LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if lock.read(1000) != _told(folder):
+                    continue
+                _remove(folder)
+
+
+def _watch() -> None:
+    """Make SIGTERM remove the folders. Only the main thread may set a handler. A SIGTERM that is
+    ignored stays ignored."""
+    global _before
+    if threading.current_thread() is not threading.main_thread():
+        return
+    current = signal.getsignal(signal.SIGTERM)
+    if current is not _stopped and (current == signal.SIG_DFL or callable(current)):
+        _before = current
+        signal.signal(signal.SIGTERM, _stopped)
+
+
+def _unwatch() -> None:
+    """Restore the handler of SIGTERM once no folder is in use."""
+    if _held or threading.current_thread() is not threading.main_thread():
+        return
+    if signal.getsignal(signal.SIGTERM) is _stopped:
+        signal.signal(signal.SIGTERM, _before)
+
+
+def _stopped(number: int, frame: FrameType | None) -> None:
+    """The handler of SIGTERM: remove the folders, then do what the previous handler did. By default
+    the process is killed by the signal, and its parent sees this."""
+    _remove_held()
+    signal.signal(number, _before)
+    if callable(_before):
+        _before(number, frame)
+    else:
+        os.kill(os.getpid(), number)

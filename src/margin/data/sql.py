@@ -1,0 +1,344 @@
+"""`Sql`: the rows of a query on the embedded DuckDB, a DuckDB file or a PostgreSQL server.
+Databases are opened read-only."""
+
+import os
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from .._secrecy import is_path, masked
+from ..domain.domain import Domain
+from ..errors import DataError
+from .encode import ROWS, Batch, check_type, encode_batches, locate, quietly
+from .files import FileSource, connect, guesses_folders, guesses_types, identifier, quoted, stream
+from .folders import FilesSource, open_path
+from .scratch import scratch
+
+__all__ = ["Sql"]
+
+_SERVERS = ("postgres:", "postgresql:")
+
+
+@dataclass(
+    frozen=True,
+    repr=False,
+)
+class Sql:
+    """The rows of a query's result, as a `Source`. The guarantee protects one row of the result.
+
+    The query runs anew in each pass and must give the same rows each time. A join or a group may
+    turn one row of a person into many. Use `unit=` and `max_rows=` of `release` to bound the rows
+    of each person, whatever the query does.
+
+    Parameters
+    ----------
+    text
+        One SELECT in the SQL of the database. On DuckDB it may read Parquet files, which state
+        their types, as in `SELECT * FROM 'visits/*.parquet'`. CSV and JSON files in its text are
+        refused, because DuckDB would guess the types of all rows from some of them. Name such files
+        in `files`.
+    files
+        CSV, Parquet or JSON files, folders or patterns, by the names that the query uses for them.
+        All cells of CSV and JSON files are texts, as `open_source` reads them.
+    attach
+        The database in which the query runs, opened read-only: an embedded DuckDB when not given;
+        a DuckDB file, by its path; or a PostgreSQL server, as `"postgres:host=... dbname=..."` or
+        `"postgresql://user@host/dbname"` (install it with `pip install 'margin[postgres]'`). It may
+        contain a password, so no message shows it.
+    memory_limit
+        The largest amount of memory of the embedded DuckDB, such as `"500MB"`. Larger sorts and
+        groups use a temporary folder that only this user can read.
+
+    Raises
+    ------
+    DataError
+        When an argument has another form.
+
+    Examples
+    --------
+    >>> source = Sql("SELECT i % 2 AS even, i % 3 AS rest FROM range(6) AS t(i)")
+    >>> [batch["rest"].tolist() for batch in source.batches(Domain({"rest": 3}))]
+    [[0, 1, 2, 0, 1, 2]]
+    >>> files = {"visits": "visits.csv", "people": "people.csv"}
+    >>> joined = Sql("SELECT dose, sex FROM visits JOIN people USING (id)", files=files)
+    """
+
+    text: str
+    attach: str | None = field(
+        default=None,
+        kw_only=True,
+    )
+    memory_limit: str = field(
+        default="1GB",
+        kw_only=True,
+    )
+    files: "Mapping[str, str | os.PathLike[str]]" = field(
+        default_factory=dict,
+        kw_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str) or not self.text.strip(" \t\r\n;"):
+            is_text = isinstance(self.text, str)
+            found = "empty" if is_text else f"of type {type(self.text).__name__}"
+            raise DataError(
+                f"the query must be a text with one SELECT, but it is {found}; write a query such "
+                "as 'SELECT age, sex FROM people'"
+            )
+        if self.attach is not None and not (isinstance(self.attach, str) and self.attach):
+            found = "empty" if self.attach == "" else f"of type {type(self.attach).__name__}"
+            raise DataError(
+                "attach must be the path of a DuckDB file, or postgres:... with the server's "
+                f"parameters; it is {found}, so correct it or leave it out"
+            )
+        if self.files and self._is_on_server:
+            raise DataError(
+                "files= work with the embedded DuckDB only, but attach= names a PostgreSQL server; "
+                "load the files into tables of the server, or leave attach= out"
+            )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a query that the database does not accept, or whose result lacks a declared
+        column. The query is not run."""
+        with self._result(rows=False) as reader:
+            self._places(reader.schema, domain.attributes)
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """Read the codes of all attributes in batches of at most `ROWS` rows; an array has shape
+        (rows,)."""
+        return encode_batches(self.columns(domain.attributes), domain)
+
+    def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
+        with self._result() as reader:
+            places = self._places(reader.schema, names)
+            while (batch := quietly(lambda: next(reader, None), self._failed)) is not None:
+                for start in range(0, batch.num_rows, ROWS):
+                    yield [batch.column(place).slice(start, ROWS) for place in places]
+
+    @property
+    def _is_on_server(self) -> bool:
+        return self.attach is not None and self.attach.startswith(_SERVERS)
+
+    @property
+    def _where(self) -> str:
+        """The query and its database, for a message."""
+        if self.attach is None:
+            return "the SQL query"
+        if self._is_on_server:
+            return "the SQL query on PostgreSQL"
+        return f"the SQL query on {self._database}"
+
+    @property
+    def _database(self) -> str:
+        """The database, for a message. Its path is shown, unless it may be an address with a
+        password."""
+        assert self.attach is not None
+        return repr(self.attach) if is_path(self.attach) else "the database of attach="
+
+    def __repr__(self) -> str:
+        return f"Sql({masked(self.text)!r}, memory_limit={self.memory_limit!r})"
+
+    def _places(
+        self,
+        schema: Any,
+        names: Sequence[str],
+    ) -> list[int]:
+        """The positions of the named columns; DataError if one has a type that cannot be read."""
+        places = locate(schema.names, names, f"the result of {self._where}")
+        for name, place in places.items():
+            check_type(name, schema.field(place).type)
+        return list(places.values())
+
+    def _failed(self, error: Exception) -> str:
+        """The message for a failure, by its kind. The database's own message may quote rows."""
+        state = getattr(error, "sqlstate", None)
+        kind = type(error).__name__
+        if state:
+            kind = f"{kind}, SQLSTATE {state}"
+        return (
+            f"{self._where} must run without an error, but it failed ({kind}); run it in the "
+            "database's own shell to see why"
+        )
+
+    def _result(self, *, rows: bool = True) -> Any:
+        """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
+
+        If `rows` is false, the reader has the columns and no rows.
+        """
+        return self._from_postgres(rows) if self._is_on_server else self._from_duckdb(rows)
+
+    @contextmanager
+    def _from_duckdb(self, rows: bool) -> Generator[Any]:
+        """Run the query on DuckDB; see `_result`."""
+        named = {name: open_path(path) for name, path in self.files.items()}
+        # First look at the plan, without any rows, for types that DuckDB would guess.
+        stubs = {name: _stub(name, file) for name, file in named.items()}
+        with self._connected(stubs) as connection:
+            plan = quietly(lambda: self._plan(connection), self._failed)
+            texts = [self.text, *quietly(lambda: _views(connection), self._failed)]
+        if guesses_types(plan):
+            raise DataError(
+                f"{self._where} reads a CSV or JSON file, and DuckDB would guess its types from "
+                "some rows; name the file, as in files={'visits': 'visits.csv'} or --table "
+                "visits=visits.csv, and select from visits, so that its cells are texts"
+            )
+        if guesses_folders(plan, texts):
+            raise DataError(
+                f"{self._where} reads files in folders named name=value, and DuckDB would guess "
+                "the type of the values from all folders; pass hive_types_autocast = false to "
+                "read_parquet, so that they are texts, or hive_partitioning = false"
+            )
+        views = {name: _view(name, file) for name, file in named.items()}
+        with self._connected(views) as connection:
+            query = quietly(lambda: connection.sql(self.text), self._failed)
+            yield quietly(lambda: stream(query if rows else query.limit(0)), self._failed)
+
+    @contextmanager
+    def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
+        """Open a DuckDB connection for the length of a `with` block. It has the attached database
+        file and the given views."""
+        with ExitStack() as stack:
+            wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
+            connection = quietly(lambda: connect(self.memory_limit), wrong)
+            stack.enter_context(closing(connection))
+            folder = stack.enter_context(scratch())
+            connection.execute(f"SET temp_directory = {quoted(folder)}")
+            # A name in a query never means a Python variable.
+            connection.execute("SET python_enable_replacements = false")
+            if self.attach is not None:
+                place = quoted(self.attach)
+                text = f"ATTACH {place} AS attached (TYPE duckdb, READ_ONLY); USE attached"
+                wrong = (
+                    f"{self._database} cannot be opened as a DuckDB file; attach= must be the path "
+                    "of one, or postgres:..."
+                )
+                quietly(partial(connection.execute, text), wrong)
+            for name, view in views.items():
+                text = f"CREATE TEMP VIEW {identifier(name)} AS {view}"
+                wrong = f"files={{{name!r}: ...}} cannot be read by DuckDB; check the files"
+                quietly(partial(connection.execute, text), wrong)
+            yield connection
+
+    def _plan(self, connection: Any) -> str:
+        """The complete plan of DuckDB for the query, as a text. DataError unless the query is one
+        SELECT."""
+        import duckdb
+
+        statements = connection.extract_statements(self.text)
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            found = "another statement" if len(statements) == 1 else f"{len(statements)} statements"
+            raise DataError(
+                f"{self._where} must be one SELECT, but it is {found}; leave out all but the SELECT"
+            )
+        # A part that the optimizer drops from the plan may still determine types.
+        connection.execute("PRAGMA disable_optimizer")
+        return str(connection.execute(f"EXPLAIN (FORMAT json) {self.text}").fetchall())
+
+    @contextmanager
+    def _from_postgres(self, rows: bool) -> Generator[Any]:
+        """Run the query on PostgreSQL; see `_result`."""
+        try:
+            from adbc_driver_postgresql import dbapi
+        except ImportError:
+            raise DataError(
+                "attach= names a PostgreSQL server, which needs the driver for PostgreSQL, but it "
+                "is not installed; install it with: pip install 'margin[postgres]'"
+            ) from None
+        assert self.attach is not None
+        address = self.attach if "://" in self.attach else self.attach.split(":", 1)[1]
+        address = address.replace("postgres://", "postgresql://", 1)
+        unreachable = (
+            "the PostgreSQL server of attach= cannot be reached, or it refuses the user; check the "
+            "host and the name"
+        )
+        with ExitStack() as stack:
+            connection = quietly(lambda: dbapi.connect(address), unreachable)
+            stack.enter_context(closing(connection))
+            cursor = quietly(connection.cursor, unreachable)
+            stack.enter_context(closing(cursor))
+            # The result is of one snapshot of the database, and nothing can be written.
+            begin = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+            quietly(lambda: cursor.execute(begin), self._failed)
+            query = self.text.rstrip(" \t\r\n;")
+            if rows:
+                quietly(lambda: cursor.execute(query), self._failed)
+                yield quietly(cursor.fetch_record_batch, self._failed)
+            else:
+                schema = quietly(lambda: cursor.adbc_execute_schema(query), self._failed)
+                yield _Columns(schema)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The schema of a query's result without its rows, in place of a reader."""
+
+    schema: Any
+
+
+def _views(connection: Any) -> list[str]:
+    """The texts of the views of an attached file."""
+    query = "SELECT sql FROM duckdb_views() WHERE NOT internal AND NOT temporary"
+    return [text for (text,) in connection.execute(query).fetchall()]
+
+
+def _view(name: str, files: FileSource | FilesSource) -> str:
+    """SQL for the rows of some files, with the names of their columns."""
+    sources = _each(files)
+    _check_kinds(name, sources)
+    selects = [_selected(file, file.query(file.fields())) for file in sources]
+    return " UNION ALL BY NAME ".join(selects)
+
+
+def _stub(name: str, files: FileSource | FilesSource) -> str:
+    """SQL that stands for some files in the plan. CSV and JSON files become tables of texts without
+    rows, so that the plan does not read them."""
+    sources = _each(files)
+    if all(field.kind is not None for file in sources for field in file.fields()):
+        return _view(name, files)
+    selects = []
+    for file in sources:
+        nulls = [f"NULL::VARCHAR AS c{at}" for at in range(len(file.fields()))]
+        selects.append(_selected(file, f"(SELECT {', '.join(nulls)}) WHERE false"))
+    return " UNION ALL BY NAME ".join(selects)
+
+
+def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
+    """Refuse files in which a column has different types. DuckDB would cast the rows of one file to
+    a type that suits the others, and a 32-bit 0.1 is not 0.1 in 64 bits."""
+    seen: dict[str, str] = {}
+    for source in sources:
+        for column in source.fields():
+            kind = _kind(column.kind)
+            if kind and seen.setdefault(column.name.casefold(), kind) != kind:
+                raise DataError(
+                    f"a query needs one type for each column, but the files of files={{{name!r}: "
+                    f"...}} hold column {column.name!r} in different types; write the files anew "
+                    "with one type, or pass the folder itself as data"
+                )
+
+
+def _kind(kind: Any) -> str:
+    """A type as a text for comparison; empty if the file does not state it. Integers of all widths
+    are one type."""
+    from pyarrow import types
+
+    if kind is None or types.is_null(kind):
+        return ""
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return "integer" if types.is_integer(kind) else str(kind).removeprefix("large_")
+
+
+def _selected(file: FileSource, rows: str) -> str:
+    """SQL that selects from `rows` and renames its columns c0, c1, ... to the names in the file."""
+    columns = [f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields())]
+    return f"SELECT {', '.join(columns)} FROM {rows}"
+
+
+def _each(files: FileSource | FilesSource) -> Sequence[FileSource]:
+    """The single files of a source of files."""
+    if isinstance(files, FileSource):
+        return [files]
+    return [FileSource(path) for path in files.paths]

@@ -1,0 +1,220 @@
+"""`Marginal`: a table of counts over a view, with the variance of the error of each count."""
+
+from collections.abc import Iterable
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._axes import in_order_of
+from .._types import Floats
+from .._upwards import upwards
+from ..errors import DomainError
+from .domain import Domain, View
+from .exports import to_arrow, to_json, to_pandas, to_polars, to_xarray
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+__all__ = ["Marginal"]
+
+
+class Marginal:
+    """A read-only table: the number of rows in each cell of a view.
+
+    Parameters
+    ----------
+    domain
+        The attributes in the order of the axes. With `attributes`, any domain that has these.
+    counts
+        The number of rows in each cell: floats of shape ``domain.sizes``, one axis for each
+        attribute. Noisy counts need not be whole numbers.
+    noise_variance
+        The variance of each count that comes from noise, in squared rows, with the shape of
+        `counts`. It is zero for true counts and NaN where it is not known. It does not include the
+        gain from non-negativity.
+    missed_variance
+        For a marginal that was reconstructed from smaller ones, the variance of each count that
+        comes from what these do not say, in squared rows, with the shape of `counts`. It is NaN
+        where it is not known. None if nothing was missed: then noise is the only error.
+    attributes
+        The names of the axes; the names in `domain` if None.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"]})
+    >>> table = Marginal(domain, np.array([12.0, 9.0]), np.array([4.0, 4.0]))
+    >>> table.total
+    21.0
+    >>> low, high = table.interval(0.95)
+    >>> low.round(1).tolist(), high.round(1).tolist()
+    ([8.1, 5.1], [15.9, 12.9])
+    """
+
+    # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
+    __slots__ = ("_missed", "_whole", "attributes", "counts", "noise_variance")
+
+    _missed: Floats | None
+    _whole: Domain
+    attributes: View
+    counts: Floats
+    noise_variance: Floats
+
+    def __init__(
+        self,
+        domain: Domain,
+        counts: Floats,
+        noise_variance: Floats,
+        *,
+        missed_variance: Floats | None = None,
+        attributes: View | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "_whole", domain)
+        put(self, "attributes", domain.attributes if attributes is None else attributes)
+        put(self, "counts", counts)
+        put(self, "noise_variance", noise_variance)
+        put(self, "_missed", missed_variance)
+
+    def __setattr__(
+        self,
+        name: str,
+        value: object,
+    ) -> None:
+        raise AttributeError(
+            f"a marginal is read-only, so {name!r} cannot be changed; make a new marginal"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _marginal, (self.domain, self.counts, self.noise_variance, self._missed)
+
+    def __repr__(self) -> str:
+        missed = f", missed_variance={self._missed!r}" if self.reconstructed else ""
+        return (
+            f"Marginal(domain={self.domain!r}, counts={self.counts!r}, "
+            f"noise_variance={self.noise_variance!r}{missed})"
+        )
+
+    @property
+    def reconstructed(self) -> bool:
+        """Whether the counts were reconstructed from marginals on fewer attributes."""
+        return self._missed is not None
+
+    @property
+    def missed_variance(self) -> Floats:
+        """The variance of each count that comes from what a reconstruction misses, in squared rows.
+
+        It is zero if nothing was reconstructed, and NaN where it is not known.
+        """
+        return np.zeros_like(self.noise_variance) if self._missed is None else self._missed
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of each count, in squared rows: `noise_variance` plus `missed_variance`."""
+        return self.noise_variance if self._missed is None else self.noise_variance + self._missed
+
+    @property
+    def domain(self) -> Domain:
+        """The domain of the marginal's attributes, in the order of the axes."""
+        return self._whole.restrict(self.attributes, checked=True)
+
+    @property
+    def total(self) -> float:
+        """The sum of the counts."""
+        return float(self.counts.sum())
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Intervals for the true counts.
+
+        An interval is the count plus and minus a normal quantile times the standard deviation of
+        its error, with negative bounds set to 0. The error of a count that a published view covers
+        is noise, whose law is known. A reconstructed count also misses what no published view says
+        (`missed_variance`). That part is estimated: its size is learnt from the published views,
+        and the level then holds on average over many marginals, not for each one. The bounds are
+        NaN where the variance is not known.
+
+        Parameters
+        ----------
+        level
+            The probability that an interval contains the true count, > 0 and < 1.
+
+        Returns
+        -------
+        low, high
+            The bounds, in rows, each of the shape of `counts`.
+
+        Raises
+        ------
+        DomainError
+            When `level` is not > 0 and < 1.
+        """
+        if not 0 < level < 1:
+            raise DomainError(
+                f"level ({level}) must be a probability > 0 and < 1, such as 0.95 for 95 %"
+            )
+        half = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(self.variance)
+        low = np.maximum(self.counts - half, 0.0)
+        high = np.maximum(self.counts + half, 0.0)
+        return low, high
+
+    def project(self, view: Iterable[str]) -> "Marginal":
+        """Sum the counts over all attributes that are not in `view`.
+
+        The axes of the result have the order of `view`.
+
+        Its variance is NaN unless the counts are exact, because the noise of a release's cells is
+        not independent. To know the variance, ask the synopsis for the smaller marginal.
+        """
+        kept = self.domain.axes(view)
+        dropped = tuple(axis for axis in range(len(self.domain)) if axis not in kept)
+        counts = in_order_of(self.counts.sum(axis=dropped), kept)
+        variance = np.full(counts.shape, np.nan if self.variance.any() else 0.0)
+        missed = variance if self.reconstructed else None
+        return Marginal(self.domain.restrict(view), counts, variance, missed_variance=missed)
+
+    def to_pandas(self) -> "pandas.Series[float]":
+        """The counts as a series named "count", indexed by the categories of the attributes."""
+        return to_pandas(self)
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` with one row for each cell; see `margin.domain.exports.to_arrow`."""
+        return to_arrow(self)
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame`, one row for each cell; see `margin.domain.exports.to_polars`."""
+        return to_polars(self)
+
+    def to_xarray(self) -> Any:
+        """An `xarray.Dataset`; see `margin.domain.exports.to_xarray`."""
+        return to_xarray(self)
+
+    def to_json(self) -> str:
+        """A JSON text with the categories, the counts and the standard deviations of the noise; see
+        `margin.domain.exports.to_json`."""
+        return to_json(self)
+
+    def plot(
+        self,
+        *,
+        level: float = 0.95,
+        axes: "Axes | None" = None,
+    ) -> "Axes":
+        """A plot of the counts with their confidence intervals; see
+        `margin.plots.results.plot_marginal`."""
+        drawn: Axes = upwards("plot_marginal")(
+            self,
+            level=level,
+            axes=axes,
+        )
+        return drawn
+
+
+def _marginal(
+    domain: Domain,
+    counts: Floats,
+    noise_variance: Floats,
+    missed_variance: Floats | None,
+) -> Marginal:
+    """A marginal from what `Marginal.__reduce__` gives."""
+    return Marginal(domain, counts, noise_variance, missed_variance=missed_variance)

@@ -1,0 +1,123 @@
+"""The rules of a domain, which state impossible combinations of categories."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from .._names import did_you_mean
+from ..errors import DomainError
+from ..solvers.zeros import NoCellLeft, Zeros
+from .attribute import UNSEEN, Attribute, Value
+
+__all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
+
+Rule = tuple[tuple[str, tuple[int, ...]], ...]
+"""Pairs of an attribute's name and some of its codes, both in ascending order. No row can have one
+of the listed codes in every listed attribute."""
+
+
+def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[Rule, ...]:
+    """Check declared rules and bring them into their standard form: sorted, and each once.
+
+    Raises
+    ------
+    DomainError
+        When a rule is declared wrongly. The message says which, counted from 1.
+    """
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise DomainError(
+            "impossible must be a list of rules, each a mapping from attributes to categories, but "
+            f"it is of type {type(given).__name__}; put the rules into a list"
+        )
+    rules = {_checked_rule(attributes, place, rule) for place, rule in enumerate(given, 1)}
+    return tuple(sorted(rules))
+
+
+def _checked_rule(
+    attributes: Mapping[str, Attribute],
+    place: int,
+    given: object,
+) -> Rule:
+    """Check the rule declared at a place in the list; return it in its standard form."""
+    if not isinstance(given, Mapping) or not given:
+        found = "empty" if isinstance(given, Mapping) else f"of type {type(given).__name__}"
+        raise DomainError(
+            f"rule {place} of impossible must be a mapping from at least one attribute to its "
+            f'impossible categories, but it is {found}; write it as in {{"age": [0, 1], "married": '
+            '"yes"}'
+        )
+    for name in given:
+        if name not in attributes:
+            raise DomainError(
+                f"rule {place} of impossible must name attributes of the domain, but {name!r} is "
+                "none of them; correct the name or declare the "
+                f"attribute{did_you_mean(name, attributes)}"
+            )
+    codes = [(name, _codes(attributes[name], name, place, form)) for name, form in given.items()]
+    return tuple(sorted(codes))
+
+
+def _codes(
+    attribute: Attribute,
+    name: str,
+    place: int,
+    form: object,
+) -> tuple[int, ...]:
+    """The codes of the categories that a rule lists for one attribute, in ascending order."""
+    several = isinstance(form, Iterable) and not isinstance(form, str | bytes | Mapping)
+    categories = list(form) if several else [form]  # type: ignore[call-overload]
+    if not categories:
+        raise DomainError(
+            f"rule {place} of impossible must list at least one category of {name!r}, but it lists "
+            "none; list one, or leave the attribute out of the rule"
+        )
+    codes = {attribute.category(category) for category in categories}
+    if UNSEEN in codes:
+        wrong = next(category for category in categories if attribute.category(category) == UNSEEN)
+        raise DomainError(
+            f"rule {place} of impossible: attribute {name!r} declares no category {wrong!r}; name "
+            "a category by its label or by a value in it"
+        )
+    return tuple(sorted(codes))
+
+
+def labelled(attributes: Mapping[str, Attribute], rule: Rule) -> dict[str, Value | list[Value]]:
+    """A rule as a user declares it: each attribute with its category or a list of categories."""
+    form: dict[str, Value | list[Value]] = {}
+    for name, codes in rule:
+        labels = [attributes[name].label(code) for code in codes]
+        form[name] = labels[0] if len(labels) == 1 else labels
+    return form
+
+
+def zeros_of(
+    position: Mapping[str, int],
+    sizes: Sequence[int],
+    rules: Iterable[Rule],
+) -> Zeros:
+    """The impossible cells of the table over all attributes.
+
+    Raises
+    ------
+    DomainError
+        When no cell is possible, or when the rules connect too many attributes to find that out.
+    """
+    boxes = []
+    for rule in rules:
+        box = [(position[name], codes) for name, codes in rule]
+        boxes.append(tuple(sorted(box)))
+    problem = ""
+    possible = True
+    try:
+        return Zeros(tuple(sizes), tuple(sorted(boxes)))
+    except NoCellLeft:
+        possible = False
+    except ValueError as error:
+        problem = str(error)
+    if not possible:
+        raise DomainError(
+            "impossible must leave at least one combination of categories that a row may have, but "
+            "it leaves none; drop some rules"
+        )
+    raise DomainError(
+        f"the rules of impossible are too large to be treated exactly: {problem} (a box is a rule, "
+        "and an axis is an attribute)"
+    )

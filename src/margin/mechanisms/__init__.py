@@ -1,0 +1,62 @@
+"""The mechanisms of `margin.release`; `strategies` has the strategies of `MatrixMechanism` too."""
+
+from .choosing.adaptive import Adaptive
+from .choosing.auto import Auto
+from .choosing.residual import Residual
+from .items.diffpart import DiffPart
+from .items.dpsense import DPSense, DPSenseS
+from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
+from .items.privbasis import PrivBasis
+from .learning.dualquery import DualQuery
+from .learning.mwem import MWEM
+from .learning.polynomial import Learning
+from .ordered.hierarchical import Hierarchical
+from .ordered.wavelet import Wavelet
+from .sparse.count_sketch import CountSketch
+from .sparse.dyadic import Dyadic
+from .sparse.filter_priority import FilterPriority
+from .sparse.haar import Haar
+from .sparse.high_pass import HighPass
+from .sparse.priority_sample import PrioritySample
+from .sparse.threshold_sample import ThresholdSample
+from .strategies import DataCubes, MatrixMechanism
+from .tables.direct import Direct
+from .tables.flat import Flat
+from .tables.fourier import Fourier
+from .tables.fourier_lp import FourierLP
+from .tables.uniform import Uniform
+from .views.priview import PriView
+
+__all__ = [
+    "MWEM",
+    "Adaptive",
+    "Auto",
+    "CountSketch",
+    "DPSense",
+    "DPSenseS",
+    "DataCubes",
+    "DiffPart",
+    "Direct",
+    "DualQuery",
+    "Dyadic",
+    "FilterPriority",
+    "Flat",
+    "Fourier",
+    "FourierItems",
+    "FourierLP",
+    "Haar",
+    "Hierarchical",
+    "HighPass",
+    "Learning",
+    "MatrixMechanism",
+    "PeeledItems",
+    "PlainItems",
+    "PriView",
+    "PrioritySample",
+    "PrivBasis",
+    "Residual",
+    "SampledItems",
+    "ThresholdSample",
+    "Uniform",
+    "Wavelet",
+]

@@ -1,0 +1,1 @@
+"""Mechanisms that choose their measurements by expected error."""

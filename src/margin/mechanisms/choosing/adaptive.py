@@ -1,0 +1,402 @@
+"""`Adaptive`: a mechanism that spends a part of the budget on learning which views to measure."""
+
+import itertools
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..._checks import share, whole_number
+from ..._types import Floats
+from ...domain.domain import Domain, View
+from ...domain.marginal import Marginal
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...privacy.budget import Budget, PureDP
+from ...private import Private
+from ...private.choose import LARGEST_ANSWERS, LARGEST_PENALTY
+from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...synopses import ViewSynopsis
+from ...synopses.estimate import possible
+from ..fitted import PAIRS_SHARE, ROUNDS_RATIO, SCATTERED_VIEWS
+from ..views.priview import PriView
+from .auto import counted_rows, usual_workload
+from .candidates import Candidate, Candidates
+from .probes import learning_share, pays, probes, variance_after
+from .residual import Residual
+from .strength import Strength, Structure, learned
+
+__all__ = ["Adaptive"]
+
+log = logging.getLogger("margin")
+
+_CONTESTANTS = 1_500
+"""Largest number of views that compete in a round."""
+
+_CHOICE = Fraction(1, 10)
+"""Share of a round's budget that chooses its view (McKenna et al., VLDB 2022); the rest measures.
+"""
+
+_PUBLIC = Newton(
+    bars=False,
+    tolerance=1e-5,
+)
+"""Solver of the answers that a round compares views with.
+
+The noise in these answers is far above its tolerance.
+"""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Adaptive:
+    """A mechanism that learns privately which views are worth measuring, and then measures them.
+
+    A few small views, chosen by a public rule, are measured first. Their distance from the
+    maximum-entropy estimate tells how much high-order structure there is, and so which candidate of
+    `Auto` to measure. This step is skipped if the budget and the number of rows show that it would
+    not reduce the error. This is so if one candidate is the best for any likely structure (such as
+    the full table of a small domain), or if noise would hide the structure.
+
+    Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
+    far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
+    view is then measured. If a round changes the answers by less than its noise, the next round
+    gets twice the budget (as in AIM, McKenna et al., VLDB 2022). All measurements of all steps are
+    combined, each weighted by its precision.
+
+    Under pure differential privacy, noise grows with the number of views. If the noise is too large
+    to learn from, and the best candidate has more than two and a half views for each attribute,
+    single attributes are measured instead of the candidate. Rounds then choose among the pairs: a
+    few informative pairs are measured accurately, instead of all pairs inaccurately.
+
+    Parameters
+    ----------
+    rounds
+        The largest number of rounds, each of which chooses one view; 0 for none. None makes as many
+        rounds as there are attributes if the expected error of missing components is far above the
+        noise, or if pairs are chosen; otherwise it makes no rounds.
+    learn_share
+        The largest share of the budget for the first views, > 0 and < 1. Less is spent if less
+        makes their noise small, and nothing if even this share leaves too much noise.
+    rounds_share
+        The share of the budget for rounds that follow a candidate, > 0 and < 1. The three shares
+        must add up to less than 1.
+    structure, count_share
+        See `Auto`: the structure that is assumed before anything is learnt, and the share of the
+        budget that measures the number of rows.
+    max_cells
+        The largest number of cells of a view that is chosen in a round.
+    nonnegativity
+        Removes negative counts; None leaves them.
+    reconstruction
+        The solver for marginals that no view covers. None takes maximum entropy: over all
+        attributes at once if they are few, otherwise over at most 12 attributes that include the
+        requested ones.
+    """
+
+    rounds: int | None = None
+    learn_share: float = 0.1
+    rounds_share: float = 0.3
+    structure: Structure = "medium"
+    count_share: float = 0.01
+    max_cells: int = 4096
+    nonnegativity: NonNegativity | None = JointProjection()
+    reconstruction: Solver | None = None
+
+    def __post_init__(self) -> None:
+        Strength.of(self.structure)
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, least=0))
+        object.__setattr__(self, "max_cells", whole_number("max_cells", self.max_cells))
+        for name in ("learn_share", "rounds_share", "count_share"):
+            share(name, getattr(self, name))
+        if self.learn_share + self.rounds_share + self.count_share >= 1:
+            raise DomainError(
+                "learn_share, rounds_share and count_share must add up to less than 1, to leave "
+                "some of the budget, but their sum is "
+                f"{float(self.learn_share + self.rounds_share + self.count_share):g}; make one of "
+                "them smaller"
+            )
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Run the mechanism: learn, measure the best candidate, and choose more views in rounds.
+
+        One of three regimes follows the learning: single attributes and then pairs, a candidate and
+        then rounds, or a candidate with the whole rest of the budget.
+        """
+        course = _Course(self, private, workload)
+        course.count_rows()
+        course.learn_where_it_pays()
+        chosen = course.best_candidate()
+        pairs = course.pairs_in_place_of(chosen)
+        if pairs:
+            return course.singles_then_pairs(chosen, pairs)
+        contestants = course.contestants((2, 3))
+        rounds = min(course.rounds_after(chosen), len(contestants))
+        if rounds:
+            return course.candidate_then_rounds(chosen, contestants, rounds)
+        return course.candidate_alone(chosen)
+
+
+class _Course:
+    """The state of one run of `Adaptive`: the measurements so far, what was learnt, and the budget
+    that is left."""
+
+    def __init__(
+        self,
+        mechanism: Adaptive,
+        private: Private,
+        workload: Workload | None,
+    ) -> None:
+        self.mechanism = mechanism
+        self.private = private
+        self.domain = private.domain
+        self.budget = private.budget
+        self.workload = usual_workload(self.domain, workload)
+        # Candidates refuse tables that cannot be counted: that comes before any charge.
+        self.considered = Candidates(self.domain, self.workload, self.budget)
+        self.strength = Strength.of(mechanism.structure)
+        self.evidence = Evidence(
+            sizes=self.domain.sizes,
+            zeros=self.domain.zeros,
+            known_total=self.domain.rows,
+        )
+        self.rows = 1.0
+        self.spent = Fraction(0)
+        self.learns = False
+
+    def count_rows(self) -> None:
+        """Measure the number of rows, unless the domain declares it."""
+        count_share = self.mechanism.count_share
+        self.rows = counted_rows(self.private, spend=count_share)
+        if self.domain.rows is None:
+            self.spent += _part(count_share)
+
+    def learn_where_it_pays(self) -> None:
+        """Measure a few small views and learn the strength of high-order structure from them, but
+        only if this is expected to reduce the error."""
+        most = _part(self.mechanism.learn_share)
+        learn_share = learning_share(self.domain, self.budget, self.rows, most)
+        self.learns = learn_share > 0
+        if not self.learns:
+            return
+        variance = variance_after(self.budget, learn_share)
+        if not pays(self.considered, self.strength, self.rows, variance):
+            return
+        self._add(self.private.measure(probes(self.domain), spend=learn_share))
+        self.spent += learn_share
+        tables = self.evidence.tables()
+        self.rows = max(1.0, tables.total)
+        self.strength = learned(tables, self.strength)
+
+    def best_candidate(self) -> Candidate:
+        """The candidate of least expected error with the budget that is left."""
+        variance = variance_after(self.budget, self.spent)
+        return self.considered.priced(self.strength, self.rows, variance=variance)[0]
+
+    def contestants(self, lengths: tuple[int, ...]) -> list[View]:
+        """The views among which a round chooses; `lengths` are their numbers of attributes."""
+        # The absolute public answers of all of them must stay below LARGEST_ANSWERS.
+        comparable = math.floor(LARGEST_ANSWERS / (2 * self.rows))
+        most = min(_CONTESTANTS, comparable)
+        return _contestants(
+            self.domain,
+            self.workload,
+            self.mechanism.max_cells,
+            most,
+            lengths,
+        )
+
+    def pairs_in_place_of(self, chosen: Candidate) -> list[View]:
+        """Pairs of attributes to choose from if the candidate has too many views for the budget;
+        otherwise an empty list."""
+        if self.mechanism.rounds is not None or self.learns:
+            return []
+        if not _is_scattered(chosen, self.domain, self.budget):
+            return []
+        return self.contestants((2,))
+
+    def rounds_after(self, chosen: Candidate) -> int:
+        """The number of rounds to run after the candidate is measured. The caller reduces it if
+        there are fewer views to choose from."""
+        if self.mechanism.rounds is not None:
+            return self.mechanism.rounds
+        misses_far_more = chosen.missed > ROUNDS_RATIO * chosen.noise
+        return len(self.domain) if misses_far_more else 0
+
+    def singles_then_pairs(
+        self,
+        chosen: Candidate,
+        pairs: list[View],
+    ) -> ViewSynopsis:
+        """First regime: measure single attributes, then spend the larger part on rounds of
+        pairs."""
+        log.info("measuring single attributes, then pairs")
+        left = PAIRS_SHARE * (1 - self.spent)
+        singles = _singles(self.domain)
+        self._add(self.private.measure(singles, spend=1 - self.spent - left))
+        synopsis = self._after_rounds(pairs, len(self.domain), left)
+        return synopsis.with_reconstruction(self._solver(chosen))
+
+    def candidate_then_rounds(
+        self,
+        chosen: Candidate,
+        contestants: list[View],
+        rounds: int,
+    ) -> ViewSynopsis:
+        """Second regime: measure the candidate, then spend `rounds_share` on rounds."""
+        left = _part(self.mechanism.rounds_share)
+        self._measure_candidate(chosen, 1 - self.spent - left)
+        synopsis = self._after_rounds(contestants, rounds, left)
+        return synopsis.with_reconstruction(self._solver(chosen))
+
+    def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
+        """Third regime: measure the candidate with all that is left of the budget."""
+        self._measure_candidate(chosen, None)
+        return self._synopsis(self._solver(chosen))
+
+    def _solver(self, chosen: Candidate) -> Solver:
+        return self.mechanism.reconstruction or chosen.mechanism.reconstruction
+
+    def _measure_candidate(
+        self,
+        chosen: Candidate,
+        spend: Fraction | None,
+    ) -> None:
+        """Make the measurements of the candidate, and add them to the evidence."""
+        log.info("measuring %s", chosen.note)
+        mechanism = chosen.mechanism
+        if isinstance(mechanism, Residual):
+            components = mechanism.components(self.domain, self.workload, self.budget)
+            components.measure(self.private, self.evidence, spend=spend)
+            return
+        planned = mechanism.planned(self.domain, self.workload, self.budget)
+        views = planned.views or ()
+        self._add(
+            self.private.measure(
+                views,
+                shares=planned.shares,
+                spend=spend,
+            )
+        )
+
+    def _after_rounds(
+        self,
+        contestants: list[View],
+        rounds: int,
+        left: Fraction,
+    ) -> ViewSynopsis:
+        """Run rounds that spend the share `left` of the budget; return the synopsis after them."""
+        synopsis = self._synopsis(_PUBLIC)
+        each = left / rounds
+        while left:
+            # The last round takes all that is left.
+            if left < 2 * each:
+                each = left
+            left -= each
+            # The expected L1 distance that noise alone causes is subtracted from each gap.
+            deviation = _deviation(self.budget, each * (1 - _CHOICE))
+            noise = [self._penalty(deviation, view) for view in contestants]
+            answers = _comparable(synopsis.marginals(contestants))
+            (place,) = self.private.select(
+                contestants,
+                answers,
+                penalties=noise,
+                spend=each * _CHOICE,
+            )
+            view = contestants[place]
+            log.info("measuring %s", ", ".join(view))
+            spend = each * (1 - _CHOICE) if left else None
+            self._add(self.private.measure([view], spend=spend))
+            before, synopsis = synopsis, self._synopsis(_PUBLIC)
+            # A round that changed less than its noise would: the next one gets twice the budget.
+            difference = synopsis.marginal(view).counts - before.marginal(view).counts
+            if np.abs(difference).sum() <= noise[place]:
+                each *= 2
+        return synopsis
+
+    def _penalty(
+        self,
+        deviation: float,
+        view: View,
+    ) -> int:
+        return min(math.ceil(deviation * self.domain.cells(view)), LARGEST_PENALTY)
+
+    def _add(self, measured: Sequence[Marginal]) -> None:
+        tables = ViewSynopsis.of(self.domain, measured, reconstruction=_PUBLIC).tables
+        parts = zip(tables.views, tables.values, tables.variances, strict=True)
+        for view, value, variance in parts:
+            self.evidence.add_table(view, value, variance)
+
+    def _synopsis(self, solver: Solver) -> ViewSynopsis:
+        nonnegativity = self.mechanism.nonnegativity
+        tables = possible(self.evidence.tables(), nonnegativity, ResidualConsistency())
+        return ViewSynopsis.of_tables(self.domain, tables, reconstruction=solver)
+
+
+def _part(share: float) -> Fraction:
+    return Fraction(share).limit_denominator(10**6)
+
+
+def _deviation(budget: Budget, part: Fraction) -> float:
+    """The mean absolute noise of a count that is measured with a part of the budget, in rows."""
+    charge = max(1, math.floor(part * budget.units))
+    return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
+
+
+def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
+    """The counts of public answers, scaled down if their sum is larger than `select` accepts."""
+    size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
+    factor = min(1.0, LARGEST_ANSWERS / (2 * size + 1))
+    return [answer.counts * factor for answer in answers]
+
+
+def _is_scattered(
+    chosen: Candidate,
+    domain: Domain,
+    budget: Budget,
+) -> bool:
+    """Whether a candidate has very many views and the budget is one of pure differential
+    privacy."""
+    views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
+    many = len(views or ()) > SCATTERED_VIEWS * len(domain)
+    return isinstance(budget, PureDP) and many
+
+
+def _singles(domain: Domain) -> list[View]:
+    varying: list[View] = [(name,) for name in domain if domain[name].size > 1]
+    return varying or [domain.attributes[:1]]
+
+
+def _contestants(
+    domain: Domain,
+    workload: Workload,
+    max_cells: int,
+    most: int,
+    lengths: tuple[int, ...],
+) -> list[View]:
+    """Subsets of the workload's views, with one of the given numbers of attributes.
+
+    They have at most `max_cells` cells each. If there are more than `most`, every n-th is taken.
+    """
+    if most < 1:
+        return []
+    step = max(1, len(workload) // _CONTESTANTS)
+    found: dict[View, None] = {}
+    for view in workload.views[::step]:
+        varying = (name for name in view if domain[name].size > 1)
+        names = sorted(varying, key=domain.position.__getitem__)
+        for length in lengths:
+            found.update(dict.fromkeys(itertools.combinations(names, length)))
+    small = [view for view in found if domain.cells(view) <= max_cells]
+    every = max(1, math.ceil(len(small) / most))
+    return small[::every]

@@ -1,0 +1,122 @@
+"""`Auto`: a mechanism that chooses what to measure by its expected error."""
+
+import logging
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..._checks import positive_number, share
+from ...domain.domain import Domain
+from ...domain.workload import Workload
+from ...privacy.budget import Budget
+from ...private import Private, Strategy
+from ...synopses import ViewSynopsis
+from .candidates import Candidate, Candidates
+from .strength import Strength, Structure
+
+__all__ = ["Auto", "Structure", "counted_rows", "usual_workload"]
+
+log = logging.getLogger("margin")
+
+_MOST_TRIPLES = 200_000
+"""Number of triples of attributes above which pairs are the usual workload."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Auto:
+    """A mechanism that measures the candidate with the smallest expected error. It is the default.
+
+    The candidates are the full table, the residual components of each order, and covers by views
+    of many sizes. For each candidate, the expected squared error for the workload is computed. The
+    error of noise has a closed form. The error of missing components follows from an assumption
+    about the strength of high-order structure, times the square of the number of rows. A part of
+    the budget measures the number of rows, unless the domain declares it. The choice uses nothing
+    else about the data; `Adaptive` spends budget on learning more. `margin.plan(..., rows=)` shows
+    the same errors before anything is spent.
+
+    Parameters
+    ----------
+    structure
+        The assumed difference between marginals and their estimates from fewer attributes:
+        "weak", as in sparse click data; "medium"; or "strong", as in tables in which some
+        attributes are functions of several others.
+    count_share
+        The share of the budget, > 0 and < 1, that measures the number of rows if the domain does
+        not declare it.
+
+    Examples
+    --------
+    >>> from margin import ZCDP
+    >>> Auto(structure="weak").prices(Domain({"a": 2, "b": 2}), None, ZCDP(0.5), rows=1000)[0].note
+    '1 view of up to 4 cells'
+    """
+
+    structure: Structure = "medium"
+    count_share: float = 0.01
+
+    def __post_init__(self) -> None:
+        Strength.of(self.structure)
+        share("count_share", self.count_share)
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Run the mechanism: count the rows, choose a candidate, and measure it with the rest."""
+        domain, budget = private.domain, private.budget
+        asked = usual_workload(domain, workload)
+        considered = Candidates(domain, asked, budget)
+        rows = counted_rows(private, spend=self.count_share)
+        chosen = considered.priced(Strength.of(self.structure), rows)[0]
+        log.info("measuring %s", chosen.note)
+        return chosen.mechanism.run(private, asked)
+
+    def prices(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+        *,
+        rows: float,
+    ) -> list[Candidate]:
+        """List all candidates with their expected errors, the best first; this spends no budget.
+
+        Parameters
+        ----------
+        domain, workload, budget
+            As in `margin.release`.
+        rows
+            The approximate number of rows, > 0.
+
+        Raises
+        ------
+        DomainError
+            When a view is not one of the domain, or `rows` is not a finite number > 0.
+        """
+        positive_number("rows", rows)
+        asked = usual_workload(domain, None if workload is None else Workload.of(domain, workload))
+        return Candidates(domain, asked, budget).priced(Strength.of(self.structure), rows)
+
+
+def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
+    """The given workload, or a default one for None: all triples of attributes, or all pairs if
+    there are too many triples."""
+    if workload is not None:
+        return workload
+    few = math.comb(len(domain), 3) <= _MOST_TRIPLES
+    return Workload.all_kway(domain, min(3 if few else 2, len(domain)))
+
+
+def counted_rows(private: Private, *, spend: float) -> float:
+    """The number of rows: declared by the domain, or else measured with noise; at least 1.
+
+    `spend` is the share of the budget that the measurement takes.
+    """
+    if private.domain.rows is not None:
+        return float(max(1, private.domain.rows))
+    (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)
+    return max(1.0, float(total.values.sum()))

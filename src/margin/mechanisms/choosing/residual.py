@@ -1,0 +1,187 @@
+"""`Residual`: the residual components up to some order, each with its best share of the budget, and
+maximum entropy beyond that order."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..._checks import whole_number
+from ...domain.domain import Domain, View
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...privacy.budget import Budget
+from ...private import Private
+from ...solvers import Evidence, JointProjection, Newton, NonNegativity, ResidualConsistency, Solver
+from ...synopses import ViewSynopsis
+from ...synopses.estimate import possible
+from ...synopses.noisy_tables import LEAST_VARIANCE
+from ..asked import check_reach
+from ..components import Components, moments_in_answers
+from ..strategies.optimised_marginals import with_best_shares
+
+__all__ = ["Residual"]
+
+_MOST_VIEWS = 1 << 21
+"""Largest number of views of a workload that is made up here."""
+
+_MOST_TOGETHER = 1 << 23
+"""Largest number of cells of all tables that are made non-negative together; more take minutes."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Residual:
+    """A mechanism that measures the residual components of all marginals up to some order.
+
+    Any marginal can be answered from them.
+    The component of a set of attributes is the part of its marginal that the marginals on its
+    subsets do not determine (see `margin.mechanisms.strategies.OptimisedMarginals`). For Gaussian
+    noise, no other unbiased way to answer the workload up to `order` has a smaller expected squared
+    error (Xiao et al., NeurIPS 2023). The components add up to tables that are consistent by
+    construction. These are made non-negative, and marginals beyond them are answered by maximum
+    entropy, as `PriView` does.
+
+    Under pure differential privacy, views of many attributes are usually better: see `Auto`.
+
+    Parameters
+    ----------
+    order
+        The largest number of attributes of a measured component, >= 1. Every marginal of the
+        workload on up to `order` attributes is covered; only the removal of negative counts biases
+        it.
+    workload
+        The views for which the shares of the budget are best, as `Workload.of` takes them. None
+        takes the workload of `release`, or all views of `order` attributes without one. A view of
+        more attributes counts with its components up to `order`.
+    largest
+        If True, the shares of the budget minimise the largest weighted variance of a cell; if
+        False, the sum over all cells.
+    nonnegativity
+        Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep their
+        negative counts, and are then unbiased.
+    reconstruction
+        The solver for marginals on more than `order` attributes.
+
+    Examples
+    --------
+    >>> from margin import ZCDP
+    >>> domain = Domain({"a": 2, "b": 2, "c": 2})
+    >>> Residual(order=3).expected_error(domain, [["a", "b", "c"]], ZCDP(0.5))
+    8.0
+    """
+
+    order: int = 2
+    workload: Workload | Iterable[Iterable[str]] | None = None
+    largest: bool = False
+    nonnegativity: NonNegativity | None = JointProjection()
+    reconstruction: Solver = Newton()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "order", whole_number("order", self.order))
+        if self.workload is None or isinstance(self.workload, Workload):
+            return
+        if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
+            raise DomainError(
+                "workload must be a list of views, each a list of attribute names, but it is of "
+                f"type {type(self.workload).__name__}; write it as in [['age', 'sex']]"
+            )
+        views = tuple(tuple(view) for view in self.workload)
+        object.__setattr__(self, "workload", Workload(views))
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> ViewSynopsis:
+        """Run the mechanism: measure the components with the whole budget, and make tables of
+        them."""
+        domain = private.domain
+        evidence = Evidence(
+            sizes=domain.sizes,
+            zeros=domain.zeros,
+            known_total=domain.rows,
+        )
+        components = self.components(domain, workload, private.budget)
+        components.measure(private, evidence)
+        tables = evidence.tables()
+        cells = sum(value.size for value in tables.values)
+        if cells <= _MOST_TOGETHER:
+            tables = possible(tables, self.nonnegativity, ResidualConsistency())
+        return ViewSynopsis.of_tables(domain, tables, reconstruction=self.reconstruction)
+
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of the workload, before negative counts are removed.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
+
+        Raises
+        ------
+        DomainError
+            When a view of the workload is not measured, as one of more than `order` attributes: the
+            error of its estimate has no closed form.
+        """
+        asked = self._asked(domain, None if workload is None else Workload.of(domain, workload))
+        measured = self.components(domain, asked, budget)
+        variances = dict(zip(measured.sets, measured.variances(budget), strict=True))
+        needed = Components("Residual", domain, asked)
+        if not variances.keys() >= set(needed.sets):
+            raise DomainError(
+                "the error can be computed in advance only for views that are measured, but some "
+                "views of the workload are not; raise order, or add them to Residual(workload=)"
+            )
+        costs = zip(needed.sets, needed.costs, strict=True)
+        return sum(cost * variances[view] for view, cost in costs)
+
+    def precisions(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> dict[View, float]:
+        """For each component that will be measured, one divided by the noise variance of its
+        moments.
+
+        The variance is of a moment times the total (see `solvers.basis`), in squared rows.
+        """
+        measured = self.components(domain, workload, budget)
+        precisions = {}
+        for view, variance in zip(measured.sets, measured.variances(budget), strict=True):
+            sizes = domain.shape(view) if view else ()
+            precisions[view] = moments_in_answers(sizes) / max(variance, LEAST_VARIANCE)
+        return precisions
+
+    def components(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> Components:
+        """The components that are measured, with their shares of the budget."""
+        best_for = workload if self.workload is None else Workload.of(domain, self.workload)
+        asked = self._asked(domain, best_for)
+        components = Components("Residual", domain, asked, order=self.order)
+        return with_best_shares(components, budget, largest=self.largest)
+
+    def _asked(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Workload:
+        if workload is not None:
+            return workload
+        order = min(self.order, len(domain))
+        check_reach(
+            "Residual",
+            math.comb(len(domain), order),
+            _MOST_VIEWS,
+            what="views",
+            instead="a lower order, or PriView",
+        )
+        return Workload.all_kway(domain, order)

@@ -1,0 +1,378 @@
+"""Measuring the residual components of marginals, and adding them up to marginals.
+
+The component of a set S of attributes is the part of the marginal on S that the marginals on its
+subsets do not determine. A marginal is the sum of the components of all subsets of its attributes,
+each spread evenly over the attributes it lacks (see `solvers.basis`). Along a binary attribute a
+component is measured by the row (1, -1), which makes it a Walsh-Hadamard coefficient. Along an
+attribute of n > 2 values it is measured by the matrix n I - J: n times the orthogonal projection on
+the vectors that sum to zero.
+"""
+
+import copy
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from .._numbers import Number
+from .._types import Floats
+from ..domain.domain import Domain, View
+from ..domain.marginal import Marginal
+from ..domain.workload import Workload
+from ..privacy.budget import Budget
+from ..private import Private, Strategy
+from ..private.linear import linear_events, variance_of
+from ..private.strategy import Factor
+from ..solvers import Evidence
+from ..solvers.basis import contrasts
+from ..synopses.noisy_tables import LEAST_VARIANCE
+from .asked import check_reach
+
+__all__ = ["Components", "closure", "precise_shares"]
+
+
+_MOST_SETS = 1 << 24
+"""Largest number of components."""
+
+_MOST_NUMBERS = 1 << 24
+"""Largest number of entries in the matrix of an attribute."""
+
+
+@dataclass(
+    frozen=True,
+    eq=False,
+)
+class Components:
+    """A plan to measure the residual components that a workload needs.
+
+    Attributes
+    ----------
+    name
+        The method, for messages.
+    domain, workload
+        The attributes, and the marginals that are asked for.
+    shares
+        The share of the budget of each component, in the order of `sets`; None for equal noise in
+        all answers.
+    order
+        The largest number of attributes of a measured component; None for no limit. With a limit
+        there are no unbiased `answers`, and errors count the measured components only.
+    """
+
+    name: str
+    domain: Domain
+    workload: Workload
+    shares: tuple[int, ...] | None = None
+    order: int | None = None
+
+    def with_shares(self, shares: tuple[int, ...]) -> "Components":
+        """The same components with other shares."""
+        shared = copy.copy(self)  # keeps the cached properties
+        object.__setattr__(shared, "shares", shares)
+        return shared
+
+    @cached_property
+    def sets(self) -> list[View]:
+        """The sets of attributes whose components the workload needs."""
+        return closure(self.name, self.domain, self.workload, self.order)
+
+    @cached_property
+    def strategies(self) -> list[Strategy]:
+        """The linear queries that measure the component of each set."""
+        return [_strategy(self.domain, view) for view in self.sets]
+
+    def answers(self, private: Private) -> list[Marginal]:
+        """Measure the marginals of the workload with the whole budget.
+
+        They are unbiased and consistent, and have the exact variance of their noise.
+        """
+        tables: dict[View, Floats] = {}
+        variances: dict[View, float] = {}
+        measured = private.measure_linear(self.strategies, shares=self.shares)
+        for view, answers in zip(self.sets, measured, strict=True):
+            tables[view] = _component(self.domain, view, answers.values)
+            variances[view] = answers.variance
+        return [self._marginal(view, tables, variances) for view in self.workload]
+
+    def measure(
+        self,
+        private: Private,
+        evidence: Evidence,
+        *,
+        spend: Number | None = None,
+    ) -> None:
+        """Measure the components, and add the results to `evidence`."""
+        measured = private.measure_linear(
+            self.strategies,
+            shares=self.shares,
+            spend=spend,
+        )
+        for view, answers in zip(self.sets, measured, strict=True):
+            sizes = self.domain.shape(view) if view else ()
+            axes = self.domain.axes(view) if view else ()
+            moments = _moments(sizes, answers.values)
+            variance = answers.variance / moments_in_answers(sizes)
+            evidence.add_component(axes, moments, max(variance, LEAST_VARIANCE))
+
+    def expected_error(self, budget: Budget) -> float:
+        """The expected squared error of `answers`, in squared rows.
+
+        The errors of all cells are added, each times the weight of its marginal.
+        """
+        pairs = zip(self.costs, self.variances(budget), strict=True)
+        return sum(cost * variance for cost, variance in pairs)
+
+    def variances(self, budget: Budget) -> list[float]:
+        """The variance of the noise in the answers on each set, if all of the budget is spent."""
+        events = linear_events(
+            budget,
+            self.strategies,
+            shares=self.shares,
+            units=budget.units,
+            together=True,
+        )
+        return [variance_of(event) for event in events]
+
+    @cached_property
+    def costs(self) -> list[float]:
+        """For each set, the expected squared error of the workload that noise of variance one in
+        its answers causes."""
+        k = self.workload.kway
+        if k is not None:
+            return [self._held(subset, k) * self._moment(subset) for subset in self.sets]
+        costs = dict.fromkeys(self.sets, 0.0)
+        for view, weight in zip(self.workload, self.workload.weights, strict=True):
+            share = weight / self.domain.cells(view)
+            for subset in self._subsets(view):
+                costs[subset] += share
+        return [cost * self._moment(subset) for subset, cost in costs.items()]
+
+    def _held(
+        self,
+        subset: View,
+        k: int,
+    ) -> float:
+        """The sum, over all views of k attributes that contain a set, of 1 / (number of cells).
+
+        It is an elementary symmetric polynomial of the inverse sizes of the other attributes.
+        """
+        sizes = tuple(sorted(self.domain[name].size for name in subset))
+        return _inverse_cells(tuple(sorted(self.domain.sizes)), sizes, k)
+
+    def moments(self, view: View) -> list[tuple[View, float]]:
+        """The components of a view, and how much the noise of each adds to the variance of a cell.
+
+        The result holds pairs (component, factor). If the noise in the answers on the component has
+        variance v, it adds v * factor / cells**2 to the variance of each cell of the view, where
+        `cells` is the number of its cells.
+        """
+        return [(subset, self._moment(subset)) for subset in self._subsets(view)]
+
+    def _moment(self, subset: View) -> float:
+        """The sum of the variances of a component's moments (times the total).
+
+        Moments are defined in `solvers.basis`. The answers on the component have variance one.
+        Their projection on an orthonormal contrast then has variance one, and is n times the
+        contrast (sqrt(2) times for n = 2). The scaling of moments multiplies by sqrt(n). There are
+        n - 1 contrasts.
+        """
+        sizes = [self.domain[name].size for name in subset]
+        return math.prod(1.0 if size == 2 else (size - 1) / size for size in sizes)
+
+    def _subsets(self, view: View) -> Iterable[View]:
+        ordered = _sorted(self.domain, view)
+        varying = [name for name in ordered if self.domain[name].size > 1]
+        return _subsets(varying, self.order)
+
+    def _marginal(
+        self,
+        view: View,
+        tables: Mapping[View, Floats],
+        variances: Mapping[View, float],
+    ) -> Marginal:
+        """The marginal of a view: the sum of the components of its subsets."""
+        domain = self.domain
+        ordered = _sorted(domain, view)
+        cells = domain.cells(view)
+        counts = np.zeros(domain.shape(ordered))
+        variance = 0.0
+        for subset, moment in self.moments(view):
+            # A component is constant along the attributes that it lacks.
+            shape = [domain[name].size if name in subset else 1 for name in ordered]
+            share = math.prod(domain[name].size for name in subset) / cells
+            counts += tables[subset].reshape(shape) * share
+            variance += variances[subset] * moment / cells**2
+        counts = counts.transpose([ordered.index(name) for name in view])
+        return Marginal(
+            domain.restrict(view, checked=True),
+            counts,
+            np.full(counts.shape, variance),
+        )
+
+
+def closure(
+    name: str,
+    domain: Domain,
+    workload: Iterable[View],
+    order: int | None = None,
+) -> list[View]:
+    """List all subsets of the views that have at most `order` attributes, small sets first.
+
+    Names are in the order of the domain; attributes of one value are left out.
+
+    Raises
+    ------
+    DomainError
+        When there are too many subsets, or an attribute has too many categories. The message names
+        the method `name`.
+    """
+    widest = max(domain[attribute].size for view in workload for attribute in view)
+    check_reach(
+        name,
+        widest**2,
+        _MOST_NUMBERS,
+        what="numbers in the matrix of an attribute",
+        instead="PriView, or coarser categories",
+    )
+    if isinstance(workload, Workload) and workload.kway is not None:
+        most = min(workload.kway, workload.kway if order is None else order)
+        names = [name for name in domain if domain[name].size > 1]
+        _check_reach(name, sum(math.comb(len(names), size) for size in range(most + 1)))
+        return list(_subsets(names, most))
+    _check_reach(name, sum(_number_of_subsets(len(view), order) for view in workload))
+    varying = {name for name in domain if domain[name].size > 1}
+    sets: set[View] = set()
+    for view in workload:
+        names = [name for name in _sorted(domain, view) if name in varying]
+        sets.update(_subsets(names, order))
+    position = domain.position
+    return sorted(sets, key=lambda subset: (len(subset), [position[name] for name in subset]))
+
+
+@lru_cache(maxsize=4096)
+def _inverse_cells(
+    sizes: tuple[int, ...],
+    inner: tuple[int, ...],
+    k: int,
+) -> float:
+    """The sum of 1 / (product of sizes) over all sets of k attributes that contain an inner set.
+
+    The sizes of all attributes, and the sizes of the inner set, are in ascending order.
+    """
+    others = list(sizes)
+    for size in inner:
+        others.remove(size)
+    # sums[j] is the elementary symmetric polynomial of degree j of the inverse sizes so far.
+    sums = np.zeros(k - len(inner) + 1)
+    sums[0] = 1.0
+    for size in others:
+        sums[1:] += sums[:-1] / size
+    return float(sums[-1]) / math.prod(inner)
+
+
+def precise_shares(shares: Sequence[float] | Floats) -> tuple[int, ...]:
+    """Round positive shares to whole numbers, with an error of at most 2**-50 of the largest."""
+    largest = max(shares)
+    return tuple(max(1, round(share / largest * 2**50)) for share in shares)
+
+
+def _check_reach(name: str, needed: int) -> None:
+    instead = "PriView, or views of fewer attributes"
+    check_reach(
+        name,
+        needed,
+        _MOST_SETS,
+        what="components of marginals",
+        instead=instead,
+    )
+
+
+def _sorted(domain: Domain, view: Iterable[str]) -> View:
+    position = domain.position
+    return tuple(sorted(view, key=lambda name: position[name]))
+
+
+def _subsets(
+    names: Sequence[str],
+    order: int | None = None,
+) -> Iterable[View]:
+    most = len(names) if order is None else min(order, len(names))
+    return itertools.chain.from_iterable(
+        itertools.combinations(names, size) for size in range(most + 1)
+    )
+
+
+def _number_of_subsets(count: int, order: int | None) -> int:
+    if order is None:
+        return 1 << count
+    return sum(math.comb(count, size) for size in range(order + 1))
+
+
+def _strategy(domain: Domain, view: View) -> Strategy:
+    if not view:
+        return Strategy.total(domain)
+    return Strategy(view, tuple(_factor(domain[name].size) for name in view))
+
+
+@lru_cache
+def _factor(size: int) -> Factor:
+    if size == 2:
+        return Factor([[1, -1]])
+    return Factor(size * np.eye(size, dtype=np.int64) - 1)
+
+
+def _component(
+    domain: Domain,
+    view: View,
+    values: Floats,
+) -> Floats:
+    """The component as a table over its set: the least-squares estimate from its noisy answers."""
+    if not view:
+        return values.reshape(())
+    for axis, name in enumerate(view):
+        size = domain[name].size
+        # The pseudo-inverse of (1, -1), or of n I - J.
+        inverse = np.array([[0.5], [-0.5]]) if size == 2 else (np.eye(size) - 1 / size) / size
+        values = _applied(inverse, values, axis)
+    return values
+
+
+def moments_in_answers(sizes: Iterable[int]) -> int:
+    """The noise variance of the answers on a component, divided by that of its moments.
+
+    The moments are multiplied by the total. `sizes` are the sizes of the component's attributes.
+    Along an axis of n > 2 values the moments are the contrasts of the answers over sqrt(n).
+    """
+    return math.prod(size for size in sizes if size > 2)
+
+
+@lru_cache
+def _contrasts(size: int) -> Floats:
+    return np.ones((1, 1)) if size == 2 else contrasts(size)[1:] / math.sqrt(size)
+
+
+def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
+    """Compute the moments of a component, times the total, from the answers on its set.
+
+    Moments are defined in `solvers.basis`.
+
+    Along an axis of n > 2 values the answers are n times the table less its mean, and the moments
+    are sqrt(n) times the contrasts of the table.
+    """
+    if not sizes:
+        return values.reshape(())
+    for axis, size in enumerate(sizes):
+        values = _applied(_contrasts(size), values, axis)
+    return values
+
+
+def _applied(
+    matrix: Floats,
+    table: Floats,
+    axis: int,
+) -> Floats:
+    """Multiply a table by a matrix along one axis."""
+    return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)

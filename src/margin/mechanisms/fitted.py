@@ -1,0 +1,168 @@
+"""Constants that were fitted on tables, each with its unit and the tables.
+
+Nothing here depends on the data of a release: all values were fixed before. No command of this
+project fits them again. `docs/results.md` reports how well they work on tables that were not used
+to fit them.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+# How strong structure is assumed to be (`choosing.strength`). The unit of a strength is the root
+# of the mean square of a moment; moments are means of functions of mean square one.
+
+SINGLES_STRENGTH = 0.1
+"""Assumed strength of the structure in pairs of attributes when single attributes are measured.
+
+Fitted on generated binary tables: mixtures, Bayesian networks and clicks, of 16 to 32 attributes.
+"""
+
+PAIRS_STRENGTH: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
+"""Assumed strength of the structure beyond pairs when all pairs are measured, for each value of
+`Auto(structure=)`.
+
+Fitted on the tables of `SINGLES_STRENGTH`.
+"""
+
+TRIPLES_TO_PAIRS = 0.4
+"""Strength of the structure beyond triples, divided by that beyond pairs; no unit.
+
+Fitted on the tables of `SINGLES_STRENGTH`.
+"""
+
+WITH_CONTEXT = 0.8
+"""Error of missing structure with context, divided by that without context; no unit.
+
+Context means further attributes, beside the requested ones, over which an answer is reconstructed.
+Fitted on two of the tables of `SINGLES_STRENGTH`.
+"""
+
+MOMENT_SIZE = 1.5
+"""Root of the mean square of a moment on one attribute, after negative counts are removed.
+
+It bounds the noise that is left in the moment. Fitted on the tables of `SINGLES_STRENGTH`.
+"""
+
+MOMENT_FALL = 0.45
+"""Factor from `MOMENT_SIZE` on j attributes to the one on j + 1; no unit.
+
+Fitted on the tables of `SINGLES_STRENGTH`.
+"""
+
+# How certain the assumed strength is.
+
+STRENGTH_DOUBT = 1.0
+"""Standard deviation of the natural logarithm of a strength, before it is learnt.
+
+The tables it was fitted on: not recorded.
+"""
+
+COMMON_DOUBT = 1.5
+"""Standard deviation of the natural logarithm of a common factor of all strengths.
+
+With two deviations each way the factors go from 1/20 to 20. The tables it was fitted on: not
+recorded.
+"""
+
+UNSEEN_SHARE = 0.05
+"""Share of the parts that keep the assumed strength, whatever was learnt from the measured parts.
+
+It is needed for tables such as the bits of KDD Cup 99, in which a few triples hold nearly all the
+structure: without it the error of `Adaptive` was 3.5 times the error of the best candidate there.
+The tables its value was fitted on: not recorded.
+"""
+
+# When learning pays (`choosing.probes`).
+
+ENOUGH_NOISE = 0.015
+"""Standard deviation of the noise in a moment of a 64-cell view that is small enough to learn from.
+
+From n moments their mean square is learnt as well with n ** (1/4) times this noise. The tables it
+was fitted on: not recorded.
+"""
+
+USELESS_NOISE = 0.03
+"""Standard deviation of the noise in a moment above which learning is skipped.
+
+The tables it was fitted on: not recorded.
+"""
+
+# The measurements after learning (`choosing.adaptive`).
+
+ROUNDS_RATIO = 25.0
+"""Largest expected squared error of missing components, divided by that of noise, without rounds.
+Above this quotient, rounds follow.
+
+The tables it was fitted on: not recorded.
+"""
+
+SCATTERED_VIEWS = 2.5
+"""Largest number of views for each attribute; above it, single attributes and pairs are measured.
+
+It applies under pure differential privacy if noise is too large to learn from. Set on Adult and
+four generated tables of categories at epsilon 0.1; all of them were examined when it was set.
+"""
+
+PAIRS_SHARE = Fraction(7, 10)
+"""Share of the remaining budget that then goes to the pairs.
+
+Set on the tables of `SCATTERED_VIEWS`.
+"""
+
+# Parameters of Dual Query (`learning.parameters`). All were found on Adult, KDD Cup 99 and
+# generated bits at epsilon 1; on these tables they are development figures.
+
+HEAT = 0.5
+"""step * rounds / sqrt(draws), for up to `HEAT_ATTRIBUTES` attributes; no unit."""
+
+HEAT_ATTRIBUTES = 400
+"""Number of attributes above which the heat is divided by the square root of (attributes /
+this)."""
+
+WIDE_ATTRIBUTES = 4 * HEAT_ATTRIBUTES
+"""Number of attributes above which a round takes so long that fewer rounds are played."""
+
+ROUNDS_A_ROOT_DRAW = 0.4
+"""Number of rounds divided by the square root of the number of draws."""
+
+MOST_ROUNDS = 300.0
+"""Largest number of rounds for up to `WIDE_ATTRIBUTES` attributes."""
+
+MOST_ROUNDS_WIDE = 120.0
+"""Largest number of rounds for more than `WIDE_ATTRIBUTES` attributes."""
+
+ALL_RECORDS = 400
+"""Number of records that all rounds together should generate."""
+
+RECORDS_A_ROUND = (4, 16)
+"""Smallest and largest number of records of a round for up to `WIDE_ATTRIBUTES` attributes; for
+more attributes it is one record."""
+
+POOL = 4
+"""Number of rounds whose draws are answered together, for up to `WIDE_ATTRIBUTES` attributes."""
+
+POOLED_DRAWS = 150_000
+"""Number of draws that are answered together for more than `WIDE_ATTRIBUTES` attributes."""
+
+POOL_WIDE = (3, 10)
+"""Smallest and largest number of rounds from which these draws come."""
+
+RECORD_WEIGHT = 0.3
+"""Weight in exp(weight * e), the factor of a draw; e is the error of the round's earlier
+records."""
+
+# Sparse summaries (`sparse.dyadic`).
+
+BEFORE_CHECK = 4
+"""Number of empty nodes that may pass the filter, divided by the number wanted after the check.
+
+Most of the empty nodes that pass the filter have an ancestor that does not pass it. The tables it
+was fitted on: not recorded.
+"""
+
+MISSING_NODE = 3
+"""Threshold theta divided by the assumed standard deviation of the count of a node that did not
+pass it; no unit.
+
+The tables it was fitted on: not recorded.
+"""

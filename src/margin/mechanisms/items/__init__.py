@@ -1,0 +1,1 @@
+"""Counts of items and itemsets, for rows that are sets."""

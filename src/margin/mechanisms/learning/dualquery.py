@@ -1,0 +1,546 @@
+"""`DualQuery`: a mechanism that answers a million queries on thousands of attributes by synthetic
+records; and the privacy that it costs."""
+
+import itertools
+import logging
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Literal
+
+from ..._checks import positive_integer
+from ..._numbers import UNIT, Number, exact, probability, shown
+from ...domain.domain import Domain, View
+from ...domain.workload import Workload
+from ...errors import BudgetError, DomainError, SolverError
+from ...privacy.budget import ApproxDP, Budget, PureDP, epsilon_of
+from ...privacy.loss import certified_epsilon, gaussian_epsilon
+from ...privacy.rounds import Rounds
+from ...private import Private
+from ...queries import Conjunctions, Queries
+from ...solvers import Anneal, ByComponents, Responder
+from ...synopses.records import RecordSynopsis
+from ..fitted import RECORD_WEIGHT
+from .game import Play, probe
+from .parameters import chosen
+
+__all__ = ["Accounting", "DualQuery", "privacy"]
+
+log = logging.getLogger("margin")
+
+Accounting = Literal["closed", "per_round", "zcdp", "exact"]
+
+_ACCOUNTINGS = ("closed", "per_round", "zcdp", "exact")
+
+_DEFAULT_QUERIES = 100_000
+"""Number of random queries if all cells of three attributes are more."""
+
+_MOST_ROUNDS = 20_000
+
+_FOR_ROWS = Fraction(1, 50)
+"""Share of epsilon for the number of rows, where it is not public."""
+
+_FOR_ERROR = Fraction(1, 50)
+"""Share of epsilon for the estimates of the error."""
+
+_MARGIN = 1.03
+"""Factor on the least budget that a message names, so that this budget is accepted after rounding.
+"""
+
+
+def privacy(
+    n: int,
+    step: Number,
+    rounds: int,
+    samples: int | Sequence[int],
+    delta: Number | None,
+    accounting: Accounting = "exact",
+    neighbours: Literal["replace", "add_remove"] = "replace",
+) -> float:
+    """Compute the privacy cost of Dual Query: its epsilon for tables that differ in one row.
+
+    Parameters
+    ----------
+    n
+        The public number of rows that counts are divided by.
+    step
+        The learning rate eta.
+    rounds
+        The number of rounds T.
+    samples
+        The number of draws s of each round: one number for all rounds, or one for each.
+    delta
+        The delta of approximate differential privacy, > 0 and < 1. None gives pure differential
+        privacy: the sum of the epsilons of all draws, which for equal samples is eta T (T - 1) s /
+        n (Theorem 4.2). `accounting` then makes no difference.
+    accounting
+        "closed" is Theorem 4.3 as printed, for equal samples only. "per_round" is its proof round
+        by round, with epsilon_t = 2 eta (t - 1) / n; the published experiments used it. "zcdp" is
+        zero-concentrated privacy of choices of bounded range. "exact" is a certified upper bound
+        from the distribution of the privacy loss; `DualQuery` pays this.
+    neighbours
+        "replace": one row is replaced, and n is the number of rows. "add_remove": one row is added
+        or removed, and n is any fixed number; every range is then half as large.
+
+    Returns
+    -------
+    float
+        Epsilon, rounded up.
+
+    Raises
+    ------
+    BudgetError
+        When an argument has none of these values.
+
+    Examples
+    --------
+    >>> kdd = {"n": 494_021, "step": 1.2, "rounds": 170, "samples": 1750, "delta": 0.001}
+    >>> [round(privacy(**kdd, accounting=how), 3) for how in ("closed", "per_round", "zcdp")]
+    [1.859, 1.029, 0.32]
+    """
+    if neighbours not in ("replace", "add_remove"):
+        raise BudgetError(
+            f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'; pass one of these"
+        )
+    _check_accounting(accounting)
+    if isinstance(samples, int):
+        each = [samples] * positive_integer("rounds", rounds)
+    else:
+        each = list(samples)
+    if len(each) != rounds:
+        raise BudgetError(
+            f"samples has {len(each)} numbers, but rounds is {rounds}; give one number for each "
+            "round"
+        )
+    played = Rounds(
+        step=exact("step", step),
+        samples=tuple(each),
+        size=n,
+    )
+    ranges = played.ranges(2 if neighbours == "replace" else 1)
+    if delta is None:
+        return _above(sum((reach * draws for reach, draws in ranges), Fraction(0)))
+    small = probability("delta", delta)
+    if accounting == "exact":
+        return _above(certified_epsilon(ranges, small))
+    if accounting == "zcdp":
+        rho = sum((reach**2 * draws for reach, draws in ranges), Fraction(0)) / 8
+        return epsilon_of(rho, small) if rho else 0.0
+    if accounting == "closed":
+        if len(set(each)) > 1:
+            raise BudgetError(
+                "accounting='closed' needs equal samples in all rounds, but they differ; use "
+                "'per_round', 'zcdp' or 'exact'"
+            )
+        ranges = (ranges[-1],) * (len(ranges) - 1)
+    return _advanced(ranges, float(small))
+
+
+def _check_accounting(accounting: object) -> None:
+    if accounting not in _ACCOUNTINGS:
+        raise BudgetError(
+            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'; "
+            "pass one of these"
+        )
+
+
+def _advanced(
+    ranges: Iterable[tuple[Fraction, int]],
+    delta: float,
+) -> float:
+    """The total epsilon of all rounds by advanced composition.
+
+    `ranges` has the epsilon of one draw and the number of draws of each round. Lemma 2.4 of
+    Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
+    """
+    floats = [(float(reach), draws) for reach, draws in ranges]
+    squares = sum(draws * reach**2 for reach, draws in floats)
+    growth = sum(draws * reach * math.expm1(min(reach, 700.0)) for reach, draws in floats)
+    return math.sqrt(2 * math.log(1 / delta) * squares) + growth
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class DualQuery:
+    """A mechanism that generates synthetic records which answer many queries: Dual Query.
+
+    It is a game between queries and records (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014).
+    In each round the exponential mechanism draws queries on which the records so far are most
+    wrong. A solver then finds records for which most of the drawn queries are true: an integer
+    programme, solved without access to the data. The answer to a query is the share of all records
+    for which it is true. The cost in privacy hardly grows with the number of attributes.
+
+    The step and the numbers of draws are fixed before the first draw. Parameters that are None
+    follow from public numbers by the rule of `docs/dualquery.md`: the number of rows, the number of
+    attributes that queries name, and the budget. The number of rows is public where neighbours
+    replace one row by one row; else it is `size`, or is measured with a fiftieth of the budget. As
+    many rounds are played as the budget affords (`Private.sample_queries`). A failure of the solver
+    does not change the privacy that is spent.
+
+    Parameters
+    ----------
+    queries
+        The queries to answer well. None takes all cells of the views of the workload; without a
+        workload, all cells of all views of three attributes, or 100,000 random ones if there are
+        more.
+    step
+        The learning rate eta, > 0.
+    rounds
+        The number of rounds.
+    samples
+        The number of queries that are drawn in each round: one number for all, or one for each.
+    response
+        The solver of the integer programme. Ten sweeps of annealing are enough: with several
+        records and a pool, better solvers gave no better answers. The published variant takes
+        `ByComponents`, which proves optima where it can.
+    records
+        The number of records of each round. More records cost no privacy: they answer the same
+        draws.
+    pool
+        The number of rounds, up to the current one, whose draws are answered. A larger pool costs
+        no privacy.
+    size
+        A public number of rows, where the true number is protected. None takes the number that the
+        domain declares, if any.
+    accounting
+        The accounting that limits the rounds of an `ApproxDP` budget; see `privacy`. "exact" and
+        "zcdp" use the whole budget. The published "closed" and "per_round" waste a part of it.
+    estimate_error
+        Whether a fiftieth of the budget is spent on estimates of the mean and the largest error
+        over the queries.
+
+    Examples
+    --------
+    >>> from margin import Neighbours, PureDP, release
+    >>> table = {"a": [0, 1, 1] * 9, "b": [0, 0, 1] * 9, "c": [1, 1, 1] * 9}
+    >>> budget = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
+    >>> sizes = {"a": 2, "b": 2, "c": 2}
+    >>> release(table, domain=sizes, budget=budget, mechanism=DualQuery()).records(2).shape
+    (2, 3)
+    """
+
+    queries: Queries | None = None
+    step: Number | None = None
+    rounds: int | None = None
+    samples: int | Sequence[int] | None = None
+    response: Responder = field(default_factory=lambda: Anneal(sweeps=10))
+    records: int | None = None
+    pool: int | None = None
+    size: int | None = None
+    accounting: Accounting = "exact"
+    estimate_error: bool = False
+
+    def __post_init__(self) -> None:
+        if self.queries is not None and not isinstance(self.queries, Queries):
+            raise DomainError(
+                "queries must be None or an object such as margin.queries.Conjunctions(...), but "
+                f"it is of type {type(self.queries).__name__}; make such an object"
+            )
+        has_method = callable(getattr(self.response, "solve", None))
+        if isinstance(self.response, type) or not has_method:
+            raise DomainError(
+                "response must be an object with a method solve, but it is "
+                f"{shown(self.response)}; pass one such as margin.solvers.ByComponents()"
+            )
+        for name in ("rounds", "records", "pool", "size"):
+            if getattr(self, name) is not None:
+                positive_integer(name, getattr(self, name))
+        if self.step is not None and exact("step", self.step) <= 0:
+            raise BudgetError(f"step ({shown(self.step)}) must be > 0; pass a larger number")
+        if self.samples is not None:
+            several = isinstance(self.samples, Sequence) and not isinstance(self.samples, str)
+            given = tuple(self.samples) if several else (self.samples,)  # type: ignore[arg-type]
+            checked = [positive_integer("samples", number) for number in given]
+            object.__setattr__(self, "samples", tuple(checked) if several else checked[0])
+            if several and self.rounds not in (None, len(given)):
+                raise BudgetError(
+                    f"samples has {len(given)} numbers, but rounds is {self.rounds}; give one "
+                    "number for each round"
+                )
+        _check_accounting(self.accounting)
+
+    @classmethod
+    def paper(
+        cls,
+        *,
+        queries: Queries | None = None,
+        step: Number = 2,
+        rounds: int | None = None,
+        samples: int = 1000,
+        response: Responder | None = None,
+        size: int | None = None,
+    ) -> "DualQuery":
+        """Make the mechanism as it was published.
+
+        One record answers the draws of each round, with the parameters of section 6.1, for as many
+        rounds as the per-round composition of the published experiments allows.
+        """
+        return cls(
+            queries=queries,
+            step=step,
+            rounds=rounds,
+            samples=samples,
+            response=ByComponents(otherwise=Anneal(sweeps=30)) if response is None else response,
+            records=1,
+            pool=1,
+            size=size,
+            accounting="per_round",
+        )
+
+    @staticmethod
+    def cells(
+        domain: Domain,
+        views: Iterable[Iterable[str]],
+    ) -> Conjunctions:
+        """Make the queries for all cells of some views.
+
+        All queries name as many attributes as the largest view has: a smaller view is replaced by a
+        view of that size that contains it.
+        """
+        return Conjunctions.cells(domain, _even(domain, Workload.of(domain, views).views))
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> RecordSynopsis:
+        """Run the mechanism: set the parameters, charge all rounds, and play them.
+
+        Raises
+        ------
+        BudgetError
+            When the budget does not pay for two rounds; the first does not use the data.
+        DomainError
+            When the queries are about another domain.
+        SolverError
+            When the solver fails on a small example; nothing is spent then.
+        """
+        queries = self._queries(private.domain, workload)
+        problem = probe(self.response, queries)
+        if problem:
+            name = type(self.response).__name__
+            raise SolverError(
+                f"solver {name} cannot be used here: on one query, {problem}; "
+                "choose another with response="
+            )
+        size = self._size(private)
+        rounds, pool = self._rounds(private, queries, size)
+        log.info("%d rounds of up to %d draws", len(rounds.samples), max(rounds.samples))
+        draws = private.sample_queries(queries, rounds, spend=self._share)
+        play = Play(
+            queries=queries,
+            rounds=rounds,
+            response=self.response,
+            pool=pool,
+            weight=RECORD_WEIGHT,
+        )
+        synopsis = RecordSynopsis(
+            domain=private.domain,
+            table=play.run(draws),
+            total=size,
+        )
+        if not self.estimate_error:
+            return synopsis
+        spend = _pure_share(private.budget, _FOR_ERROR / 2)
+        errors = private.query_errors(
+            queries,
+            queries.counts(synopsis.table),
+            records=synopsis.table.rows,
+            size=size,
+            spend=2 * spend,
+        )
+        return replace(
+            synopsis,
+            mean_error=errors[0],
+            largest_error=errors[1],
+        )
+
+    @property
+    def _share(self) -> Fraction | None:
+        """The share of the budget for the rounds; None for all that is left."""
+        return 1 - _FOR_ROWS - _FOR_ERROR if self.estimate_error else None
+
+    def _queries(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+    ) -> Queries:
+        if self.queries is not None:
+            if self.queries.domain != domain:
+                raise DomainError(
+                    "the queries must have the domain of the data, but they have another domain; "
+                    "make them with the domain of the release"
+                )
+            return self.queries
+        if workload is not None:
+            return self.cells(domain, workload.views)
+        k = min(3, len(domain))
+        views = []
+        cells = 0
+        for view in itertools.combinations(domain.attributes, k):
+            views.append(view)
+            cells += domain.cells(view)
+            if cells > _DEFAULT_QUERIES:
+                return Conjunctions.random(domain, k, _DEFAULT_QUERIES, 0)
+        return Conjunctions.cells(domain, views)
+
+    def _size(self, private: Private) -> int:
+        if self.size is not None:
+            return self.size
+        if private.domain.rows is not None:
+            return private.domain.rows
+        if private.budget.number_of_rows_is_public:
+            return max(1, private.count_rows())
+        return max(1, private.count_rows(spend=_pure_share(private.budget, _FOR_ROWS)))
+
+    def _rounds(
+        self,
+        private: Private,
+        queries: Queries,
+        size: int,
+    ) -> tuple[Rounds, int]:
+        """Set the parameters that were not given; return the plan of the rounds, and the pool."""
+        rule = chosen(
+            private.budget,
+            size=size,
+            attributes=int(queries.used.sum()),
+        )
+        step = rule.step if self.step is None else exact("step", self.step)
+        records = rule.records if self.records is None else self.records
+        pool = rule.pool if self.pool is None else self.pool
+        samples = rule.samples if self.samples is None else self.samples
+
+        def played(rounds: int) -> Rounds:
+            each = (samples,) * rounds if isinstance(samples, int) else tuple(samples)[:rounds]
+            return Rounds(
+                step=step,
+                samples=each,
+                size=size,
+                records=records,
+            )
+
+        wanted = self.rounds if isinstance(samples, int) else len(samples)
+        if wanted is not None:
+            return played(wanted), pool
+        most = _most_rounds(private, played, self.accounting, self._share)
+        if most < 2:
+            raise BudgetError(
+                "the budget must pay for two rounds, because the first does not use the data, but "
+                f"it pays for fewer; {_least(private, played(2), self._share)}"
+            )
+        return played(most), pool
+
+
+def _pure_share(budget: Budget, part: Fraction) -> Fraction:
+    """The share of a budget that a purely private answer with `part` of its epsilon costs.
+
+    For `ZCDP` the epsilon is sqrt(2 rho).
+    """
+    if isinstance(budget, PureDP):
+        return part
+    smallest = Fraction(1, budget.units)
+    if isinstance(budget, ApproxDP):
+        # Pure privacy of epsilon is rho = epsilon ** 2 / 2.
+        rho = (budget.epsilon * part) ** 2 / 2
+        return max(rho / (budget.units * UNIT), smallest)
+    return max(part**2, smallest)
+
+
+def _most_rounds(
+    private: Private,
+    played: Callable[[int], Rounds],
+    accounting: Accounting,
+    spend: Fraction | None,
+) -> int:
+    """The largest number of rounds that the budget affords and the accounting allows.
+
+    It may be a few less for `ApproxDP` with exact accounting, where each check is slow.
+    """
+    budget = private.budget
+
+    def allowed(rounds: int) -> bool:
+        return private.affords(played(rounds), spend=spend)
+
+    if not isinstance(budget, ApproxDP):
+        return _bisected(allowed)
+    delta = float(budget.delta)
+
+    def within_rho(rounds: int) -> bool:
+        return played(rounds).units(budget) <= budget.units and allowed(rounds)
+
+    def within_published(rounds: int) -> bool:
+        ranges = played(rounds).ranges(budget.rows)
+        if accounting == "closed":
+            ranges = (ranges[-1],) * (rounds - 1)
+        return _advanced(ranges, delta) <= budget.epsilon
+
+    def likely(rounds: int) -> bool:
+        rho = float(played(rounds).cost(budget))
+        return gaussian_epsilon(rho, delta) <= budget.epsilon * (spend or 1)
+
+    if accounting == "zcdp":
+        return _bisected(within_rho)
+    if accounting in ("closed", "per_round"):
+        return _bisected(within_published)
+    # Start from a quick estimate, and step back by 1, 2, 4, ... rounds until the certified bound
+    # holds.
+    most = _bisected(likely)
+    back = 1
+    while most > 1 and not allowed(most):
+        most -= back
+        back *= 2
+    return max(most, 1)
+
+
+def _bisected(holds: Callable[[int], bool]) -> int:
+    """The largest number of rounds from 1 to `_MOST_ROUNDS` for which a condition holds.
+
+    If the condition holds for a number, it must hold for all smaller ones.
+    """
+    low, high = 1, 2
+    while high <= _MOST_ROUNDS and holds(high):
+        low, high = high, 2 * high
+    high = min(high, _MOST_ROUNDS + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _least(private: Private, rounds: Rounds, share: Fraction | None) -> str:
+    """The smallest budget that pays for some rounds from this share of it, as words for a message.
+
+    The epsilon of an `ApproxDP` budget grows at most in proportion to what it buys, so dividing by
+    the share is enough there too.
+    """
+    budget = private.budget
+    if isinstance(budget, ApproxDP):
+        name, cost = "epsilon", float(rounds.epsilon(budget))
+    else:
+        name = "epsilon" if isinstance(budget, PureDP) else "rho"
+        cost = float(rounds.cost(budget))
+    enough = cost * _MARGIN / float(share or 1)
+    return f"{name} must be at least {enough:.2g}"
+
+
+def _even(domain: Domain, views: Sequence[View]) -> list[View]:
+    """Enlarge views to the same number of attributes, by the smallest attributes that they lack."""
+    k = max(map(len, views))
+    smallest = sorted(domain, key=lambda name: domain[name].size)
+    enlarged = []
+    for view in views:
+        others = [name for name in smallest if name not in view]
+        enlarged.append((*view, *others[: k - len(view)]))
+    return enlarged
+
+
+def _above(number: Fraction) -> float:
+    """Round a number up to a float."""
+    nearest = float(number)
+    return nearest if nearest >= number else math.nextafter(nearest, math.inf)

@@ -1,0 +1,1 @@
+"""Mechanisms for ordered attributes and ranges."""

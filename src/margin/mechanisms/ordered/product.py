@@ -1,0 +1,205 @@
+"""Strategies on the full table that consist of one matrix for each attribute. They are measured and
+then inverted axis by axis."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._types import Floats
+from ...domain.domain import Domain
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...privacy.budget import Budget
+from ...private import Private, Strategy
+from ...private.linear import linear_events, variance_of
+from ...synopses import TableSynopsis
+from ..asked import check_reach
+
+__all__ = ["Product"]
+
+_MOST_CELLS = 1 << 24
+"""Largest number of cells of the full table."""
+
+_MOST_VALUES = 1 << 12
+"""Largest number of values of an ordered attribute."""
+
+
+@dataclass(
+    frozen=True,
+    eq=False,
+)
+class Product:
+    """A strategy on the full table: a matrix for each ordered attribute, and the identity for each
+    other attribute.
+
+    The queries are the rows of the Kronecker product of these matrices.
+
+    Attributes
+    ----------
+    domain
+        The attributes.
+    factors
+        The matrix of each ordered attribute, by its place in the domain: shape (queries, size), of
+        full column rank.
+    """
+
+    domain: Domain
+    factors: dict[int, NDArray[np.int64]]
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        domain: Domain,
+        attributes: Sequence[str] | None,
+        factor: Callable[[int], NDArray[np.int64]],
+    ) -> "Product":
+        """Make the strategy with the matrix `factor(size)` for some attributes, or for all.
+
+        Raises
+        ------
+        DomainError
+            When the full table or an attribute is too large. The message names the method `name`.
+        """
+        ordered = domain.axes(domain.attributes if attributes is None else attributes)
+        instead = "PriView, Direct or Fourier on bins of the attributes"
+        check_reach(name, math.prod(domain.sizes), _MOST_CELLS, instead=instead)
+        largest = max(domain.sizes[axis] for axis in ordered)
+        check_reach(
+            name,
+            largest,
+            _MOST_VALUES,
+            what="values of one ordered attribute",
+            instead="wider bins",
+        )
+        return cls(domain, {axis: factor(domain.sizes[axis]) for axis in ordered})
+
+    @cached_property
+    def covariances(self) -> dict[int, Floats]:
+        """For each ordered attribute with matrix A, the covariance (A'A)^-1 of its estimate."""
+        return {axis: _inverse_gram(factor) for axis, factor in self.factors.items()}
+
+    @property
+    def strategy(self) -> Strategy:
+        """The linear queries that `answers` measures: the Kronecker product of all matrices."""
+        factors = [
+            self.factors.get(axis, np.eye(size, dtype=np.int64))
+            for axis, size in enumerate(self.domain.sizes)
+        ]
+        return Strategy(self.domain.attributes, factors)
+
+    def answers(self, private: Private) -> TableSynopsis:
+        """Measure the queries with the whole budget; estimate the full table by least squares."""
+        (measured,) = private.measure_linear([self.strategy])
+        # Invert axis by axis: (A'A)^-1 A' of a product is the product of those of its factors.
+        table = measured.values
+        for axis, factor in self.factors.items():
+            inverse = self.covariances[axis] @ factor.T
+            table = np.moveaxis(np.tensordot(inverse, table, axes=(1, axis)), 0, axis)
+        table = np.ascontiguousarray(table)
+        return TableSynopsis(
+            domain=self.domain,
+            table=table,
+            variance=measured.variance,
+            covariances=self.covariances,
+        )
+
+    def expected_error(
+        self,
+        workload: Workload,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of a workload, in squared rows.
+
+        The errors of all cells of all marginals are added, each times the weight of its marginal.
+        """
+        total = 0.0
+        for view, weight in zip(workload, workload.weights, strict=True):
+            axes = self.domain.axes(view)
+            # The covariance of the full table is a product over the attributes.
+            factors = [
+                self._cells(axis) if axis in axes else self._total(axis)
+                for axis in range(len(self.domain))
+            ]
+            total += weight * math.prod(factors)
+        return self._noise(budget) * total
+
+    def range_error(
+        self,
+        attribute: str,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of a count within a range, on average over all ranges.
+
+        Raises
+        ------
+        DomainError
+            When `attribute` is not one of the ordered attributes.
+        """
+        (axis,) = self.domain.axes([attribute])
+        if axis not in self.factors:
+            ordered = ", ".join(repr(self.domain.attributes[place]) for place in self.factors)
+            raise DomainError(
+                f"attribute {attribute!r} must be one of the ordered attributes, but these are "
+                f"{ordered}; name one of them"
+            )
+        others = math.prod(self._total(other) for other in range(len(self.domain)) if other != axis)
+        return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
+
+    def _noise(self, budget: Budget) -> float:
+        (event,) = linear_events(
+            budget,
+            [self.strategy],
+            units=budget.units,
+            together=True,
+        )
+        return variance_of(event)
+
+    def _cells(self, axis: int) -> float:
+        """The factor of one attribute in the summed variance of a marginal that contains it: the
+        sum of the variances of all its codes."""
+        covariance = self.covariances.get(axis)
+        if covariance is None:
+            return float(self.domain.sizes[axis])
+        return float(np.trace(covariance))
+
+    def _total(self, axis: int) -> float:
+        """The factor of one attribute in the summed variance of a marginal without it: the variance
+        of the sum over all its codes."""
+        covariance = self.covariances.get(axis)
+        if covariance is None:
+            return float(self.domain.sizes[axis])
+        return float(covariance.sum())
+
+
+def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Check that names of attributes are a list; return them as a tuple. None stands for all."""
+    if attributes is None:
+        return None
+    if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):
+        raise DomainError(
+            "attributes must be a list of attribute names, or None for all, but it is of type "
+            f"{type(attributes).__name__}; put the names into a list"
+        )
+    return tuple(attributes)
+
+
+def _inverse_gram(factor: NDArray[np.int64]) -> Floats:
+    numbers = factor.astype(np.float64)
+    return np.asarray(np.linalg.inv(numbers.T @ numbers), np.float64)
+
+
+def _mean_of_ranges(covariance: Floats) -> float:
+    """The mean variance of the sums over all intervals of codes."""
+    # A sum over an interval is the difference of two prefix sums.
+    size = len(covariance)
+    prefix = np.zeros((size + 1, size + 1))
+    prefix[1:, 1:] = covariance.cumsum(axis=0).cumsum(axis=1)
+    own = prefix.diagonal()
+    # Every range is a pair of two different ends.
+    first, last = np.triu_indices(size + 1, 1)
+    return float((own[first] + own[last] - 2 * prefix[first, last]).mean())

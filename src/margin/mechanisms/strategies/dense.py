@@ -1,0 +1,201 @@
+"""Strategies given as one matrix over all cells. The matrix is rounded to integers, measured, and
+inverted by least squares."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..._types import Floats
+from ...domain.domain import Domain
+from ...domain.marginal import Marginal
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...privacy.budget import Budget
+from ...private import Private, Strategy
+from ...private.linear import linear_events, variance_of
+from ...solvers.basis import transform
+from ..asked import check_reach
+
+__all__ = ["Coordinates", "Dense"]
+
+_GRID = 1 << 20
+"""Largest entry of a strategy, in absolute value, after rounding."""
+
+_INSTEAD = "OptimisedMarginals(), which holds the workload's marginals only"
+
+
+class Coordinates:
+    """A basis of the linear queries on the full table that a workload depends on.
+
+    Its vectors are orthonormal contrasts (see `margin.solvers.basis`).
+
+    Attributes
+    ----------
+    basis
+        One contrast a row, shape (r, cells).
+    costs
+        For each contrast, the squared error of the workload that noise of variance one in it
+        causes, shape (r,): the eigenvalues of W'W.
+    sets
+        The sets of attributes of the contrasts, as bit masks, ascending.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        domain: Domain,
+        workload: Workload,
+        *,
+        most: int,
+        everything: bool = False,
+    ) -> None:
+        cells = math.prod(domain.sizes)
+        check_reach(name, cells, most, instead=_INSTEAD)
+        basis = transform(domain.sizes)
+        costs = np.zeros(cells)
+        for view, weight in zip(workload, workload.weights, strict=True):
+            mask = sum(1 << axis for axis in domain.axes(view))
+            within = basis.component & ~mask == 0
+            costs[within] += weight * cells / domain.cells(view)
+        kept = (costs > 0) | everything
+        # One contrast a row, those that no view of the workload contains left out.
+        self.basis: Floats = basis.analyse(np.eye(cells)).T[kept]
+        self.costs: Floats = costs[kept]
+        self.sets = np.unique(basis.component[kept])
+
+
+@dataclass(
+    frozen=True,
+    eq=False,
+)
+class Dense:
+    """A prepared strategy: linear queries on the full table that were chosen for a workload.
+
+    They are rounded to integer combinations of an integer basis of the contrasts. Rounding thus
+    leaves no bias: the queries contain nothing that the workload does not need.
+
+    Attributes
+    ----------
+    domain, workload, coordinates
+        The attributes, the marginals that are asked for, and their contrasts.
+    queries
+        Real numbers, one query a row, shape (p, cells): combinations of the contrasts.
+    """
+
+    domain: Domain
+    workload: Workload
+    coordinates: Coordinates
+    queries: Floats
+
+    @cached_property
+    def _basis(self) -> Floats:
+        """An integer basis of the contrasts, shape (r, cells)."""
+        blocks: list[Floats] = []
+        for mask in self.coordinates.sets.tolist():
+            table = np.ones((1, 1))
+            for axis, size in enumerate(self.domain.sizes):
+                varies = bool(mask >> axis & 1)
+                table = np.kron(table, _rows(size, varies)).astype(np.float64)
+            blocks.append(table)
+        return np.concatenate(blocks).astype(np.float64)
+
+    @cached_property
+    def _combinations(self) -> Floats:
+        """The queries as integer combinations of that basis, shape (p, r).
+
+        They are rounded on the finest grid on which all entries of the queries are at most 2**20.
+        """
+        exact = self.queries @ np.linalg.pinv(self._basis)
+        # Rounding moves an entry of a query by at most half of a column sum of the basis.
+        room = _GRID - float(np.abs(self._basis).sum(axis=0).max())
+        if room < _GRID / 2:
+            raise DomainError(
+                "the entries of a strategy must be at most 2**20, but this strategy needs larger "
+                "ones on this domain; use OptimisedMarginals()"
+            )
+        scale = room / np.abs(self.queries).max()
+        return np.asarray(np.rint(exact * scale))
+
+    @cached_property
+    def strategy(self) -> Strategy:
+        """The linear queries that `answers` measures, with coefficients rounded to integers."""
+        matrix = (self._combinations @ self._basis).astype(np.int64)
+        return Strategy(self.domain.attributes, (matrix,))
+
+    def answers(self, private: Private) -> list[Marginal]:
+        """Measure the queries with the whole budget; estimate the workload's marginals by least
+        squares."""
+        (measured,) = private.measure_linear([self.strategy])
+        basis_values = np.linalg.lstsq(self._combinations, measured.values, rcond=None)[0]
+        counts = self._workload @ basis_values
+        variances = self._variances * measured.variance
+        # One after another, the marginals take as many numbers as they have cells.
+        answers = []
+        start = 0
+        for view in self.workload:
+            shape = self.domain.shape(view)
+            cells = slice(start, start + math.prod(shape))
+            domain = self.domain.restrict(view, checked=True)
+            answers.append(
+                Marginal(
+                    domain,
+                    counts[cells].reshape(shape),
+                    variances[cells].reshape(shape),
+                )
+            )
+            start = cells.stop
+        return answers
+
+    def expected_error(self, budget: Budget) -> float:
+        """The expected squared error of `answers`, in squared rows.
+
+        The variances of all cells of the workload are added, each times the weight of its marginal.
+        """
+        (event,) = linear_events(
+            budget,
+            [self.strategy],
+            units=budget.units,
+            together=True,
+        )
+        cells = [self.domain.cells(view) for view in self.workload]
+        weights = np.repeat(self.workload.weights, cells)
+        return float(weights @ self._variances) * variance_of(event)
+
+    @cached_property
+    def _workload(self) -> Floats:
+        """The matrix that computes all cells of the marginals from the values on the integer
+        basis."""
+        identity = np.eye(math.prod(self.domain.sizes)).reshape(-1, *self.domain.sizes)
+        cells = [_summed(identity, self.domain.axes(view)) for view in self.workload]
+        return np.asarray(np.concatenate(cells) @ np.linalg.pinv(self._basis))
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """The variance of each cell of the workload if the noise has variance one."""
+        gram = self._combinations.T @ self._combinations
+        spread = np.linalg.solve(gram, self._workload.T)
+        return np.asarray((self._workload * spread.T).sum(axis=1))
+
+
+def _summed(identity: Floats, axes: Sequence[int]) -> Floats:
+    """The matrix that sums the cells of the full table to a marginal: shape (cells of the marginal,
+    cells of the table). `identity` is the identity matrix of shape (cells of the table, *sizes).
+    """
+    dropped = tuple(axis + 1 for axis in range(identity.ndim - 1) if axis not in axes)
+    kept = sorted(axes)
+    order = [kept.index(axis) + 1 for axis in axes]
+    summed = identity.sum(axis=dropped).transpose(0, *order)
+    return np.asarray(summed.reshape(len(identity), -1).T)
+
+
+def _rows(size: int, varies: bool) -> Floats:
+    """The rows that one attribute contributes to the basis: shape (rows, size).
+
+    If `varies`, they are a basis of the vectors that sum to zero; otherwise a single row of ones.
+    """
+    if not varies:
+        return np.ones((1, size))
+    return np.eye(size)[:-1] - np.eye(size)[1:]

@@ -1,0 +1,124 @@
+"""`MatrixMechanism`: a mechanism that answers a workload from other linear queries (a strategy)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...domain.domain import Domain
+from ...domain.marginal import Marginal
+from ...domain.workload import Workload
+from ...privacy.budget import Budget, PureDP
+from ...private import Private
+from ...solvers import NonNegativity, Simplex
+from ...synopses import MarginalSynopsis
+from ..asked import asked
+from .optimised_marginals import OptimisedMarginals
+from .weighted_marginals import WeightedMarginals
+
+__all__ = ["MatrixMechanism", "Prepared", "StrategyDesign"]
+
+
+class Prepared(Protocol):
+    """The interface of a prepared strategy: linear queries chosen for one workload."""
+
+    def answers(self, private: Private, /) -> Sequence[Marginal]:
+        """Measure the queries, and return unbiased estimates of the marginals of the workload."""
+
+    def expected_error(self, budget: Budget, /) -> float:
+        """The expected squared error of `answers`, in squared rows.
+
+        The errors of all cells are added, each times the weight of its marginal.
+        """
+
+
+class StrategyDesign(Protocol):
+    """The interface of a strategy: a way to choose linear queries for a workload.
+
+    Any object with this method is a strategy.
+    """
+
+    def prepare(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> Prepared:
+        """Choose the queries for a workload and a kind of budget, without access to the data."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class MatrixMechanism:
+    """A mechanism that measures other linear queries than those of the workload, and computes the
+    answers by least squares (Li et al., PODS 2010).
+
+    Let W be the matrix of the workload, and A the matrix of the measured queries, the strategy.
+
+    The answers are unbiased and agree with each other. Their expected squared error is
+    trace(W (A'A)^+ W') times the variance of the noise. The entries of A are integers, so its
+    sensitivity and its true answers are exact. Without a workload all pairs of attributes are
+    released.
+
+    Parameters
+    ----------
+    strategy
+        The object that chooses A; see `margin.mechanisms.strategies`. `OptimisedMarginals` and
+        `WeightedMarginals` take any number of attributes; `EigenDesign`, `LowRank` and
+        `Semidefinite` take small domains. None takes `OptimisedMarginals`, which is optimal for
+        Gaussian noise; under pure differential privacy it takes `WeightedMarginals` if that has the
+        smaller expected error.
+    nonnegativity
+        The step that removes negative counts from each marginal; None leaves them.
+    """
+
+    strategy: StrategyDesign | None = None
+    nonnegativity: NonNegativity | None = Simplex()
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> MarginalSynopsis:
+        """Run the mechanism: choose the queries, measure them with the whole budget, and answer the
+        workload."""
+        domain = private.domain
+        prepared = self._prepared(domain, asked(domain, workload), private.budget)
+        return MarginalSynopsis.of(domain, prepared.answers(private), self.nonnegativity)
+
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of the workload, before negative counts are removed.
+
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal.
+        """
+        return self._prepared(
+            domain,
+            asked(domain, workload),
+            budget,
+        ).expected_error(budget)
+
+    def _prepared(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+    ) -> Prepared:
+        if self.strategy is not None:
+            return self.strategy.prepare(domain, workload, budget)
+        components: Prepared = OptimisedMarginals().prepare(domain, workload, budget)
+        if not isinstance(budget, PureDP):
+            return components
+        marginals: Prepared = WeightedMarginals().prepare(domain, workload, budget)
+        return min(
+            marginals,
+            components,
+            key=lambda prepared: prepared.expected_error(budget),
+        )

@@ -1,0 +1,1 @@
+"""Mechanisms that measure the full table, or each marginal, or its transform."""

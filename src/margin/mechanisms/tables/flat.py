@@ -1,0 +1,80 @@
+"""`Flat`: a mechanism that adds noise to every cell of the full table."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...domain.domain import Domain
+from ...domain.workload import Workload
+from ...privacy.budget import Budget
+from ...private import Private
+from ...solvers import NonNegativity
+from ...synopses import TableSynopsis
+from ...synopses.noisy_tables import tables_of
+from ..asked import asked, check_reach
+
+__all__ = ["Flat"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Flat:
+    """A mechanism that measures the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
+
+    Any marginal is a sum of its cells. This is accurate on small domains and very inaccurate on
+    large ones: the error of every marginal is the number of cells of the full table times the
+    variance of the noise (equation 3).
+
+    Parameters
+    ----------
+    nonnegativity
+        The step that removes negative counts from the full table. None, the default, leaves them;
+        sums of many cells are then unbiased, as published.
+    max_cells
+        The largest number of cells of the full table that is accepted.
+    """
+
+    nonnegativity: NonNegativity | None = None
+    max_cells: int = 1 << 24
+
+    def run(
+        self,
+        private: Private,
+        workload: Workload | None,
+    ) -> TableSynopsis:
+        """Run the mechanism: measure the table of all attributes with the whole budget."""
+        self._check(private.domain)
+        domain = private.domain
+        (measured,) = private.measure([domain.attributes])
+        table = measured.counts
+        variance = float(measured.variance.flat[0])
+        if self.nonnegativity is not None:
+            tables = tables_of(domain, [domain.attributes], [table], [variance])
+            (table,) = self.nonnegativity(tables).values
+        return TableSynopsis(
+            domain=domain,
+            table=table,
+            variance=variance,
+            covariances={},
+        )
+
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload | Iterable[Iterable[str]] | None,
+        budget: Budget,
+    ) -> float:
+        """The expected squared error of the workload, before negative counts are removed.
+
+        It is in squared rows: the errors of all cells of all marginals are added, each times the
+        weight of its marginal. Each marginal has the error of equation (3).
+        """
+        self._check(domain)
+        (noise,) = budget.counts_at_once(1)
+        return sum(asked(domain, workload).weights) * math.prod(domain.sizes) * noise.variance
+
+    def _check(self, domain: Domain) -> None:
+        instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
+        check_reach("Flat", math.prod(domain.sizes), self.max_cells, instead=instead)

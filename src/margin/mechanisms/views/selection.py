@@ -1,0 +1,170 @@
+"""How `PriView` chooses its views and their shares of the budget, from public facts alone."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...designs import ViewPlan, allocate_budget, choose_views, select_views
+from ...domain.domain import Domain, View
+from ...domain.workload import Workload
+from ...errors import DomainError
+from ...privacy.budget import Budget, PureDP
+
+__all__ = ["BestViews", "PairCover", "Selection"]
+
+_LEAST_SHARE = 1e-6
+"""Smallest share of a view. With less its noise could exceed the largest count that is allowed."""
+
+
+class Selection(Protocol):
+    """A way to choose views and their shares of the budget.
+
+    It has access to neither the data nor the amount of the budget, only to its kind.
+    """
+
+    def plan(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> tuple[list[View], list[float]]:
+        """Choose views, and a share > 0 of the budget for each; the shares are in proportion."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class BestViews:
+    """A selection of the views and shares that have the least expected error for the workload.
+
+    Without a workload the views cover all pairs of attributes, with tables of 256 cells or more.
+    Smaller tables might answer pairs more accurately. Larger ones also show the relation between
+    more attributes, which later questions may need. Their shares are the best for pairs.
+
+    Parameters
+    ----------
+    max_cells
+        The largest number of cells of a view, if there is a workload. None takes 4096, or the
+        number of cells of the largest view of the workload if that is more.
+    effort
+        The amount of search; 1 is about half a second.
+    """
+
+    max_cells: int | None = None
+    effort: int = 1
+
+    def plan(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> tuple[list[View], list[float]]:
+        """Search for views and their shares; see `Selection.plan`."""
+        power = _power(budget)
+        try:
+            if workload is None:
+                found = _for_pairs(domain, power)
+            else:
+                found = self._for_workload(domain, workload, power)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            return _names(domain, found.views), [max(share, _LEAST_SHARE) for share in found.shares]
+        raise DomainError(f"views cannot be chosen: {problem}")
+
+    def _for_workload(
+        self,
+        domain: Domain,
+        workload: Workload,
+        power: int,
+    ) -> ViewPlan:
+        """The views and shares for a workload, each view of at least one attribute."""
+        marginals = [domain.axes(view) for view in workload]
+        found = select_views(
+            domain.sizes,
+            marginals,
+            weights=workload.weights,
+            power=power,
+            max_cells=self.max_cells,
+            effort=self.effort,
+        )
+        if () not in found.views:
+            return found
+        # `Private.measure` takes no view without attributes. The other views give the total too.
+        return allocate_budget(
+            domain.sizes,
+            [axes for axes in found.views if axes],  # type: ignore[arg-type]  # numbers as given
+            workload=marginals,
+            weights=workload.weights,
+            power=power,
+        )
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class PairCover:
+    """A selection of views with equal shares that cover all pairs of attributes, as published.
+
+    With a workload they cover all pairs within one of its views.
+    """
+
+    def plan(
+        self,
+        domain: Domain,
+        workload: Workload | None,
+        budget: Budget,
+    ) -> tuple[list[View], list[float]]:
+        """Choose views and give them equal shares; see `Selection.plan`."""
+        sets = None if workload is None else _pairs(domain, workload)
+        try:
+            views = choose_views(
+                domain.sizes,
+                t=2,
+                sets=sets,
+                power=_power(budget),
+            )
+        except ValueError as error:
+            problem = str(error)
+        else:
+            return _names(domain, views), [1.0] * len(views)
+        raise DomainError(f"views cannot be chosen: {problem}")
+
+
+def _power(budget: Budget) -> int:
+    """The power in variance ~ 1 / share ** power: 2 for shares of epsilon, 1 for shares of rho."""
+    return 2 if isinstance(budget, PureDP) else 1
+
+
+def _for_pairs(domain: Domain, power: int) -> ViewPlan:
+    views = choose_views(
+        domain.sizes,
+        t=2,
+        power=power,
+    )
+    pairs = [domain.axes(view) for view in Workload.all_kway(domain, min(2, len(domain)))]
+    return allocate_budget(
+        domain.sizes,
+        views,
+        workload=pairs,
+        power=power,
+    )
+
+
+def _pairs(domain: Domain, workload: Workload) -> list[tuple[int, ...]]:
+    pairs: set[tuple[int, ...]] = set()
+    for view in workload:
+        axes = sorted(domain.axes(view))
+        pairs.update(itertools.combinations(axes, min(2, len(axes))))
+    return sorted(pairs)
+
+
+def _names(
+    domain: Domain,
+    views: Sequence[Sequence[object]],
+) -> list[View]:
+    names = domain.attributes
+    return [tuple(names[axis] for axis in view if isinstance(axis, int)) for view in views]

@@ -1,0 +1,335 @@
+"""`plan`: computes the expected error of each mechanism from the domain, without any data."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from . import mechanisms as _mechanisms
+from .domain.domain import Domain
+from .domain.workload import Workload
+from .errors import BudgetError, MarginError
+from .mechanisms import Auto, PriView
+from .mechanisms.choosing.auto import Structure
+from .privacy.budget import ZCDP, ApproxDP, Budget, PureDP
+
+__all__ = ["Expectation", "Plan", "plan"]
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """The interface of a mechanism whose expected error can be computed before it runs."""
+
+    def expected_error(
+        self,
+        domain: Domain,
+        workload: Workload,
+        budget: Budget,
+        /,
+    ) -> float:
+        """The expected squared error: summed over the cells of each view, times the view's weight,
+        summed over the views of the workload."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Expectation:
+    """One row of a plan: a mechanism and its expected error on the workload.
+
+    Attributes
+    ----------
+    mechanism
+        The mechanism, ready to be passed to `release`.
+    error
+        The expected squared error of the noise, before negative counts are removed: summed over the
+        cells of each view, times the view's weight, summed over the views. None if the mechanism
+        cannot handle the domain or the workload.
+    per_cell
+        The root mean square of the error over the cells: the typical error of one count. None if
+        `error` is.
+    note
+        If `error` is None, the reason. Otherwise a remark on what the mechanism would measure, or
+        an empty text.
+    missed
+        The assumed part of `error` that comes from components that are not measured; see `Auto`.
+        Zero if the error is a closed form.
+    """
+
+    mechanism: Any
+    error: float | None
+    per_cell: float | None
+    note: str = ""
+    missed: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism's class."""
+        return type(self.mechanism).__name__
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Plan:
+    """The result of `plan`: the expected errors of several mechanisms on one workload.
+
+    `print` shows them as a table.
+
+    Attributes
+    ----------
+    domain, workload, budget
+        The arguments of `plan`.
+    table
+        One row per mechanism, by increasing error. Mechanisms that cannot handle the workload come
+        last.
+    """
+
+    domain: Domain
+    workload: Workload
+    budget: Budget
+    table: tuple[Expectation, ...]
+
+    @property
+    def best(self) -> Any:
+        """The mechanism with the smallest expected error, ready to be passed to `release`.
+
+        Raises
+        ------
+        MarginError
+            If no mechanism can handle the workload.
+        """
+        first = self.table[0]
+        if first.error is None:
+            raise MarginError(
+                "the best mechanism must be able to answer this workload, but none can "
+                f"({first.note}); ask for other views, or pass other mechanisms"
+            )
+        return first.mechanism
+
+    def __str__(self) -> str:
+        rows = [("mechanism", "squared error", "per count", "")]
+        for row in self.table:
+            rows.append((row.name, _short(row.error), _short(row.per_cell), row.note))
+        first = max(len(name) for name, _, _, _ in rows)
+        second = max(len(error) for _, error, _, _ in rows)
+        third = max(len(per_cell) for _, _, per_cell, _ in rows)
+        count = len(self.workload)
+        views = f"{count} view{'' if count == 1 else 's'}"
+        title = f"{views} of {len(self.domain)} attributes; {self.budget.describe()}"
+        lines = [title, ""]
+        for name, error, per_cell, note in rows:
+            line = f"{name:<{first}}  {error:>{second}}  {per_cell:>{third}}  {note}"
+            lines.append(line.rstrip())
+        return "\n".join(lines)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the expected error of `PriView` against the largest number of cells of a view.
+
+        The mechanisms of the table are marked in the same picture.
+
+        Parameters
+        ----------
+        axes
+            The matplotlib axes to draw on. By default, new ones.
+
+        Returns
+        -------
+        The matplotlib axes.
+
+        Raises
+        ------
+        MarginError
+            If matplotlib is not installed.
+        """
+        from .plots.plan import draw
+
+        return draw(self, axes)
+
+
+def plan(
+    domain: Domain | Any,
+    *,
+    workload: Workload | Iterable[Iterable[str]] | None = None,
+    budget: Budget,
+    mechanisms: Sequence[Any] | None = None,
+    rows: float | None = None,
+    structure: Structure = "medium",
+) -> Plan:
+    """Compute the expected error of each mechanism on a workload, without looking at any data.
+
+    No budget is spent. The table holds the expected errors from noise alone, in closed form. The
+    true error can be smaller, since mechanisms also use the fact that counts are not negative. The
+    table covers the workload only. A release may answer other queries too: one by `PriView`, for
+    example, answers any marginal.
+
+    Parameters
+    ----------
+    domain
+        The declared attributes and their values, as for `release`.
+    workload
+        The views to be answered, and their weights. By default all pairs of attributes.
+    budget
+        The privacy budget of the release.
+    mechanisms
+        The mechanisms to compare: objects with a method `expected_error`. By default all mechanisms
+        of this package that have one and need no parameter.
+    rows
+        The approximate number of rows, from public knowledge. If it is given, the table also lists
+        the candidates of `Auto` with the errors that `Auto` expects. These errors also account for
+        components that are not measured, and for the gain from non-negative counts.
+    structure
+        How strongly the attributes are assumed to depend on each other, as for `Auto`. Used only
+        together with `rows`.
+
+    Returns
+    -------
+    Plan
+        The table of expected errors. A mechanism that cannot handle the domain or the workload is
+        listed with its reason.
+
+    Raises
+    ------
+    MarginError
+        If an argument is malformed.
+
+    Examples
+    --------
+    >>> found = plan(
+    ...     {"a": 2, "b": 3}, workload=[["a", "b"]], budget=PureDP(1), mechanisms=[PriView()]
+    ... )
+    >>> print(found)
+    1 view of 2 attributes; pure differential privacy, epsilon = 1, neighbours: ...
+    <BLANKLINE>
+    mechanism  squared error  per count
+    PriView             11.0        1.4  1 view of 6 cells
+    """
+    if not isinstance(budget, PureDP | ZCDP | ApproxDP):
+        raise BudgetError(
+            f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}; pass one of "
+            "these"
+        )
+    declared = domain if isinstance(domain, Domain) else Domain(domain)
+    if workload is None:
+        asked = Workload.all_kway(declared, min(2, len(declared)))
+    else:
+        asked = Workload.of(declared, workload)
+    compared = _available() if mechanisms is None else list(mechanisms)
+    for mechanism in compared:
+        if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
+            raise MarginError(
+                "each of mechanisms must be an object with a method expected_error, not "
+                f"{mechanism!r}; pass one such as PriView()"
+            )
+    if not compared:
+        raise MarginError(
+            "mechanisms must hold at least one mechanism, but it is empty; pass one, or leave it "
+            "out"
+        )
+    table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
+    if rows is not None:
+        table += _priced(declared, asked, budget, Auto(structure=structure), rows)
+    table.sort(key=lambda row: math.inf if row.error is None else row.error)
+    return Plan(
+        domain=declared,
+        workload=asked,
+        budget=budget,
+        table=tuple(table),
+    )
+
+
+def _available() -> list[Any]:
+    """Every mechanism of this package that has an expected error and needs no parameter."""
+    found = []
+    for name in _mechanisms.__all__:
+        kind = getattr(_mechanisms, name)
+        if not callable(getattr(kind, "expected_error", None)):
+            continue
+        try:
+            found.append(kind())
+        except TypeError:  # a required parameter is missing
+            continue
+    return found
+
+
+def _expectation(
+    mechanism: Any,
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+) -> Expectation:
+    """Make the row of the table for one mechanism; it holds the reason if the mechanism fails."""
+    note = ""
+    try:
+        if isinstance(mechanism, PriView):
+            mechanism = mechanism.planned(domain, workload, budget)
+            note = _views_note(mechanism, domain)
+        error = float(mechanism.expected_error(domain, workload, budget))
+    except MarginError as problem:
+        return Expectation(
+            mechanism=mechanism,
+            error=None,
+            per_cell=None,
+            note=str(problem),
+        )
+    per_cell = _per_cell(domain, workload, error)
+    return Expectation(
+        mechanism=mechanism,
+        error=error,
+        per_cell=per_cell,
+        note=note,
+    )
+
+
+def _views_note(mechanism: PriView, domain: Domain) -> str:
+    """The number of views that were planned, and their sizes in cells."""
+    cells = [domain.cells(view) for view in mechanism.views or ()]
+    least, most = min(cells), max(cells)
+    sizes = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{len(cells)} view{'s' if len(cells) > 1 else ''} of {sizes} cells"
+
+
+def _priced(
+    domain: Domain,
+    workload: Workload,
+    budget: Budget,
+    auto: Auto,
+    rows: float,
+) -> list[Expectation]:
+    """Make a row of the table for each candidate of `Auto` that has a finite error."""
+    found = []
+    for candidate in auto.prices(domain, workload, budget, rows=rows):
+        if not math.isfinite(candidate.error):
+            continue
+        note = candidate.note
+        if candidate.missed:
+            note += f"; not measured: {candidate.missed / candidate.error:.0%} of the error"
+        row = Expectation(
+            mechanism=candidate.mechanism,
+            error=candidate.error,
+            per_cell=_per_cell(domain, workload, candidate.error),
+            note=note,
+            missed=candidate.missed,
+        )
+        found.append(row)
+    return found
+
+
+def _per_cell(
+    domain: Domain,
+    workload: Workload,
+    error: float,
+) -> float:
+    """The root mean square error of a cell, from the total squared error of the workload."""
+    weighted_cells = 0.0
+    for view, weight in zip(workload, workload.weights, strict=True):
+        weighted_cells += weight * domain.cells(view)
+    return math.sqrt(error / weighted_cells)
+
+
+def _short(number: float | None) -> str:
+    if number is None:
+        return "-"
+    return f"{number:,.1f}" if number < 1e5 else f"{number:.3g}"

@@ -1,0 +1,391 @@
+"""Plots of marginals, expected errors and comparisons, drawn with matplotlib.
+
+The colours come from the palette of Okabe and Ito, which people with any colour vision can tell
+apart. No fact is shown by colour alone.
+"""
+
+import contextlib
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..domain.domain import View
+from ..domain.marginal import Marginal
+from ..errors import DomainError, MarginError
+from ..synopses.synopsis import Synopsis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..compare import Comparison
+
+__all__ = ["answered", "noise_errors", "plot_comparison", "plot_error", "plot_marginal"]
+
+_BLUE = "#0072B2"
+_ORANGE = "#E69F00"
+_INK = "#222222"
+
+_MEDIAN = {"color": _BLUE, "linewidth": 2}
+"""The style of the median in a box plot."""
+
+_MEAN = {
+    "marker": "D",
+    "markerfacecolor": _ORANGE,
+    "markeredgecolor": _INK,
+}
+"""The style of the mean in a box plot."""
+
+_MOST_BARS = 60
+"""Largest number of cells that are drawn as bars."""
+
+_MOST_CELLS = 1 << 14
+"""Largest number of cells of a heat map, and of a marginal whose error is computed."""
+
+_MOST_LABELLED = 150
+"""Largest number of cells of a heat map whose counts are written into the cells."""
+
+_DRAWS = 100
+"""Number of random sets of attributes whose errors are computed, per size."""
+
+_TITLE = 10
+"""Font size of titles, in points."""
+
+
+def plot_marginal(
+    marginal: Marginal,
+    *,
+    level: float = 0.95,
+    axes: "Axes | None" = None,
+) -> "Axes":
+    """Draw the counts of a marginal as bars with intervals, or as a heat map.
+
+    A marginal of two attributes with at least three categories each becomes a heat map, without
+    intervals.
+
+    Parameters
+    ----------
+    marginal
+        The counts to draw: at most 60 cells as bars, at most 16,384 cells as a heat map.
+    level
+        The level of the intervals, between 0 and 1; see `Marginal.interval`.
+    axes
+        The axes to draw on. By default, a new figure is made.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    DomainError
+        If the marginal has too many cells.
+    MarginError
+        If matplotlib is not installed.
+    """
+    drawn = _axes(axes)
+    sizes = marginal.domain.sizes
+    is_grid = len(sizes) == 2 and min(sizes) > 2
+    if is_grid and marginal.counts.size <= _MOST_CELLS:
+        _heat(marginal, drawn)
+    elif marginal.counts.size <= _MOST_BARS:
+        _bars(marginal, level, drawn)
+    else:
+        raise DomainError(
+            f"a plot shows at most {_MOST_BARS} bars, or a heat map of two attributes with at most "
+            f"{_MOST_CELLS} cells, but this marginal has {marginal.counts.size} cells; project it "
+            "to fewer attributes"
+        )
+    return drawn
+
+
+def plot_error(
+    synopsis: Synopsis,
+    *,
+    sizes: Sequence[int] = (1, 2, 3, 4),
+    axes: "Axes | None" = None,
+) -> "Axes":
+    """Draw the error of marginals that comes from noise, by the number of attributes.
+
+    The error of a marginal is the expected L2 norm of its noise, divided by the number of rows. For
+    each number of attributes, up to 100 sets of attributes are drawn at random, always the same
+    ones.
+
+    Parameters
+    ----------
+    synopsis
+        The synopsis. The variance of its noise must be known.
+    sizes
+        The numbers of attributes.
+    axes
+        The axes to draw on. By default, a new figure is made.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    DomainError
+        If no marginal of these sizes has a known variance and at most 16,384 cells.
+    MarginError
+        If matplotlib is not installed.
+    """
+    found = {}
+    for size in sizes:
+        errors = noise_errors(synopsis, size)
+        if errors:
+            found[size] = errors
+    if not found:
+        kind = type(synopsis).__name__
+        raise DomainError(
+            f"each size must be from 1 to {len(synopsis.domain)}, and the synopsis must know the "
+            f"variance of the noise of a marginal of at most {_MOST_CELLS:,} cells, but for sizes "
+            f"{tuple(sizes)} of this {kind} no error is known; choose other sizes, or another "
+            "synopsis"
+        )
+    drawn = _axes(axes)
+    drawn.boxplot(
+        list(found.values()),
+        whis=(5, 95),
+        showfliers=False,
+        medianprops=_MEDIAN,
+    )
+    places = range(1, len(found) + 1)
+    drawn.set_xticks(places, list(map(str, found)))
+    drawn.set_xlabel("attributes")
+    drawn.set_ylabel("noise part of the error / rows")
+    drawn.set_ylim(0, None)
+    title = "Expected error (box: half of the sets, whiskers: 5 to 95 %)"
+    drawn.set_title(title, fontsize=_TITLE)
+    return _plain(drawn)
+
+
+def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> "Figure":
+    """Draw the errors of each mechanism of a comparison as box plots.
+
+    A box shows the quartiles, its whiskers show the 5th and the 95th percentile, and a diamond
+    shows the mean.
+
+    Parameters
+    ----------
+    comparison
+        The comparison. Mechanisms that failed are left out.
+    axes
+        The axes to draw on. By default, a new figure is made.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure of the axes.
+
+    Raises
+    ------
+    DomainError
+        If every mechanism failed.
+    MarginError
+        If matplotlib is not installed.
+    """
+    # The first box is drawn at the bottom, so the best mechanism comes last.
+    good = [row for row in reversed(comparison.rows) if row.errors]
+    if not good:
+        raise DomainError(
+            "a plot needs a mechanism that did not fail, but every mechanism of this comparison "
+            "failed; print the comparison to see the reasons"
+        )
+    height = 1.2 + 0.45 * len(good)
+    drawn = _axes(axes, size=(7, height))
+    drawn.boxplot(
+        [row.errors for row in good],
+        orientation="horizontal",
+        whis=(5, 95),
+        showfliers=False,
+        showmeans=True,
+        medianprops=_MEDIAN,
+        meanprops=_MEAN,
+    )
+    places = range(1, len(good) + 1)
+    drawn.set_yticks(places, [row.name for row in good])
+    drawn.set_xscale("log")
+    drawn.set_xlabel("|answer - truth| / rows")
+    # Write errors as plain numbers, also between powers of ten.
+    for ticks in (drawn.xaxis.set_major_formatter, drawn.xaxis.set_minor_formatter):
+        ticks(lambda error, _: f"{error:g}")
+    drawn.tick_params(
+        axis="x",
+        which="minor",
+        labelsize=7,
+    )
+    drawn.set_title("Simulation on the true table: not private", fontsize=_TITLE)
+    figure: Figure = _plain(drawn).get_figure()  # type: ignore[assignment]
+    return figure
+
+
+def _axes(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes":
+    """The given axes, or the axes of a new figure of this size in inches."""
+    if axes is not None:
+        return axes
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MarginError(
+            "plots need the package matplotlib, but it is not installed; run pip install "
+            "'margin[plot]'"
+        ) from None
+    drawn: Axes = Figure(
+        figsize=size,
+        layout="constrained",
+    ).subplots()
+    return drawn
+
+
+def _plain(axes: "Axes") -> "Axes":
+    """Apply the common style: no frame, a light grid behind the data."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(
+        axis="both",
+        color="#dddddd",
+        linewidth=0.6,
+    )
+    axes.set_axisbelow(True)
+    return axes
+
+
+def _labels(marginal: Marginal) -> list[str]:
+    """The labels of all cells, in the order of the counts."""
+    kinds = [attribute.labels for attribute in marginal.domain.values()]
+    cells = itertools.product(*kinds)
+    return [", ".join(map(str, labels)) for labels in cells]
+
+
+def _bars(
+    marginal: Marginal,
+    level: float,
+    axes: "Axes",
+) -> None:
+    low, high = marginal.interval(level)
+    counts = marginal.counts.ravel()
+    places = np.arange(counts.size)
+    axes.barh(
+        places,
+        counts,
+        color=_BLUE,
+        alpha=0.75,
+    )
+    if np.isfinite(low).all():
+        axes.hlines(
+            places,
+            low.ravel(),
+            high.ravel(),
+            color=_INK,
+            linewidth=1.5,
+        )
+    axes.set_yticks(places, _labels(marginal))
+    axes.invert_yaxis()
+    axes.set_xlabel("count")
+    axes.set_ylabel(", ".join(marginal.attributes))
+    axes.set_xlim(0, None)
+    _plain(axes)
+    axes.grid(
+        visible=False,
+        axis="y",
+    )
+
+
+def _heat(marginal: Marginal, axes: "Axes") -> None:
+    counts = marginal.counts
+    vertical, horizontal = marginal.domain.values()
+    image: Any = axes.imshow(
+        counts,
+        cmap="cividis_r",
+        aspect="auto",
+        vmin=0,
+    )
+    columns = list(map(str, horizontal.labels))
+    axes.set_xticks(
+        range(len(columns)),
+        columns,
+        rotation=40,
+        ha="right",
+    )
+    rows = list(map(str, vertical.labels))
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_ylabel(marginal.attributes[0])
+    axes.set_xlabel(marginal.attributes[1])
+    if counts.size <= _MOST_LABELLED:
+        # Dark cells get white numbers.
+        middle = counts.max() / 2
+        style: dict[str, Any] = {
+            "ha": "center",
+            "va": "center",
+            "fontsize": 8,
+        }
+        for (row, column), count in np.ndenumerate(counts):
+            colour = "white" if count > middle else _INK
+            axes.text(
+                column,
+                row,
+                f"{count:,.0f}",
+                color=colour,
+                **style,
+            )
+    axes.get_figure().colorbar(  # type: ignore[union-attr]
+        image,
+        ax=axes,
+        label="count",
+    )
+
+
+def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
+    """The errors from noise of random marginals of `size` attributes, where they are known.
+
+    The error of a marginal is the expected L2 norm of its noise, divided by the number of rows. Up
+    to 100 sets of attributes are drawn at random, always the same ones; marginals of more than
+    16,384 cells are left out.
+
+    Parameters
+    ----------
+    synopsis
+        The synopsis that answers the marginals.
+    size
+        The number of attributes of each marginal.
+    """
+    domain = synopsis.domain
+    if not 1 <= size <= len(domain):
+        return []
+    # Draw sets of attributes; a set that is drawn twice counts once.
+    rng = np.random.default_rng(size)
+    drawn = set()
+    for _ in range(_DRAWS):
+        chosen = rng.choice(len(domain), size, replace=False)
+        drawn.add(tuple(sorted(chosen.tolist())))
+    small = []
+    for places in sorted(drawn):
+        view = tuple(domain.attributes[place] for place in places)
+        if domain.cells(view) <= _MOST_CELLS:
+            small.append(view)
+    # The variance is NaN where it is not known.
+    errors = []
+    for answer in answered(synopsis, small):
+        norm = math.sqrt(float(answer.noise_variance.sum()))
+        error = norm / max(answer.total, 1.0)
+        if math.isfinite(error):
+            errors.append(error)
+    return errors
+
+
+def answered(synopsis: Synopsis, views: Sequence[View]) -> list[Marginal]:
+    """The marginals of all views that the synopsis can answer. Some synopses answer only a few."""
+    try:
+        return list(synopsis.marginals(views))
+    except MarginError:
+        found = []
+        for view in views:
+            with contextlib.suppress(MarginError):
+                found.append(synopsis.marginal(view))
+        return found

@@ -1,0 +1,314 @@
+"""Statements of a guarantee: the unit of protection, the budget and the domain, as JSON and as
+text."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from .._numbers import shown
+from ..domain.domain import Domain
+from ..errors import BudgetError, DomainError
+from .budget import Budget, Neighbours, budget_from_json
+
+__all__ = ["Bound", "Statement", "digest", "for_unit"]
+
+_FIELDS = {"unit", "bound", "rows", "neighbours", "budget", "domain"}
+_NEIGHBOURS = {neighbours.name.lower(): neighbours for neighbours in Neighbours}
+_APART = {"neighbours", "rows_per_person"}  # of a budget's JSON: a statement holds them itself
+
+
+class Bound(Enum):
+    """How it is known that no unit has more rows than the guarantee covers."""
+
+    NOT_NEEDED = "not needed"
+    """No guarantee is needed: the unit is one row."""
+
+    DECLARED = "declared"
+    """The owner of the data declared it with `rows_per_person=`. The software did not check it."""
+
+    ENFORCED = "enforced"
+    """The software counted at most this many rows of each unit (`unit=`)."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Statement:
+    """The declared guarantee of a release: who is protected, by which budget, over which domain.
+
+    A charge to a ledger carries the same statement.
+    It holds declarations only, and nothing that depends on the rows.
+
+    Attributes
+    ----------
+    budget
+        The budget that is spent: its kind and numbers, which tables are neighbours, and the largest
+        number of rows of one unit (`rows_per_person`).
+    unit
+        The column that identifies the units; None if no column does.
+    bound
+        How the largest number of rows of one unit is known: see `Bound`. The default follows from
+        `unit` and `budget`.
+    domain
+        The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
+        items have their own domain, with a different digest.
+
+    Raises
+    ------
+    BudgetError
+        When `budget` is not a budget, or `bound` does not fit the unit.
+    DomainError
+        When `unit` is not the name of a column.
+
+    Examples
+    --------
+    >>> from margin.privacy.budget import PureDP
+    >>> said = Statement(budget=PureDP(1, rows_per_person=3), unit="person_id")
+    >>> said.to_json()["bound"], said.to_json()["rows"]
+    ('enforced', 3)
+    >>> print(Statement(budget=PureDP(1)).whom.split(":")[0])
+    Protects one row
+    """
+
+    budget: Budget
+    unit: str | None = None
+    bound: Bound | None = None
+    domain: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, Budget):
+            kind = type(self.budget).__name__
+            raise BudgetError(
+                f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these"
+            )
+        if self.unit is not None:
+            _check_unit_name(self.unit)
+
+        # The first possible bound is the default.
+        if self.unit is not None:
+            possible = [Bound.ENFORCED]
+        elif self.rows == 1:
+            possible = [Bound.NOT_NEEDED, Bound.DECLARED]
+        else:
+            possible = [Bound.DECLARED]
+        if self.bound is None:
+            object.__setattr__(self, "bound", possible[0])
+        if self.bound not in possible:
+            raise BudgetError(
+                f"bound must be {' or '.join(repr(one.value) for one in possible)} for this unit "
+                f"of protection, but it is {shown(self.bound)}; pass "
+                "it, or leave bound out"
+            )
+
+    @property
+    def rows(self) -> int:
+        """The largest number of rows of one unit that are protected together."""
+        return self.budget.rows_per_person
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbouring relation of the budget."""
+        return self.budget.neighbours
+
+    @property
+    def protects(self) -> str:
+        """The unit of protection in words, such as "one row", to follow "protects"."""
+        replaced = ", replaced" if self.neighbours is Neighbours.REPLACE_ROW else ""
+        if self.unit is not None:
+            rows = f"at most {self.rows} of them counted"
+            return f"all rows with the same {self.unit!r}, {rows}{replaced}"
+        if self.rows == 1:
+            return f"one row{replaced}"
+        return f"all rows of a person, at most {self.rows} as declared{replaced}"
+
+    def describe(self) -> str:
+        """The statement as text: who is protected, who is not, and the budget."""
+        return f"{self.whom} Guarantee: {self.budget.describe()}."
+
+    @property
+    def whom(self) -> str:
+        """Who is protected and who is not, in two or three sentences."""
+        public = ""
+        if self.budget.number_of_rows_is_public:
+            change = "said something else"
+            public = " The number of rows is public."
+        elif self.neighbours is Neighbours.REPLACE_ROW:
+            change = "said something else, or were fewer or more"
+        else:
+            change = "were added or left out"
+        alike = "the results would be almost equally likely if"
+        if self.unit is not None:
+            return (
+                f"Protects all rows with the same {self.unit!r}, however many the table holds:"
+                f" {alike} all of them {change}. The software counts at most {self.rows} of"
+                f" them, so totals may be too low.{public}"
+            )
+        if self.rows == 1:
+            return (
+                f"Protects one row: {alike} any one row {change.replace('were', 'was')}. "
+                f"A person who has several rows is not protected as a whole.{public}"
+            )
+        return (
+            f"Protects all rows of a person who has at most {self.rows}: {alike} all of them"
+            f" {change}. That nobody has more was declared; the software did not check it.{public}"
+        )
+
+    def same_unit(self, other: "Statement") -> bool:
+        """True if both protect the same unit; only then may their budgets be added up."""
+        ours = (self.unit, self.rows, self.neighbours)
+        theirs = (other.unit, other.rows, other.neighbours)
+        return ours == theirs
+
+    def to_json(self) -> dict[str, Any]:
+        """The statement as JSON values; `from_json` reads them back."""
+        assert self.bound is not None
+        budget = self.budget.to_json()
+        numbers = {name: value for name, value in budget.items() if name not in _APART}
+        return {
+            "unit": self.unit,
+            "bound": self.bound.value,
+            "rows": self.rows,
+            "neighbours": self.neighbours.name.lower(),
+            "budget": numbers,
+            "domain": self.domain,
+        }
+
+    @classmethod
+    def from_json(cls, record: object) -> "Statement":
+        """Read a statement from the dictionary that `to_json` wrote.
+
+        Raises
+        ------
+        BudgetError, DomainError
+            When `record` is anything else.
+        """
+        if not isinstance(record, dict) or record.keys() != _FIELDS:
+            fields = ", ".join(sorted(_FIELDS))
+            keys = shown(list(record)) if isinstance(record, dict) else "none"
+            raise BudgetError(
+                f"a statement must be an object with exactly the keys {fields}, but its keys are "
+                f"{keys}; correct them"
+            )
+        rows = record["rows"]
+        domain = record["domain"]
+        neighbours = record["neighbours"]
+        if type(rows) is not int:
+            raise BudgetError(
+                f"the rows of a statement must be a whole number, but they are {shown(rows)}; "
+                "correct them"
+            )
+        if not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
+            names = ", ".join(_NEIGHBOURS)
+            raise BudgetError(
+                f"neighbours of a statement ({shown(neighbours)}) must be one of: {names}; name "
+                "one of these"
+            )
+        if not isinstance(record["budget"], dict) or record["budget"].keys() & _APART:
+            raise BudgetError(
+                "the budget of a statement must be an object with a kind and the numbers of that "
+                f"kind only, but it is {shown(record['budget'])}; remove everything else"
+            )
+        if domain is not None and not _is_digest(domain):
+            raise BudgetError(
+                "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits, "
+                f"but it is {shown(domain)}; correct it"
+            )
+        bounds = [bound.value for bound in Bound]
+        if record["bound"] not in bounds:
+            raise BudgetError(
+                f"bound of a statement ({shown(record['bound'])}) must be one of: "
+                f"{', '.join(bounds)}; name one of these"
+            )
+
+        apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}
+        return cls(
+            budget=budget_from_json({**record["budget"], **apart}),
+            unit=record["unit"],
+            bound=Bound(record["bound"]),
+            domain=domain,
+        )
+
+
+def digest(domain: Domain) -> str:
+    """The SHA-256 of a domain's canonical JSON, which identifies the declared domain.
+
+    The canonical JSON has sorted keys, no spaces, and ASCII characters only.
+
+    Examples
+    --------
+    >>> digest(Domain({"a": 2, "b": 2})) == digest(Domain({"b": 2, "a": 2}))
+    True
+    >>> digest(Domain({"a": 2}))[:15]
+    'sha256:7e8059f4'
+    """
+    values = json.loads(domain.to_json())
+    canonical = json.dumps(
+        values,
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+    return f"sha256:{hashlib.sha256(canonical.encode('ascii')).hexdigest()}"
+
+
+def for_unit(
+    budget: Budget,
+    unit: str | None,
+    max_rows: int | None,
+) -> Budget:
+    """Extend a budget from one row to all rows of a unit, of which at most `max_rows` are counted.
+
+    Parameters
+    ----------
+    budget
+        The budget as declared.
+    unit
+        The column that identifies the units; None for no such column.
+    max_rows
+        The largest number of rows of one unit that are counted; None to keep the budget's
+        rows_per_person.
+
+    Raises
+    ------
+    BudgetError
+        When `max_rows` is given without `unit`, or the budget does not fit them.
+    DomainError
+        When `unit` is not the name of a column.
+    """
+    if unit is None:
+        if max_rows is not None:
+            raise BudgetError(
+                "max_rows limits the rows of one unit, but no unit is given; name its column with "
+                "unit="
+            )
+        return budget
+    _check_unit_name(unit)
+    if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
+        raise BudgetError(
+            "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is "
+            "not public when rows belong to units, but this budget has "
+            f"neighbours={budget.neighbours}; change the budget or leave unit= out"
+        )
+    if max_rows is None:
+        return budget
+    if budget.rows_per_person not in (1, max_rows):
+        raise BudgetError(
+            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) "
+            "must be equal; leave one of them out"
+        )
+    return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
+
+
+def _check_unit_name(unit: object) -> None:
+    if not isinstance(unit, str) or not unit:
+        raise DomainError(f"unit must be the name of a column, not {unit!r}; pass a non-empty text")
+
+
+def _is_digest(value: object) -> bool:
+    if not isinstance(value, str) or not value.startswith("sha256:"):
+        return False
+    digits = value.removeprefix("sha256:")
+    return len(digits) == 64 and set(digits) <= set("0123456789abcdef")

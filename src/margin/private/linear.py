@@ -1,0 +1,227 @@
+"""Noisy answers of linear queries."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._numbers import Number
+from .._types import Floats, Integers
+from ..errors import DomainError
+from ..noise.laws import ExponentialMechanism
+from ..privacy.budget import Budget, PureDP
+from ..privacy.event import Event
+from ..privacy.split import split_units
+from .gate import Gate
+from .strategy import Strategy, private_copies
+
+__all__ = ["Answers", "Linear", "linear_events", "variance_of"]
+
+
+@dataclass(
+    frozen=True,
+    eq=False,
+)
+class Answers:
+    """The noisy answers to the queries of a strategy.
+
+    Attributes
+    ----------
+    strategy
+        The strategy as it was passed.
+    values
+        The answers, array of shape ``strategy.shape``.
+    variance
+        The variance of the noise in each answer. The noise is independent from answer to answer.
+    """
+
+    strategy: Strategy
+    values: Floats
+    variance: float
+
+
+class Linear(Gate):
+    """The part of `Private` that answers linear queries: its method `measure_linear`."""
+
+    def measure_linear(
+        self,
+        strategies: Iterable[Strategy],
+        *,
+        shares: Sequence[Number] | None = None,
+        spend: Number | None = None,
+    ) -> tuple[Answers, ...]:
+        """Answer the linear queries of strategies, each answer with independent noise.
+
+        Adding a row adds one column of a strategy's matrix to its answers. So the sensitivity is
+        the largest norm of a column. For a Kronecker product it is the product of the largest norms
+        of the factors, computed in integers (see `Strategy.sensitivity`, also for replaced rows).
+        Answers are integers, computed without rounding, and cut off at +-2**61, which does not
+        increase the difference of any two of them.
+
+        Let D be the sensitivity of a strategy. If it is charged e of pure differential privacy, it
+        gets discrete Laplace noise of scale D / e. If it is charged r of zCDP, it gets discrete
+        Gaussian noise of variance parameter D**2 / (2 r). The charges of the strategies sum to the
+        amount that is spent. A first call that spends all of an `ApproxDP` budget gets less noise:
+        see `measure`.
+
+        Norms and answers are computed from copies of the matrices, by `Strategy` itself. Methods of
+        a subclass are not called.
+
+        Parameters
+        ----------
+        strategies
+            The strategies to measure.
+        shares
+            A positive weight for each strategy: its share of the amount that is spent. The default
+            is its sensitivity (L1 under pure differential privacy, else squared L2). Then all
+            answers get the same noise, as if they were one vector, whose sensitivity is at most the
+            sum of the sensitivities.
+        spend
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
+
+        Returns
+        -------
+        tuple of Answers
+            One for each strategy.
+
+        Raises
+        ------
+        DomainError
+            When a strategy does not fit the domain, or the number of shares is not the number of
+            strategies. Nothing is charged.
+        BudgetError
+            When nothing is left, or a share is less than one unit. Nothing is charged.
+        DataError
+            When the rows do not fit the domain. Nothing is charged.
+        """
+        asked = list(strategies)
+        copies = private_copies(asked)
+        for strategy in copies:
+            strategy.check(self.domain)
+        units = self._units(spend)
+        together = self._is_all(units)
+        events = linear_events(
+            self.budget,
+            copies,
+            shares=shares,
+            units=units,
+            together=together,
+        )
+        true = self._linear(copies)
+        noisy = self._noisy(events, true)
+        return tuple(
+            Answers(strategy, answers.astype(np.float64), variance_of(event))
+            for strategy, answers, event in zip(asked, noisy, events, strict=True)
+        )
+
+    def _linear(self, strategies: Sequence[Strategy]) -> list[Integers]:
+        """The true answers to all queries of the strategies.
+
+        Only views that no other view contains are counted; the tables of the others are sums.
+        """
+        # For each view, a counted view that contains it. `member` tells which attributes the
+        # counted views have. Views are visited from the largest to the smallest.
+        axes = [self.domain.axes(strategy.view) for strategy in strategies]
+        largest = sorted(
+            {tuple(sorted(view)) for view in axes},
+            key=len,
+            reverse=True,
+        )
+        member = np.zeros((len(largest), len(self.domain)), np.bool_)
+        counted: list[_Axes] = []
+        holder: dict[_Axes, _Axes] = {}
+        # Number of counted views with more attributes than this view: only these can contain it.
+        longer = 0
+        for view in largest:
+            while longer < len(counted) and len(counted[longer]) > len(view):
+                longer += 1
+            containing = np.flatnonzero(member[:longer, view].all(axis=1))
+            if containing.size:
+                holder[view] = counted[containing[0]]
+            else:
+                member[len(counted), view] = True
+                counted.append(view)
+                holder[view] = view
+
+        names = [tuple(self.domain.attributes[axis] for axis in view) for view in counted]
+        tables = dict(zip(counted, self._tables(names), strict=True))
+
+        # Sum each table over the attributes that the view lacks, and bring its axes into order.
+        answers = []
+        for strategy, view in zip(strategies, axes, strict=True):
+            whole = holder[tuple(sorted(view))]
+            left_out = tuple(place for place, axis in enumerate(whole) if axis not in view)
+            table = tables[whole].sum(axis=left_out)
+            answers.append(strategy.answers(table.transpose(_ranks(view))))
+        return answers
+
+
+_Axes = tuple[int, ...]  # the attributes of a view, by their places in the domain
+
+
+def _ranks(view: _Axes) -> Integers:
+    """The rank of each attribute of a view among its attributes, in the order of the domain."""
+    ranks: Integers = np.argsort(np.argsort(view))
+    return ranks
+
+
+def linear_events(
+    budget: Budget,
+    strategies: Sequence[Strategy],
+    *,
+    shares: Sequence[Number] | None = None,
+    units: int,
+    together: bool = False,
+) -> list[Event]:
+    """Make the records of a call of `Private.measure_linear`, one for each strategy.
+
+    Nothing is charged. The field `sampler` of each record is the noise that its answers get.
+    `together` is true if the call spends all of an `ApproxDP` budget at once; see
+    `ApproxDP.at_once`.
+    """
+    if not strategies:
+        raise DomainError(
+            "strategies must hold at least one strategy, but it is empty; give at least one "
+            "strategy"
+        )
+    if shares is not None and len(shares) != len(strategies):
+        raise DomainError(
+            f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
+        )
+    bounds = [strategy.sensitivity(budget) for strategy in strategies]
+    if shares is None:
+        norm = 0 if isinstance(budget, PureDP) else 1  # the place of L1 or of squared L2
+        shares = [bound[norm] for bound in bounds]
+    charges = split_units(units, shares)
+    if together:
+        noises = budget.at_once(shares, bounds)
+    else:
+        # Equal charges for equal bounds buy one noise object.
+        asked = list(zip(charges, bounds, strict=True))
+        bought = {
+            (charge, l1, l2): budget.noise(
+                charge,
+                l1=l1,
+                l2_squared=l2,
+            )
+            for charge, (l1, l2) in set(asked)
+        }
+        noises = tuple(bought[charge, l1, l2] for charge, (l1, l2) in asked)
+    return [
+        Event(
+            method="measure_linear",
+            about=(strategy.view, *(factor.digest for factor in strategy.factors)),
+            units=charge,
+            sampler=noise,
+            l1=bound[0],
+            l2_squared=bound[1],
+            together=together,
+        )
+        for strategy, charge, bound, noise in zip(strategies, charges, bounds, noises, strict=True)
+    ]
+
+
+def variance_of(event: Event) -> float:
+    """The variance of the noise of an event of `linear_events`."""
+    assert not isinstance(event.sampler, ExponentialMechanism)
+    return event.sampler.variance

@@ -1,0 +1,285 @@
+"""Strategies: linear queries on a view, given by integer matrices, and their sensitivity."""
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._types import Integers
+from ..domain.domain import Domain, View
+from ..errors import DomainError
+from ..privacy.budget import Budget, Neighbours
+from .counts import cut_off, within
+
+__all__ = ["Factor", "Strategy", "private_copies"]
+
+
+_LARGEST_ENTRY = 1 << 20  # largest absolute value of a number of a factor
+_LARGEST_PRODUCT = 1 << 30  # largest product of such numbers, one from each factor
+_LARGEST_SUM = 1 << 62  # largest answer that is computed in 64 bits
+_MOST_ROWS = 1 << 20  # largest number of rows of a factor
+_MOST_PAIRS = 1 << 24  # largest number of pairs of columns whose inner products are computed
+
+
+class Factor:
+    """One integer matrix of a strategy, with the norms of its columns (its sensitivity).
+
+    Each row is a linear query on one attribute, or on all cells of a view.
+
+    Parameters
+    ----------
+    matrix
+        Signed integers, shape (rows, columns). A copy is kept.
+
+    Raises
+    ------
+    DomainError
+        When it is not an integer matrix with at most 2**20 rows and absolute values of at most
+        2**20.
+    """
+
+    def __init__(self, matrix: npt.ArrayLike) -> None:
+        array: npt.NDArray[Any] = np.array(matrix)
+        if array.ndim != 2 or not array.size or array.dtype.kind != "i":
+            raise DomainError(
+                "a factor of a strategy must be a non-empty matrix of signed integers, with one "
+                f"row for each query; it has shape {array.shape} and type {array.dtype}, so "
+                "convert it"
+            )
+        if len(array) > _MOST_ROWS or not within(array, _LARGEST_ENTRY):
+            raise DomainError(
+                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20 "
+                f"in absolute value, but it has {len(array)} rows and numbers from {array.min()} "
+                f"to {array.max()}; use fewer rows or smaller numbers"
+            )
+        self.matrix: Integers = array.astype(np.int64)
+        self.matrix.flags.writeable = False
+        self.rows, self.columns = self.matrix.shape
+        self.largest = int(np.abs(self.matrix).max())
+
+    @cached_property
+    def l1(self) -> int:
+        """The largest L1 norm of a column. It is at most 2**40, because rows and numbers are at
+        most 2**20."""
+        return int(np.abs(self.matrix).sum(axis=0).max())
+
+    @cached_property
+    def l2_squared(self) -> int:
+        """The largest squared L2 norm of a column. It is at most 2**60."""
+        return int((self.matrix**2).sum(axis=0).max())
+
+    @cached_property
+    def least_product(self) -> int:
+        """A lower bound on the inner product of two columns. It is exact unless the matrix is
+        huge."""
+        if self.columns**2 > _MOST_PAIRS or self.l2_squared >= 1 << 53:
+            return -self.l2_squared if self.matrix.min() < 0 else 0
+        numbers = self.matrix.astype(np.float64)
+        # By the Cauchy-Schwarz inequality all partial sums are below 2**53 in absolute value. So
+        # floats hold them exactly, in any order of summation.
+        return int((numbers.T @ numbers).min())
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the matrix, as hexadecimal digits, which identifies it in events."""
+        shape = repr(self.matrix.shape).encode()
+        return hashlib.sha256(shape + self.matrix.tobytes()).hexdigest()
+
+
+@dataclass(
+    frozen=True,
+    eq=False,
+    init=False,
+)
+class Strategy:
+    """A list of linear queries on the table of a view, written as integer matrices.
+
+    A linear query is a weighted sum of the cells. The privacy cost of the answers depends on the
+    sensitivity, the largest norm of a column of the matrix of all queries.
+
+    Parameters
+    ----------
+    view
+        The attributes of the table.
+    factors
+        One integer matrix for each attribute, of shape (rows, size of the attribute). The queries
+        are the rows of their Kronecker product. Or a single matrix over all cells of the view, with
+        the last attribute varying fastest.
+
+    Raises
+    ------
+    DomainError
+        When a factor is not an integer matrix with absolute values of at most 2**20, or numbers of
+        the product may be above 2**30 in absolute value.
+
+    Examples
+    --------
+    The number of rows, and the difference between the two values of "a":
+
+    >>> Strategy(("a", "b"), ([[1, 1], [1, -1]], [[1, 1]])).shape
+    (2, 1)
+    """
+
+    view: View
+    factors: tuple[Factor, ...]
+
+    def __init__(
+        self,
+        view: Iterable[str],
+        factors: "Iterable[Factor | npt.ArrayLike]",
+    ) -> None:
+        made = tuple(factor if isinstance(factor, Factor) else Factor(factor) for factor in factors)
+        object.__setattr__(self, "view", tuple(view))
+        object.__setattr__(self, "factors", made)
+        if len(self.factors) not in {1, len(self.view)}:
+            raise DomainError(
+                f"{len(self.factors)} matrices are given for {len(self.view)} attributes; give one "
+                "matrix for each attribute, or one for the whole view"
+            )
+        if math.prod(max(1, factor.largest) for factor in self.factors) > _LARGEST_PRODUCT:
+            raise DomainError(
+                "the numbers of a strategy must be at most 2**30 in absolute value, but the "
+                "product of its factors is larger; use smaller numbers"
+            )
+
+    @classmethod
+    def total(cls, domain: Domain) -> "Strategy":
+        """The strategy whose single query is the number of rows of the table."""
+        name = domain.attributes[0]
+        ones = np.ones((1, domain[name].size), np.int64)
+        return cls((name,), (ones,))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the answers: the numbers of rows of the factors."""
+        return tuple(factor.rows for factor in self.factors)
+
+    @cached_property
+    def l1(self) -> int:
+        """The exact largest L1 norm of a column.
+
+        A column of a Kronecker product is the product of one column of each factor, and its norm is
+        the product of their norms.
+        """
+        return math.prod(factor.l1 for factor in self.factors)
+
+    @cached_property
+    def l2_squared(self) -> int:
+        """The exact largest squared L2 norm of a column: the product of those of the factors."""
+        return math.prod(factor.l2_squared for factor in self.factors)
+
+    @cached_property
+    def least_product(self) -> int:
+        """A lower bound on the inner product of two columns. It is exact unless the factors are
+        huge."""
+        # The inner product is a product of one inner product from each factor. `low` and `high`
+        # are the ends of the interval of the products so far.
+        low = high = 1
+        for factor in self.factors:
+            least = factor.least_product
+            most = factor.l2_squared
+            ends = [low * least, low * most, high * least, high * most]
+            low, high = min(ends), max(ends)
+        return low
+
+    def sensitivity(self, budget: Budget) -> tuple[int, int]:
+        """Upper bounds on the L1 distance and the squared L2 distance between the answers on
+        neighbouring tables.
+
+        A person has m rows at most. Neighbours differ by a - b, where a is the sum of i columns, b
+        is the sum of j columns, and i, j <= m. If rows are added or removed, i or j is zero. Then
+        the distance is at most m l1 in L1, and m**2 l2_squared in squared L2.
+
+        If rows are replaced, |a - b|_1 <= 2 m l1. Let L = l2_squared, and let g be the smallest
+        inner product of two columns. Then |a - b|**2 = |a|**2 + |b|**2 - 2 a.b
+        <= (i**2 + j**2) L - 2 i j g. This bound is convex in i and in j, so its largest value is at
+        a corner: 2 m**2 (L - g) if i = j = m, and m**2 L if i or j is zero. A single row is
+        replaced by a single row, so i = j = 1.
+
+        `Budget.sensitivity` is for counts and is not sufficient here, because g is negative for
+        some strategies with negative numbers.
+
+        Parameters
+        ----------
+        budget
+            The budget, with the neighbouring relation.
+
+        Returns
+        -------
+        int, int
+            The bound on the L1 distance, and the bound on the squared L2 distance.
+        """
+        m = budget.rows_per_person
+        if budget.neighbours is not Neighbours.REPLACE_ROW:
+            return m * max(1, self.l1), m**2 * max(1, self.l2_squared)
+        equal = 2 * m**2 * max(1, self.l2_squared - self.least_product)
+        unequal = m**2 * self.l2_squared if m > 1 else 0
+        return 2 * m * max(1, self.l1), max(equal, unequal)
+
+    def check(self, domain: Domain) -> None:
+        """DomainError unless the factors fit the view of a domain."""
+        shape = domain.shape(self.view)
+        columns = tuple(factor.columns for factor in self.factors)
+        if columns not in {shape, (math.prod(shape),)}:
+            raise DomainError(
+                f"a strategy on {', '.join(self.view)} needs matrices with {shape} columns, or one "
+                f"matrix with {math.prod(shape)} columns, not {columns}; make its factors again "
+                "with these shapes"
+            )
+
+    def answers(self, table: Integers) -> Integers:
+        """Compute the true answers from a table of counts: an array of shape `shape`.
+
+        Answers are cut off at +-2**61.
+
+        All intermediate sums are at most the product of the largest numbers of the factors, times
+        the number of rows. If this is below 2**62, they are computed in 64 bits; otherwise in
+        integers of any length. So no sum overflows.
+        """
+        largest = math.prod(max(1, factor.largest) for factor in self.factors)
+        rows = int(table.sum())
+        answers: npt.NDArray[Any] = table.reshape([factor.columns for factor in self.factors])
+        if largest * rows >= _LARGEST_SUM:
+            answers = answers.astype(object)
+        # Multiply by one factor at a time, along its axis.
+        for axis, factor in enumerate(self.factors):
+            matrix = factor.matrix.astype(answers.dtype, copy=False)
+            product = np.tensordot(matrix, answers, axes=(1, axis))
+            answers = np.moveaxis(product, 0, axis)
+        return np.ascontiguousarray(cut_off(answers))
+
+
+def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
+    """Copy strategies with all their matrices.
+
+    Norms and answers are then computed by `Strategy` itself, from matrices that nobody else can
+    change: not by a subclass, and not from numbers that were changed or cached elsewhere.
+
+    Raises
+    ------
+    DomainError
+        When one is not a Strategy, or cannot be made again.
+    """
+    # Many strategies have equal matrices; each of them is made once.
+    made: dict[tuple[object, ...], Factor] = {}
+    copies = []
+    for strategy in strategies:
+        if not isinstance(strategy, Strategy):
+            raise DomainError(
+                f"strategies must be Strategy objects, not {type(strategy).__name__}; make each "
+                "with Strategy(view, factors)"
+            )
+        factors = []
+        for factor in strategy.factors:
+            matrix = np.array(factor.matrix if isinstance(factor, Factor) else factor)
+            key = matrix.dtype.str, matrix.shape, matrix.tobytes()
+            if key not in made:
+                made[key] = Factor(matrix)
+            factors.append(made[key])
+        copies.append(Strategy(tuple(strategy.view), factors))
+    return copies

@@ -1,0 +1,239 @@
+"""Signatures of .margin files: `keygen`, `sign` and `verify`.
+
+A valid signature shows that the file holds exactly what the holder of the secret key signed. The
+checksums in the file do not show this: they protect from accidents, but anyone can open the file of
+a simulation, mark it as a release and compute new checksums. Only the holder of the secret key can
+sign, and everyone with the public key can check. The signature is Ed25519 (RFC 8032), computed by
+the package `cryptography` over the list of SHA-256 sums of all other members of the file.
+
+A zip file can carry data outside its members, such as a comment, or bytes before and after the
+archive. Such data is neither read nor signed. To pass a file on without it, save what `verify`
+returned to a new file.
+"""
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import FileError
+from .store import Contents, read, understood, write
+from .synopses.synopsis import Synopsis
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+__all__ = ["keygen", "sign", "verify"]
+
+_CONTEXT = b"margin file, signature 1\n"
+"""Prefix of every signed text. It keeps a signature made for another purpose from being valid for a
+file, and the reverse."""
+
+_KEY_BYTES = 10_000
+"""Largest number of bytes that are read of a key file."""
+
+_EXISTS = "exists already, but a key is never replaced; choose another name"
+
+
+def keygen(path: str | os.PathLike[str]) -> Path:
+    """Make a key pair: a secret key for signing, and a public key for checking.
+
+    The secret key is written to `path`, readable by its owner only. The public key is written to
+    `path` + ".pub". Both are PEM files. The secret key is not encrypted: keep it as safe as the
+    data.
+
+    Parameters
+    ----------
+    path
+        The file of the secret key.
+
+    Returns
+    -------
+    Path
+        The file of the public key, to be given to everyone who checks signatures.
+
+    Raises
+    ------
+    FileError
+        If one of the files exists already (a key is never replaced) or cannot be written, or if the
+        package `cryptography` is not installed.
+    """
+    ed25519, serialization = _library()
+    secret = ed25519.Ed25519PrivateKey.generate()
+    text = secret.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public_text = secret.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    public = Path(f"{path}.pub")
+    if public.exists():
+        raise FileError(f"{str(public)!r} {_EXISTS}")
+    _write_new(Path(path), text, mode=0o600)
+    _write_new(public, public_text, mode=0o644)
+    return public
+
+
+def sign(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> None:
+    """Sign the .margin file of a release.
+
+    The signature is stored in the file and replaces an earlier one. Sign right after the release,
+    on the same machine: a signature shows only that the file has not changed *since* it was signed.
+
+    Parameters
+    ----------
+    path
+        The .margin file of a release. The file of a simulation is refused.
+    key
+        The file of the secret key, from `keygen`.
+
+    Raises
+    ------
+    FileError
+        If the file is not the file of a release, if a file cannot be read or written, if `key` does
+        not hold a secret key, or if the package `cryptography` is not installed.
+    """
+    secret = _secret_key(Path(key))
+    contents = read(Path(path))
+    understood(Path(path), contents, allow_simulation=False)
+    signature = secret.sign(_CONTEXT + contents.checksums)
+    written = json.dumps({"kind": "ed25519", "signature": signature.hex()}).encode()
+    write(Path(path), Contents(contents.members, contents.checksums, written))
+
+
+def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsis:
+    """Check the signature of a .margin file and return its release.
+
+    The returned release is read from the same bytes that were checked.
+
+    Parameters
+    ----------
+    path
+        A .margin file.
+    key
+        The file of the public key. Get it from the agency that released, not from the same place as
+        the file.
+
+    Returns
+    -------
+    Synopsis
+        The release in the file.
+
+    Raises
+    ------
+    FileError
+        If the file is not signed, was signed with another key, or was changed after it was signed;
+        if it is not the file of a release; if `key` does not hold a public key; or if the package
+        `cryptography` is not installed.
+    """
+    public = _public_key(Path(key))
+    contents = read(Path(path))
+    if contents.signature is None:
+        raise FileError(
+            f"{str(path)!r} must be signed, but it is not; ask its publisher for a signed file"
+        )
+    if not _is_valid(public, contents):
+        raise FileError(
+            f"{str(path)!r} must have a valid signature of the key {str(key)!r}, but it was signed "
+            "with another key, or changed after it was signed; do not trust it"
+        )
+    synopsis = understood(Path(path), contents, allow_simulation=False)
+    assert isinstance(synopsis, Synopsis)
+    return synopsis
+
+
+def _is_valid(public: "Ed25519PublicKey", contents: Contents) -> bool:
+    """Whether the contents of a file carry a signature of this key; False for a malformed one."""
+    from cryptography.exceptions import InvalidSignature
+
+    assert contents.signature is not None
+    try:
+        written = json.loads(contents.signature)
+        if written.keys() != {"kind", "signature"} or written["kind"] != "ed25519":
+            return False
+        public.verify(bytes.fromhex(written["signature"]), _CONTEXT + contents.checksums)
+    except (InvalidSignature, ValueError, TypeError, AttributeError, RecursionError):
+        return False
+    return True
+
+
+def _secret_key(path: Path) -> "Ed25519PrivateKey":
+    ed25519, serialization = _library()
+    read = partial(serialization.load_pem_private_key, password=None)
+    key: Ed25519PrivateKey = _key(path, ed25519.Ed25519PrivateKey, read, "secret")
+    return key
+
+
+def _public_key(path: Path) -> "Ed25519PublicKey":
+    ed25519, serialization = _library()
+    key: Ed25519PublicKey = _key(
+        path, ed25519.Ed25519PublicKey, serialization.load_pem_public_key, "public"
+    )
+    return key
+
+
+def _key(
+    path: Path,
+    kind: type,
+    load: Any,
+    shown: str,
+) -> Any:
+    """Read a key from a file. `load` parses its bytes, and the result must be of class `kind`."""
+    problem = ""
+    try:
+        with path.open("rb") as file:
+            key = load(file.read(_KEY_BYTES))
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        problem = f"cannot be read ({reason}); check the path and its permissions"
+    # The library raises many classes for a malformed key. Its messages may quote the file, which
+    # may be secret, so they are dropped.
+    except Exception:
+        key = None
+    if not problem and not isinstance(key, kind):
+        problem = (
+            f"does not hold a {shown} Ed25519 key in PEM format without a password; "
+            "make a key pair with `margin keygen`"
+        )
+    if problem:
+        raise FileError(f"the key file {str(path)!r} {problem}")
+    return key
+
+
+def _write_new(
+    path: Path,
+    text: bytes,
+    *,
+    mode: int,
+) -> None:
+    """Write a file that does not exist yet, with these permissions from the start."""
+    problem = ""
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except FileExistsError:
+        problem = _EXISTS
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        problem = f"cannot be written ({reason}); choose a folder that you can write to"
+    if problem:
+        raise FileError(f"{str(path)!r} {problem}")
+
+
+def _library() -> tuple[Any, Any]:
+    """Import the modules `ed25519` and `serialization` of `cryptography`; FileError if missing."""
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise FileError(
+            "signing and checking signatures need the package cryptography, but it is not "
+            "installed; run pip install 'margin[sign]'"
+        ) from None
+    return ed25519, serialization

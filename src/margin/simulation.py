@@ -1,0 +1,99 @@
+"""`Simulation`: a synopsis with noise from a seed, together with the true counts."""
+
+import os
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from .data.baskets import holders
+from .data.count import count
+from .data.source import Source
+from .domain.domain import Domain
+from .domain.marginal import Marginal
+from .domain.workload import Workload
+from .errors import DomainError
+from .privacy.budget import Budget
+from .synopses.synopsis import Synopsis
+
+__all__ = ["Simulation"]
+
+S = TypeVar("S", bound=Synopsis)
+
+
+class Simulation(Generic[S]):
+    """The result of `simulate`: a synopsis with noise from a seed, and the true counts.
+
+    It is not private. It is a type of its own, so that no code takes it for a release.
+
+    Attributes
+    ----------
+    synopsis
+        The synopsis that the mechanism made, marked as not private.
+    """
+
+    def __init__(
+        self,
+        synopsis: S,
+        source: Source | None = None,
+    ) -> None:
+        self.synopsis = synopsis
+        self._source = source
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes of the table."""
+        return self.synopsis.domain
+
+    @property
+    def spent(self) -> Budget:
+        """The budget that a release would have spent."""
+        return self.synopsis.spent
+
+    def marginal(self, view: Iterable[str]) -> Marginal:
+        """The noisy counts of one view of the domain."""
+        return self.synopsis.marginal(view)
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The noisy counts of several views of the domain, in their order."""
+        return self.synopsis.marginals(workload)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the synopsis to a .margin file that is marked as a simulation.
+
+        `load` reads such a file only with `allow_simulation=True`. The file does not hold the true
+        counts.
+        """
+        self.synopsis.save(path)
+
+    def truth(self, view: Iterable[str]) -> Marginal:
+        """The true counts of one view of the domain; not private."""
+        return self.truths([self.domain.view(view)])[0]
+
+    def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """Count the rows in each cell of several views, without noise, in one pass over the data.
+
+        If each row of the data is a set of items, the result holds the number of rows that contain
+        each item.
+
+        Raises
+        ------
+        DomainError
+            If a view is not one of the domain. Also if the simulation was loaded from a file, which
+            does not hold the true counts.
+        """
+        if self._source is None:
+            raise DomainError(
+                "the truth needs the rows of the simulation, but one that was loaded from a file "
+                "does not hold them; run margin.simulate again"
+            )
+        views = Workload.of(self.domain, workload).views
+        # The counts of rows that are sets of items do not depend on the view.
+        held = holders(self._source, self.domain)
+        tables = count(self._source, self.domain, views) if held is None else [held] * len(views)
+        truths = []
+        for view, table in zip(views, tables, strict=True):
+            domain = self.domain.restrict(view)
+            exact = np.zeros(table.shape)
+            truths.append(Marginal(domain, table.astype(np.float64), exact))
+        return truths

@@ -1,0 +1,477 @@
+"""The .margin file format: a zip archive of JSON texts and .npy arrays, with checksums.
+
+A file holds the domain, the fields of the synopsis, the statement of protection, the mechanism with
+its parameters, and the version of the library. Everything in it was either declared or paid for;
+not even the time of the release is stored. Nothing is pickled. A file can be signed; see
+`signature`.
+
+A file may come from a stranger, so its content is checked before it is used. No name in it is ever
+opened as a path. An array is decompressed only up to the length that the domain and the fields of
+the synopsis allow.
+"""
+
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import os
+import warnings
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._replace import replacing
+from .domain.domain import Domain
+from .errors import FileError
+from .privacy.ledger import Token
+from .privacy.statement import Statement
+from .simulation import Simulation
+from .synopses import (
+    CellSynopsis,
+    ColumnCounts,
+    ItemsetCounts,
+    MarginalSynopsis,
+    RecordSynopsis,
+    SketchSynopsis,
+    TableSynopsis,
+    UniformSynopsis,
+    ViewSynopsis,
+)
+from .synopses.synopsis import Packed, Provenance, Synopsis
+
+__all__ = ["Contents", "load", "read", "save", "understood", "write"]
+
+FORMAT = 3
+_MANIFEST = "manifest.json"
+_CHECKSUMS = "checksums.json"
+_SIGNATURE = "signature.json"
+_TEXTS = (_MANIFEST, _CHECKSUMS, _SIGNATURE)
+_ARRAY = ".npy"
+
+_DEFLATED = 1 << 24
+"""Largest text that is stored compressed, in bytes. A longer text is not compressed. A reader can
+therefore refuse every longer compressed text as a decompression bomb."""
+
+_HEADER = 10_000
+"""Largest header of an array, in bytes."""
+
+_DEPTH = 60
+"""Largest nesting depth of lists and objects in a manifest."""
+
+_FIELDS = {
+    "format",
+    "private",
+    "version",
+    "domain",
+    "statement",
+    "charge",
+    "mechanism",
+    "kind",
+    "synopsis",
+}
+"""The fields of a manifest."""
+
+_KINDS: Mapping[str, type[Synopsis]] = {
+    kind.__name__: kind
+    for kind in (
+        CellSynopsis,
+        ColumnCounts,
+        ItemsetCounts,
+        SketchSynopsis,
+        ViewSynopsis,
+        MarginalSynopsis,
+        RecordSynopsis,
+        TableSynopsis,
+        UniformSynopsis,
+    )
+}
+
+
+class _OtherFormatError(Exception):
+    """The error for a manifest of another format number than this version reads."""
+
+
+class Contents(NamedTuple):
+    """The raw content of a .margin file: the bytes of its members, before they are parsed.
+
+    Attributes
+    ----------
+    members
+        The bytes of the manifest and of the arrays, by name.
+    checksums
+        The bytes of the list of SHA-256 sums: one for each of `members`. A signature of these bytes
+        therefore covers the whole content.
+    signature
+        The bytes of the signature. None if the file is not signed.
+    """
+
+    members: dict[str, bytes]
+    checksums: bytes
+    signature: bytes | None
+
+
+def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
+    """Write a synopsis to a .margin file. If this fails, an existing file stays as it was.
+
+    Parameters
+    ----------
+    synopsis
+        The result of a release or of a simulation.
+    path
+        The file. An existing file is replaced.
+
+    Raises
+    ------
+    FileError
+        If the synopsis is not the result of a release or simulation, if its class is not one of
+        this package, or if the file cannot be written.
+    """
+    provenance = synopsis.provenance
+    if provenance is None:
+        raise FileError(
+            "only the result of `release` or `simulate` can be saved, but this synopsis is not "
+            "one; save what they return"
+        )
+    kind = type(synopsis).__name__
+    if _KINDS.get(kind) is not type(synopsis):
+        raise FileError(
+            f"a .margin file can hold {', '.join(sorted(_KINDS))}, but not a {kind}; save one of "
+            "these"
+        )
+    packed = synopsis.pack()
+    token = provenance.token
+    manifest = {
+        "format": FORMAT,
+        "private": provenance.private,
+        "version": provenance.version,
+        "domain": json.loads(synopsis.domain.to_json()),
+        "statement": provenance.statement.to_json(),
+        "mechanism": provenance.mechanism,
+        "kind": kind,
+        "synopsis": packed.fields,
+        "charge": None if token is None else dataclasses.asdict(token),
+    }
+    members = {_MANIFEST: _encoded(manifest)}
+    for name, array in packed.arrays.items():
+        buffer = io.BytesIO()
+        np.save(buffer, array, allow_pickle=False)
+        members[name + _ARRAY] = buffer.getvalue()
+    write(Path(path), Contents(members, _encoded(_sums(members)), None))
+
+
+@overload
+def load(path: str | os.PathLike[str]) -> Synopsis: ...
+
+
+@overload
+def load(
+    path: str | os.PathLike[str], *, allow_simulation: bool
+) -> Synopsis | Simulation[Synopsis]: ...
+
+
+def load(
+    path: str | os.PathLike[str], *, allow_simulation: bool = False
+) -> Synopsis | Simulation[Synopsis]:
+    """Read a .margin file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    allow_simulation
+        Whether the file of a simulation, which is not private, may be read.
+
+    Returns
+    -------
+    Synopsis or Simulation
+        The synopsis, of the class that was saved. If the file was written by a simulation, a
+        `Simulation` without the true counts.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, not a .margin file, damaged, of another format version, or a
+        simulation although `allow_simulation` is False.
+    """
+    return understood(Path(path), read(Path(path)), allow_simulation=allow_simulation)
+
+
+def understood(
+    path: Path,
+    contents: Contents,
+    *,
+    allow_simulation: bool,
+) -> Synopsis | Simulation[Synopsis]:
+    """Make the synopsis from the members of a file; see `load`."""
+    problem = ""
+    try:
+        manifest = _manifest(contents.members)
+        synopsis = _synopsis(manifest, contents.members)
+    # A crafted file can make a library raise any error, including MemoryError and RecursionError.
+    except Exception as error:
+        kind = type(error).__name__
+        problem = f"is damaged, or was not written by this library ({kind}); get a fresh copy"
+    if problem:
+        raise FileError(f"{str(path)!r} {problem}")
+    assert synopsis.provenance is not None
+    if synopsis.provenance.private:
+        return synopsis
+    if not allow_simulation:
+        raise FileError(
+            f"{str(path)!r} must hold a private release, but it holds a simulation, which is not "
+            "private; to read it anyway, pass allow_simulation=True (on the command line: "
+            "--allow-simulation)"
+        )
+    return Simulation(synopsis)
+
+
+def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
+    """Parse the manifest, and check its format number and its depth of nesting."""
+    manifest = json.loads(members[_MANIFEST], parse_constant=_no_constant)
+    if not isinstance(manifest, dict):
+        raise ValueError(
+            f"the manifest must be an object, but it is of type {type(manifest).__name__}; get a "
+            "fresh copy of the file"
+        )
+    if manifest["format"] is True or manifest["format"] != FORMAT:
+        raise _OtherFormatError
+    _check_depth(manifest)
+    return manifest
+
+
+def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
+    """Make the synopsis that a manifest and its arrays describe."""
+    if set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
+        raise ValueError(
+            f"the manifest must have the keys {', '.join(sorted(_FIELDS))}, and private must be "
+            f"true or false, but it has the keys {', '.join(sorted(manifest))}; get a fresh copy "
+            "of the file"
+        )
+    kind = _KINDS[manifest["kind"]]
+    domain = _domain(manifest["domain"])
+    fields = dict(manifest["synopsis"])
+    provenance = Provenance(
+        mechanism=manifest["mechanism"],
+        statement=Statement.from_json(manifest["statement"]),
+        private=manifest["private"],
+        version=str(manifest["version"]),
+        token=_token(manifest["charge"]),
+    )
+    arrays = {}
+    for name, content in members.items():
+        if name != _MANIFEST:
+            arrays[name.removesuffix(_ARRAY)] = _array(content)
+    return kind.unpack(
+        Packed(fields, arrays),
+        domain=domain,
+        provenance=provenance,
+    )
+
+
+def _domain(declared: Any) -> Domain:
+    """Make the domain of a manifest. It must be an object: `Domain` would open a text as a path."""
+    if not isinstance(declared, dict):
+        raise ValueError(
+            "the domain of a manifest must be an object, but it is of type "
+            f"{type(declared).__name__}; get a fresh copy of the file"
+        )
+    return Domain(declared)
+
+
+def _check_depth(value: Any) -> None:
+    """ValueError if a value is nested too deeply: later code may go through it by recursion."""
+    level = [value]
+    for _ in range(_DEPTH):
+        # Collect the lists and objects that lie one level deeper.
+        deeper = []
+        for outer in level:
+            parts = outer.values() if isinstance(outer, dict) else outer
+            deeper += [part for part in parts if isinstance(part, dict | list)]
+        level = deeper
+        if not level:
+            return
+    raise ValueError(
+        f"the lists and objects of a manifest must lie at most {_DEPTH} levels deep, but they lie "
+        "deeper; get a fresh copy of the file"
+    )
+
+
+def _array(content: bytes) -> NDArray[np.generic]:
+    """Read the array in a member of a file. ValueError if its size is not what its header
+    states."""
+    # Parse the header, without making the array.
+    stream = io.BytesIO(content)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError(
+            "an array must be in the .npy format 1.0, but it is in another format; get a fresh "
+            "copy of the file"
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # warnings about headers written by Python 2
+        shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_HEADER)
+    expected = math.prod(shape) * dtype.itemsize
+    present = len(content) - stream.tell()
+    if dtype.hasobject or min(shape, default=0) < 0 or expected != present:
+        raise ValueError(
+            f"an array of shape {shape} and type {dtype} must have {expected} bytes and hold no "
+            f"objects, but it has {present} bytes or holds objects; get a fresh copy of the file"
+        )
+    # Now that its size is known to be right, make the array.
+    stream.seek(0)
+    array: NDArray[np.generic] = np.load(stream, allow_pickle=False)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(
+            "an array must hold finite numbers, but one of them is not finite; get a fresh copy of "
+            "the file"
+        )
+    return array
+
+
+def _token(written: Any) -> Token | None:
+    """Read the receipt of a ledger from a manifest; None if there is none."""
+    if written is None:
+        return None
+    kinds = {"ledger": str, "dataset": str, "sequence": int, "head": str}
+    if {name: type(value) for name, value in written.items()} != kinds:
+        raise ValueError(
+            "a receipt must have ledger, dataset and head, which are texts, and sequence, an "
+            "integer, but it has other keys or types; get a fresh copy of the file"
+        )
+    return Token(**written)
+
+
+def _encoded(value: object) -> bytes:
+    return json.dumps(
+        value,
+        indent=1,
+        allow_nan=False,
+    ).encode()
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(
+        f"a manifest must hold finite numbers, but it holds {name}; get a fresh copy of the file"
+    )
+
+
+def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+
+
+def write(path: Path, contents: Contents) -> None:
+    """Write the members of a file. If this fails, an existing file stays as it was.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
+    """
+    members = {**contents.members, _CHECKSUMS: contents.checksums}
+    if contents.signature is not None:
+        members[_SIGNATURE] = contents.signature
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            too_long = name in _TEXTS and len(content) > _DEFLATED
+            compression = zipfile.ZIP_STORED if too_long else zipfile.ZIP_DEFLATED
+            # A plain ZipInfo has a fixed date. So equal releases make equal files, and the time of
+            # the release stays unknown.
+            archive.writestr(zipfile.ZipInfo(name), content, compression)
+
+
+def read(path: Path) -> Contents:
+    """Read the members of a file and compare them with their checksums.
+
+    No member is decompressed beyond its declared and allowed length.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, not a .margin file, or damaged.
+    """
+    problem = ""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if len(names) != len(set(names)) or not _is_margin(set(names)):
+                problem = "is not a .margin file; give a file that `margin release` wrote"
+            else:
+                contents = _inflated(archive)
+                if json.loads(contents.checksums) != _sums(contents.members):
+                    problem = "is damaged (a checksum does not match); get a fresh copy"
+    except FileNotFoundError:
+        problem = "does not exist; check the path"
+    except _OtherFormatError:
+        problem = (
+            f"has another format than {FORMAT}, the only one that this version can read; "
+            "install the version of margin that wrote it"
+        )
+    # As in `understood`, a crafted file can raise any error.
+    except Exception as error:
+        kind = type(error).__name__
+        problem = f"is not a .margin file, or is damaged ({kind}); get a fresh copy"
+    if problem:
+        raise FileError(f"{str(path)!r} {problem}")
+    return contents
+
+
+def _inflated(archive: zipfile.ZipFile) -> Contents:
+    """Decompress the members of an archive; ValueError if one is longer than allowed."""
+    members: dict[str, bytes] = {}
+    listed = {member.filename: member for member in archive.infolist()}
+    # Read the texts first. A long text must be stored uncompressed, so it cannot be a bomb.
+    for name in _TEXTS:
+        if name not in listed:
+            continue
+        member = listed.pop(name)
+        if member.compress_type != zipfile.ZIP_STORED and member.file_size > _DEFLATED:
+            raise ValueError(
+                f"{name} must be stored uncompressed, because it has more than {_DEFLATED} bytes, "
+                "but it is compressed; get a fresh copy of the file"
+            )
+        members[name] = _member(archive, member)
+    checksums = members.pop(_CHECKSUMS)
+    signature = members.pop(_SIGNATURE, None)
+    # The manifest limits the length of each array.
+    manifest = _manifest(members)
+    kind = _KINDS[manifest["kind"]]
+    domain = _domain(manifest["domain"])
+    room = kind.room(dict(manifest["synopsis"]), domain=domain)
+    # Read the arrays, whose elements have at most 8 bytes each.
+    for name, member in listed.items():
+        most = 8 * room[name.removesuffix(_ARRAY)] + _HEADER
+        if member.file_size > most:
+            raise ValueError(
+                f"{name} must have at most {most} bytes, but it has {member.file_size}; get a "
+                "fresh copy of the file"
+            )
+        members[name] = _member(archive, member)
+    return Contents(members, checksums, signature)
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Decompress one member, up to its declared length; ValueError if the length is wrong."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(
+            f"{member.filename} must be stored or deflated, but it is compressed in another way "
+            f"({member.compress_type}); get a fresh copy of the file"
+        )
+    with archive.open(member) as file:
+        content = file.read(member.file_size) if member.file_size else b""
+        if len(content) != member.file_size or file.read(1):
+            raise ValueError(
+                f"{member.filename} must have {member.file_size} bytes, but it has fewer or more; "
+                "get a fresh copy of the file"
+            )
+    return content
+
+
+def _is_margin(names: set[str]) -> bool:
+    """Whether a file whose members have these names can be a .margin file."""
+    others = names - set(_TEXTS)
+    complete = {_MANIFEST, _CHECKSUMS} <= names
+    return complete and all(name.endswith(_ARRAY) for name in others)

@@ -1,0 +1,25 @@
+"""The forms of a synopsis, one file each."""
+
+from .cells import CellSynopsis, Estimate
+from .columns import ColumnCounts
+from .itemsets import ItemsetCounts
+from .marginals import MarginalSynopsis
+from .records import RecordSynopsis
+from .sketch import SketchSynopsis
+from .table import RangeCount, TableSynopsis
+from .uniform import UniformSynopsis
+from .view import ViewSynopsis
+
+__all__ = [
+    "CellSynopsis",
+    "ColumnCounts",
+    "Estimate",
+    "ItemsetCounts",
+    "MarginalSynopsis",
+    "RangeCount",
+    "RecordSynopsis",
+    "SketchSynopsis",
+    "TableSynopsis",
+    "UniformSynopsis",
+    "ViewSynopsis",
+]

@@ -1,0 +1,156 @@
+"""`ColumnCounts`: a synopsis with the noisy number of rows that hold each of many items."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .._checks import whole_number
+from .._types import Floats, Integers
+from ..domain.domain import Domain
+from ..domain.marginal import Marginal
+from ..errors import DomainError
+from ..queries import Queries
+from .synopsis import Packed, Provenance, Synopsis
+
+__all__ = ["ColumnCounts"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class ColumnCounts(Synopsis):
+    """A synopsis that holds a noisy count of each item, and names the most frequent items.
+
+    Attributes
+    ----------
+    domain, provenance
+        See `Synopsis`. The domain has one attribute, whose categories are the items.
+    counts
+        The noisy number of rows that hold each item: floats of shape (items,), possibly negative.
+    variance
+        The variance of the noise in each count, in squared rows: shape (items,). It does not
+        include the bias of truncation or selection.
+    ranking
+        The places of items that the method chose, the first choice first: shape (chosen,). Empty if
+        it chooses none.
+    parameters
+        The parameters that the method chose privately, by name: theta, alpha.
+    """
+
+    counts: Floats
+    variance: Floats
+    ranking: Integers
+    parameters: dict[str, float]
+
+    def order(self, k: int) -> Integers:
+        """The places of the k most frequent items, the most frequent first: shape (k,).
+
+        Raises
+        ------
+        DomainError
+            When k is not a whole number from 1 to the number of items.
+        """
+        k = whole_number("k", k, most=self.counts.size)
+        if self.ranking.size >= k:
+            return self.ranking[:k]
+        # Items that the method chose come first, then the others by their counts.
+        by_count = np.argsort(-self.counts, kind="stable")
+        rest = by_count[~np.isin(by_count, self.ranking)]
+        return np.concatenate([self.ranking, rest])[:k]
+
+    def top(self, k: int) -> list[Any]:
+        """The labels of the k most frequent items, the most frequent first."""
+        (attribute,) = self.domain.values()
+        return [attribute.labels[place] for place in self.order(k).tolist()]
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The marginals of some views. A view can only be the one attribute of the domain, so each
+        marginal has the counts of all items.
+
+        Raises
+        ------
+        DomainError
+            When a view is not one of the domain.
+        """
+        for view in workload:
+            self.domain.view(view)
+        return [
+            Marginal(
+                self.domain,
+                self.counts.copy(),
+                self.variance.copy(),
+            )
+            for _ in workload
+        ]
+
+    def answer(self, queries: Queries) -> Floats:
+        """Not available: a row holds many items, so counts of items are not shares of the rows.
+
+        Raises
+        ------
+        DomainError
+            Always.
+        """
+        raise DomainError(
+            "answers are shares of the rows, but this synopsis holds counts of items, which are "
+            "not; use .counts or top(k)"
+        )
+
+    def summary(self) -> dict[str, str]:
+        """Describe the content in words for people: a dictionary of texts by their titles."""
+        chosen = {name: f"{value:g}" for name, value in self.parameters.items()}
+        deviation = float(np.sqrt(self.variance.max(initial=0.0)))
+        return {
+            "items": str(self.counts.size),
+            "noise": f"standard deviation {deviation:.6g} an item",
+            **chosen,
+        }
+
+    def pack(self) -> Packed:
+        """The content to write to a file; see `Synopsis.pack`."""
+        arrays = {"counts": self.counts, "variance": self.variance, "ranking": self.ranking}
+        return Packed({"parameters": self.parameters}, arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
+        return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
+
+    @classmethod
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
+        counts = packed.arrays["counts"]
+        variance = packed.arrays["variance"]
+        ranking = packed.arrays["ranking"]
+        # A crafted file may hold any arrays.
+        if counts.shape != domain.sizes or variance.shape != domain.sizes or ranking.ndim != 1:
+            raise ValueError(
+                f"counts and variance must have shape {domain.sizes} and ranking one dimension, "
+                f"but their shapes are {counts.shape}, {variance.shape} and {ranking.shape}; get a "
+                "fresh copy of the file"
+            )
+        parameters = packed.fields["parameters"].items()
+        return cls(
+            domain=domain,
+            provenance=provenance,
+            counts=np.asarray(counts, np.float64),
+            variance=np.asarray(variance, np.float64),
+            ranking=np.asarray(ranking, np.int64),
+            parameters={str(name): float(value) for name, value in parameters},
+        )

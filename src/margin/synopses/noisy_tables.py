@@ -1,0 +1,72 @@
+"""Noisy tables of views of a domain, in the form that the solvers take."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from .._types import Floats
+from ..domain.domain import Domain, View
+from ..solvers import Tables
+
+__all__ = ["LEAST_VARIANCE", "in_view_order", "tables_of"]
+
+LEAST_VARIANCE = 1e-12
+"""Smallest variance that tables are given, in squared rows.
+
+Noise of a smaller variance is almost surely zero, and weights by its inverse would overflow.
+"""
+
+
+def in_view_order(table: Floats, axes: Iterable[int]) -> Floats:
+    """Turn the axes of a table from the order of the domain to the order of a view.
+
+    Parameters
+    ----------
+    table
+        One axis for each attribute of the view, in the order of the domain.
+    axes
+        The places of the attributes in the domain, in the order of the view.
+    """
+    # The rank of each attribute is its axis in the table.
+    ranks = np.argsort(np.argsort(list(axes)))
+    return table.transpose(ranks)
+
+
+def tables_of(
+    domain: Domain,
+    views: Sequence[View],
+    values: Iterable[Floats],
+    variances: Iterable[float],
+) -> Tables:
+    """Collect noisy tables of views as the `Tables` that the solvers take.
+
+    Their axes are brought into the order of the domain. Its rules and its number of rows are added.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    views
+        Views of the domain.
+    values
+        The table of each view, with axes in the order of its names.
+    variances
+        The variance of the independent noise in each cell of each table, in squared rows.
+    """
+    axes = [domain.axes(view) for view in views]
+    turned = [
+        value.transpose(np.argsort(view))
+        for value, view in zip(
+            values,
+            axes,
+            strict=True,
+        )
+    ]
+    return Tables(
+        sizes=domain.sizes,
+        views=tuple(tuple(sorted(view)) for view in axes),
+        values=tuple(turned),
+        variances=tuple(max(float(variance), LEAST_VARIANCE) for variance in variances),
+        zeros=domain.zeros,
+        known_total=domain.rows,
+    )

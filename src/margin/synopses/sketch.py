@@ -1,0 +1,186 @@
+"""`SketchSynopsis`: a synopsis that estimates single cells of a huge table from a count sketch."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._numbers import shown
+from ..domain.attribute import UNSEEN
+from ..domain.domain import Domain
+from ..domain.marginal import Marginal
+from ..domain.workload import Workload
+from ..errors import DomainError
+from ..sparse.hashing import buckets
+from .synopsis import Packed, Provenance, Synopsis
+
+__all__ = ["SketchSynopsis"]
+
+_MAX_CELLS = 1 << 22
+"""Largest number of cells of a marginal."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class SketchSynopsis(Synopsis):
+    """A synopsis that holds a noisy count sketch: sums of counts with random signs, in buckets.
+
+    Single cells are estimated from these sums.
+
+    Attributes
+    ----------
+    domain, provenance
+        See `Synopsis`.
+    sums
+        The noisy sums: integers of shape (rows, width).
+    key
+        The public key of the hash functions.
+    median
+        Whether the median of the rows of the sketch answers; False takes their mean.
+    variance
+        The variance of the noise in each bucket, in squared rows.
+    """
+
+    sums: NDArray[np.int64]
+    key: int
+    median: bool
+    variance: float
+
+    def point(self, cell: Mapping[str, Any]) -> float:
+        """Estimate the count of one cell.
+
+        Parameters
+        ----------
+        cell
+            A category for each attribute of the domain, by name.
+
+        Raises
+        ------
+        DomainError
+            When a name is missing or unknown, or its attribute does not declare a category.
+        """
+        if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
+            is_mapping = isinstance(cell, Mapping)
+            found = f"names {shown(list(cell))}" if is_mapping else f"is {shown(cell)}"
+            raise DomainError(
+                "a cell must be a mapping with one category for each attribute of the domain, but "
+                f"it {found}; name each of {', '.join(self.domain)} once"
+            )
+        codes = [attribute.code(cell[name]) for name, attribute in self.domain.items()]
+        if UNSEEN in codes:
+            name = self.domain.attributes[codes.index(UNSEEN)]
+            raise DomainError(
+                f"a cell must have declared categories, but attribute {name!r} does not declare "
+                f"{shown(cell[name])}; name one of its categories"
+            )
+        cells = np.array([codes], np.int64)
+        if self.domain.zeros is not None and self.domain.zeros.broken(cells)[0]:
+            return 0.0
+        return float(self.counts(cells)[0])
+
+    def counts(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Estimate the counts of some cells: shape (cells,).
+
+        Parameters
+        ----------
+        cells
+            The codes of the cells, shape (cells, attributes), in the order of the domain.
+        """
+        # Each row of the sketch gives an estimate: the bucket of the cell, times its sign.
+        columns = list(np.asarray(cells, np.int64).T)
+        estimates = np.empty((len(self.sums), len(cells)))
+        for row, sums in enumerate(self.sums):
+            where, sign = buckets(columns, sums.size, row, self.key)
+            estimates[row] = sign * sums[where]
+        found = np.median(estimates, axis=0) if self.median else estimates.mean(axis=0)
+        return np.asarray(found, np.float64)
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """The tables of views of *all* attributes, if they are small.
+
+        Other marginals are refused: they are sums of many cells, whose errors by collisions in the
+        sketch would add up.
+
+        Raises
+        ------
+        DomainError
+            When a view lacks an attribute, or has too many cells.
+        """
+        answers = []
+        for view in Workload.of(self.domain, workload):
+            sizes = self.domain.shape(view)
+            if len(view) < len(self.domain) or math.prod(sizes) > _MAX_CELLS:
+                raise DomainError(
+                    f"a sketch answers views of all {len(self.domain)} attributes with at most "
+                    f"{_MAX_CELLS:,} cells, but this view has {len(view)} attributes and "
+                    f"{math.prod(sizes):,} cells; ask for single cells by point()"
+                )
+            # The codes of all cells of the view, turned to the order of the domain.
+            codes = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
+            places = [view.index(name) for name in self.domain]
+            counts = self.counts(codes[:, places]).reshape(sizes)
+            # For the median, the variance of a single row of the sketch is stated.
+            variance = self.variance / (1 if self.median else len(self.sums))
+            answers.append(self._answered(view, counts, np.full(sizes, variance)))
+        return answers
+
+    def summary(self) -> dict[str, str]:
+        """Describe the content in words for people: a dictionary of texts by their titles."""
+        rows, width = self.sums.shape
+        return {
+            "sketch": f"{rows} rows of {width} buckets",
+            "noise": f"standard deviation {math.sqrt(self.variance):.6g}",
+        }
+
+    def pack(self) -> Packed:
+        """The content to write to a file; see `Synopsis.pack`."""
+        rows, width = self.sums.shape
+        fields = {
+            "rows": rows,
+            "width": width,
+            "key": self.key,
+            "median": self.median,
+            "variance": self.variance,
+        }
+        return Packed(fields, {"sums": self.sums})
+
+    @classmethod
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
+        return {"sums": int(fields["rows"]) * int(fields["width"])}
+
+    @classmethod
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
+        sums = np.asarray(packed.arrays["sums"])
+        if sums.dtype != np.int64 or sums.ndim != 2 or not sums.size:
+            raise ValueError(
+                f"sums must be a non-empty matrix of 64-bit integers, but it is {sums.dtype} of "
+                f"shape {sums.shape}; get a fresh copy of the file"
+            )
+        fields = packed.fields
+        return cls(
+            domain=domain,
+            provenance=provenance,
+            sums=sums,
+            key=int(fields["key"]),
+            median=bool(fields["median"]),
+            variance=float(fields["variance"]),
+        )

@@ -1,0 +1,237 @@
+"""`TableSynopsis`: a synopsis with a table over all attributes, whose sums are the answers."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._types import Floats
+from ..domain.domain import Domain
+from ..domain.marginal import Marginal
+from ..domain.workload import Workload
+from ..errors import DomainError
+from .noisy_tables import in_view_order
+from .synopsis import Packed, Provenance, Synopsis
+
+__all__ = ["RangeCount", "TableSynopsis"]
+
+
+@dataclass(frozen=True)
+class RangeCount:
+    """The noisy number of rows within ranges of attributes, with its noise variance.
+
+    Attributes
+    ----------
+    count
+        The noisy number of rows.
+    variance
+        The variance of the noise in it, in squared rows; NaN where it is not known.
+    """
+
+    count: float
+    variance: float
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class TableSynopsis(Synopsis):
+    """A synopsis that holds an estimate of the full table.
+
+    It answers any marginal, and any product of ranges, by sums of cells.
+
+    Attributes
+    ----------
+    domain, provenance
+        See `Synopsis`.
+    table
+        The estimated counts, with one axis for each attribute, in the order of the domain.
+    variance
+        The scale of the covariance of the noise, in squared rows: the noise in two cells x and y
+        has the covariance ``variance * prod_a C_a[x_a, y_a]``. This is before negative counts, and
+        cells that the rules of the domain exclude, were removed. NaN where it is not known.
+    covariances
+        The matrices C_a by the place of attribute a in the domain, arrays of shape (size, size). An
+        attribute that is left out has the identity: the noise of two cells that differ in it is
+        independent.
+    """
+
+    table: Floats
+    variance: float
+    covariances: Mapping[int, Floats]
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """Answer marginals by sums of cells.
+
+        They have the exact variance of their noise if it is known, otherwise NaN.
+        """
+        answers = []
+        for view in Workload.of(self.domain, workload):
+            axes = self.domain.axes(view)
+            dropped = tuple(axis for axis in range(len(self.domain)) if axis not in axes)
+            counts = in_view_order(self._possible.sum(axis=dropped), axes)
+            # The covariance is a product over the attributes: a factor for each attribute that is
+            # summed out, and a vector for each that is kept.
+            of_sums = math.prod(self._sum_variance(axis) for axis in dropped)
+            variance = np.full((), self.variance * of_sums)
+            for axis in axes:
+                variance = np.multiply.outer(variance, self._cell_variances(axis))
+            answers.append(self._answered(view, counts, variance))
+        return answers
+
+    def count(self, ranges: Mapping[str, tuple[int, int]]) -> RangeCount:
+        """Estimate the number of rows within ranges of ordered attributes.
+
+        Parameters
+        ----------
+        ranges
+            The first and the last code of each range, both included, by the name of the attribute.
+            Other attributes are not restricted.
+
+        Returns
+        -------
+        RangeCount
+            The count and the variance of its noise.
+
+        Raises
+        ------
+        DomainError
+            When an attribute is unknown, or a range is not within its codes.
+
+        Examples
+        --------
+        >>> table = np.arange(6.0).reshape(3, 2)
+        >>> domain = Domain({"age": 3, "sex": 2})
+        >>> synopsis = TableSynopsis(domain=domain, table=table, variance=1.0, covariances={})
+        >>> synopsis.count({"age": (1, 2)})
+        RangeCount(count=14.0, variance=4.0)
+        """
+        chosen = self._possible
+        variance = self.variance
+        for axis, size in enumerate(self.domain.sizes):
+            name = self.domain.attributes[axis]
+            first, last = ranges.get(name, (0, size - 1))
+            if not 0 <= first <= last < size:
+                raise DomainError(
+                    f"the range of attribute {name!r} must be (first, last) with 0 <= first <= "
+                    f"last <= {size - 1}, but it is {(first, last)}; correct it"
+                )
+            chosen = np.take(chosen, range(first, last + 1), axis)
+            variance *= self._sum_variance(axis, slice(first, last + 1))
+        # Unknown names are refused.
+        for name in ranges:
+            self.domain[name]
+        return RangeCount(float(chosen.sum()), float(variance))
+
+    def summary(self) -> dict[str, str]:
+        """Describe the content in words for people: a dictionary of texts by their titles."""
+        return {"table": f"all {len(self.domain)} attributes, {self.table.size:,} cells"}
+
+    def pack(self) -> Packed:
+        """The content to write to a file; see `Synopsis.pack`."""
+        # JSON has no NaN.
+        variance = None if math.isnan(self.variance) else self.variance
+        covariances = {f"covariance{axis}": array for axis, array in self.covariances.items()}
+        return Packed({"variance": variance}, {"table": self.table, **covariances})
+
+    @classmethod
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
+        covariances = {f"covariance{axis}": size**2 for axis, size in enumerate(domain.sizes)}
+        return {"table": math.prod(domain.sizes), **covariances}
+
+    @classmethod
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
+        arrays = {name: _floats(array) for name, array in packed.arrays.items()}
+        table = arrays.pop("table")
+        covariances = {
+            int(name.removeprefix("covariance")): array for name, array in arrays.items()
+        }
+        shapes = {axis: (size, size) for axis, size in enumerate(domain.sizes)}
+        fits = all(array.shape == shapes[axis] for axis, array in covariances.items())
+        if table.shape != domain.sizes or not fits:
+            raise ValueError(
+                f"the table must have shape {domain.sizes} and each covariance be a square matrix "
+                f"of the size of its attribute, but the table has shape {table.shape} or a "
+                "covariance does not fit; get a fresh copy of the file"
+            )
+        written = packed.fields["variance"]
+        variance = math.nan if written is None else float(written)
+        return cls(
+            domain=domain,
+            table=table,
+            variance=variance,
+            covariances=covariances,
+            provenance=provenance,
+        )
+
+    @cached_property
+    def _possible(self) -> Floats:
+        """The table with zeros in excluded cells, and with the number of rows of the domain.
+
+        The difference to this number goes to all possible cells: in proportion to their counts, or
+        evenly if a count is negative.
+        """
+        if self.domain.zeros is None and self.domain.rows is None:
+            return self.table
+        possible = self.domain.possible(self.domain.attributes)
+        table = self.table * possible
+        if self.domain.rows is None:
+            return table
+        if table.min() >= 0 and table.any():
+            share = table / table.sum()
+        else:
+            share = possible / possible.sum()
+        return np.asarray(table + (self.domain.rows - table.sum()) * share)
+
+    def _cell_variances(self, axis: int) -> Floats:
+        """The factor that one attribute contributes to the variance of each cell: shape (codes,).
+
+        The variance of a cell is the product of these factors over the attributes, times
+        `variance`.
+        """
+        covariance = self.covariances.get(axis)
+        if covariance is None:
+            return np.ones(self.domain.sizes[axis])
+        return covariance.diagonal()
+
+    def _sum_variance(
+        self,
+        axis: int,
+        codes: slice = slice(None),
+    ) -> float:
+        """The factor that a sum over some codes of one attribute contributes to a variance.
+
+        `codes` are the summed codes; by default all. See `_cell_variances` for the product.
+        """
+        covariance = self.covariances.get(axis)
+        if covariance is None:
+            return float(len(range(self.domain.sizes[axis])[codes]))
+        return float(covariance[codes, codes].sum())
+
+
+def _floats(array: NDArray[np.generic]) -> Floats:
+    if array.dtype != np.float64:
+        raise ValueError(
+            f"each array must hold 64-bit floats, but this one holds {array.dtype}; get a fresh "
+            "copy of the file"
+        )
+    return array.astype(np.float64)

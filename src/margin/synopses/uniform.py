@@ -1,0 +1,106 @@
+"""`UniformSynopsis`: a synopsis with the number of rows only, spread evenly over all cells."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .._types import Floats
+from ..domain.domain import Domain, View
+from ..domain.marginal import Marginal
+from ..domain.workload import Workload
+from ..errors import DomainError
+from .noisy_tables import in_view_order
+from .synopsis import Packed, Provenance, Synopsis
+
+__all__ = ["UniformSynopsis"]
+
+_MAX_CELLS = 1 << 27
+"""Largest number of cells of a marginal."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class UniformSynopsis(Synopsis):
+    """A synopsis that holds only the noisy number of rows.
+
+    It answers any marginal as if all possible cells were equally likely.
+
+    Attributes
+    ----------
+    domain, provenance
+        See `Synopsis`.
+    total
+        The noisy number of rows. Answers use the number that the domain declares, if any.
+    variance
+        The variance of the noise in `total`, in squared rows.
+    """
+
+    total: float
+    variance: float
+
+    def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
+        """Answer marginals by spreading the number of rows evenly over all possible cells."""
+        total: float
+        if self.domain.rows is None:
+            total, variance = self.total, self.variance
+        else:
+            total, variance = self.domain.rows, 0.0
+        answers = []
+        for view in Workload.of(self.domain, workload):
+            cells = self.domain.cells(view)
+            if cells > _MAX_CELLS:
+                raise DomainError(
+                    f"a marginal must have at most {_MAX_CELLS:,} cells, but the marginal on "
+                    f"{', '.join(view)} has {cells:,}; ask for fewer attributes"
+                )
+            # The noise of the total is spread like the total itself.
+            share = self._shares(view)
+            answers.append(self._answered(view, total * share, variance * share**2))
+        return answers
+
+    def _shares(self, view: View) -> Floats:
+        """The share of the possible cells of the full table that are in each cell of a view."""
+        if self.domain.zeros is None:
+            return np.full(self.domain.shape(view), 1 / self.domain.cells(view))
+        axes = self.domain.axes(view)
+        return in_view_order(self.domain.zeros.uniform(tuple(sorted(axes))), axes)
+
+    def summary(self) -> dict[str, str]:
+        """Describe the content in words for people: a dictionary of texts by their titles."""
+        return {"table": "the number of rows, spread evenly over all cells"}
+
+    def pack(self) -> Packed:
+        """The content to write to a file; see `Synopsis.pack`."""
+        return Packed({"total": self.total, "variance": self.variance}, {})
+
+    @classmethod
+    def room(
+        cls,
+        fields: Mapping[str, Any],
+        *,
+        domain: Domain,
+    ) -> Mapping[str, int]:
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
+        return {}
+
+    @classmethod
+    def unpack(
+        cls,
+        packed: Packed,
+        *,
+        domain: Domain,
+        provenance: Provenance,
+    ) -> Self:
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
+        total, variance = float(packed.fields["total"]), float(packed.fields["variance"])
+        return cls(
+            domain=domain,
+            total=total,
+            variance=variance,
+            provenance=provenance,
+        )

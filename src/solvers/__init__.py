@@ -1,0 +1,105 @@
+"""Optimisation over tables of counts.
+
+- Tables: make noisy marginals consistent with each other and non-negative (`ResidualConsistency`,
+  `JointProjection`), and generate records from them (`Population`).
+- Reconstruction: estimate a marginal that no measured marginal covers (`Reconstruction`, `Newton`).
+- Best responses: find the record that satisfies most weighted queries (`BestResponse`).
+
+Nothing here depends on privacy.
+"""
+
+if __name__ != "margin.solvers":
+    raise ImportError(
+        f"this package must be imported as margin.solvers, but it was imported as {__name__}; "
+        "write import margin.solvers"
+    )
+
+from .reconstruct.batch import Batch, Solutions
+from .reconstruct.context import Reconstruction
+from .reconstruct.convex.clarabel_direct import ClarabelDirect
+from .reconstruct.convex.cone import Cone
+from .reconstruct.convex.ladder import Ladder
+from .reconstruct.convex.least_squares import LeastSquares
+from .reconstruct.convex.minimax import MinimaxLP
+from .reconstruct.coverage import coverage_error
+from .reconstruct.ipf import IPF
+from .reconstruct.lbfgs import LBFGS
+from .reconstruct.mirror_descent import MirrorDescent
+from .reconstruct.newton import Newton
+from .reconstruct.problem import Problem, Solution, Solver
+from .reconstruct.structure import Structure
+from .reconstruct.trust_exact import TrustExact
+from .response.anneal import Anneal
+from .response.apart import CpSat, MaxSat
+from .response.best_response import BestResponse, Responder, Response
+from .response.components import ByComponents
+from .response.constraint import Constraint
+from .response.enumerate import Enumerate
+from .response.greedy import Greedy
+from .response.highs import Highs
+from .response.milp import Milp
+from .response.pulp import Pulp
+from .status import Status
+from .tables.consistency import Consistency, LatticeConsistency, ResidualConsistency
+from .tables.evidence import Evidence
+from .tables.forest import agreeing
+from .tables.lattice import intersection_lattice
+from .tables.linear_consistency import AbsoluteConsistency, MaximumConsistency
+from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, Simplex
+from .tables.population import Population, Rows
+from .tables.projection_qp import ProjectionQP
+from .tables.tables import Tables
+from .zeros import Zeros
+
+__all__ = [
+    "IPF",
+    "LBFGS",
+    "AbsoluteConsistency",
+    "Anneal",
+    "Batch",
+    "BestResponse",
+    "ByComponents",
+    "ClarabelDirect",
+    "Clip",
+    "Cone",
+    "Consistency",
+    "Constraint",
+    "CpSat",
+    "Enumerate",
+    "Evidence",
+    "Greedy",
+    "Highs",
+    "JointProjection",
+    "Ladder",
+    "LatticeConsistency",
+    "LeastSquares",
+    "MaxSat",
+    "MaximumConsistency",
+    "Milp",
+    "MinimaxLP",
+    "MirrorDescent",
+    "Newton",
+    "NonNegativity",
+    "Population",
+    "Problem",
+    "ProjectionQP",
+    "Pulp",
+    "Reconstruction",
+    "ResidualConsistency",
+    "Responder",
+    "Response",
+    "Ripple",
+    "Rows",
+    "Simplex",
+    "Solution",
+    "Solutions",
+    "Solver",
+    "Status",
+    "Structure",
+    "Tables",
+    "TrustExact",
+    "Zeros",
+    "agreeing",
+    "coverage_error",
+    "intersection_lattice",
+]

@@ -1,0 +1,93 @@
+"""Solving a programme by cvxpy: its options, and its statuses as `Status`."""
+
+import importlib
+import importlib.util
+import warnings
+from typing import Any
+
+from .status import Status
+
+_TIME_OPTION = {
+    "CLARABEL": "time_limit",
+    "SCS": "time_limit_secs",
+    "OSQP": "time_limit",
+    "HIGHS": "time_limit",
+    "SCIPY": None,
+    "PIQP": None,
+}
+"""The option of each solver that sets its time limit in seconds; None if it has none."""
+
+_ACCURATE: dict[str, dict[str, Any]] = {
+    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
+    "SCS": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iters": 20_000},
+    "OSQP": {"eps_abs": 1e-7, "eps_rel": 1e-7, "max_iter": 100_000},
+    "PIQP": {"eps_abs": 1e-9, "eps_rel": 1e-9},
+}
+"""Options that replace default tolerances; the defaults are too loose for comparisons."""
+
+
+def available(module: str) -> bool:
+    """Whether a module can be imported."""
+    return importlib.util.find_spec(module) is not None
+
+
+def run(
+    programme: Any,
+    solver: str,
+    time_limit: float | None,
+    *,
+    accurate: bool = True,
+) -> tuple[Status, int]:
+    """Solve a cvxpy programme; its variables then hold the answer, if one was found.
+
+    Parameters
+    ----------
+    programme
+        A `cvxpy.Problem`.
+    solver
+        The solver's name in cvxpy, in any case.
+    time_limit
+        Seconds, or None. Solvers without a time limit ignore it.
+    accurate
+        Whether to replace the solver's default tolerances by the tighter ones of `_ACCURATE`.
+
+    Returns
+    -------
+    status, iterations
+        How the solve ended, and the number of iterations (0 if the solver does not tell it).
+    """
+    cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
+    name = solver.upper()
+    if name not in cvxpy.installed_solvers():
+        return Status.MISSING, 0
+    options = dict(_ACCURATE.get(name, {})) if accurate else {}
+    option = _TIME_OPTION.get(name)
+    if time_limit is not None and option is not None:
+        options[option] = time_limit
+    with warnings.catch_warnings():
+        # cvxpy warns of inaccurate solutions. The status says the same.
+        warnings.simplefilter("ignore")
+        try:
+            programme.solve(
+                solver=name,
+                **options,
+            )
+        except (cvxpy.error.SolverError, ValueError, ArithmeticError):
+            # Back-ends raise these when they stop without an answer, also at the time limit.
+            status = Status.FAILED if time_limit is None else Status.TIME_LIMIT
+            return status, 0
+    iterations = int(getattr(programme.solver_stats, "num_iters", 0) or 0)
+    if programme.status == "user_limit" and time_limit is not None:
+        return Status.TIME_LIMIT, iterations
+    return _translate(programme.status), iterations
+
+
+def _translate(status: str) -> Status:
+    """Translate a status of cvxpy to a `Status`."""
+    if status == "optimal":
+        return Status.OPTIMAL
+    if status in ("optimal_inaccurate", "user_limit"):
+        return Status.ITERATION_LIMIT
+    if status.startswith("infeasible"):
+        return Status.INFEASIBLE
+    return Status.FAILED

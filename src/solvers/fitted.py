@@ -1,0 +1,268 @@
+"""Constants that were chosen by measurement, each with its unit and with what it was fitted on.
+
+A constant is here if another value would change the answers or the speed. Limits of size and memory
+are in `limits`. "Command: none" means that no script fits the constant again. The commands `python
+-m experiments run` with `solvers`, `reconstruction_speed` or `bestresponse` measure the effect of
+most constants.
+"""
+
+__all__ = [
+    "ANNEALING_COLD",
+    "ANNEALING_HOT",
+    "ANNEALING_SWEEPS",
+    "BALANCED",
+    "BINARY_STRENGTH",
+    "CHECK_SWEEPS",
+    "COMPILED_MANY",
+    "COMPILED_NEAR",
+    "COMPILER_SECONDS",
+    "ENUMERATED_RECORDS",
+    "MANY_UNKNOWNS",
+    "MANY_UNKNOWNS_FOR_LAPACK",
+    "MIXED_STRENGTH",
+    "NEAR",
+    "NUMPY_SECONDS_AN_ENTRY",
+    "NUMPY_SECONDS_A_CELL",
+    "NUMPY_SECONDS_A_PROBLEM",
+    "PAIR_ROOM",
+    "PATIENCE",
+    "PROVED_DENSITY",
+    "PROVED_TERMS",
+    "RELAXATION",
+    "REUSE",
+    "SHARE",
+    "SHARE_OF_MANY",
+    "SINGLE_AXIS",
+    "SINGLE_AXIS_GROWTH",
+    "SPLIT_UNKNOWNS",
+    "STRONGEST",
+    "STRONGEST_PAIR",
+    "STRUCTURE_DOUBT",
+    "STRUCTURE_MEDIAN",
+    "STRUCTURE_RATIO",
+    "STRUCTURE_TILT",
+    "STRUCTURE_WIDENING",
+    "WEAK_PAIRS",
+    "WORTH_THREADS",
+]
+
+# --- The strength of relaxation in maximum entropy (`dual`, `shrinkage`) ---
+
+BINARY_STRENGTH = 1.0
+MIXED_STRENGTH = 10.0
+"""Strength (no unit) of the ridge when none is given: on binary axes, and on others.
+
+Fitted on: not recorded. Command: none.
+"""
+
+SINGLE_AXIS_GROWTH = 0.01
+"""Factor r(1) of the ridge for coefficients of one axis; r(j) = j ** 2 for j > 1. No unit.
+
+Fitted on: not recorded. Command: none.
+"""
+
+WEAK_PAIRS = 0.015
+"""Mean square dual variable of pairs (squared nats) below which the ridge gets more strength.
+
+Fitted on: generated Markov chains of several orders, compared on the tables of docs/results.md.
+Twice the strength would gain 3 to 5 % on clicks and lose 2 to 10 % on Kosarak and Adult.
+Command: none.
+"""
+
+STRONGEST = 300.0
+"""Largest strength (no unit) that `strength_for` returns.
+
+Fitted on: not recorded. Command: none.
+"""
+
+BALANCED = 0.25
+"""Largest squared moment of a single axis (no unit) at which `strength_for` raises the strength.
+
+A squared moment of 0.25 means that one value has three quarters of the rows. Beyond that, the
+removal of negative counts hides the dependence between pairs. Fitted on: generated clicks.
+Command: none.
+"""
+
+SHARE = 0.2
+SHARE_OF_MANY = 1.0
+"""How far a dual variable of one nat may move a moment, in units of r(j) x its noise.
+
+The noise is the standard deviation of the moment, and r(j) is described at `SINGLE_AXIS_GROWTH`.
+
+`SHARE` holds for binary axes, `SHARE_OF_MANY` where some axis has more categories. Fitted on:
+generated tables. The optimum is flat between 0.2 and 0.7 for clicks, latent classes and Bayesian
+networks, between 0 and 0.2 where attributes are functions of others, and between 0.5 and 3 on
+mixed categories. Kosarak-32 was held back. See docs/solvers.md, section Context. Command: none.
+"""
+
+# --- The start of Newton's method (`starts`) ---
+
+STRONGEST_PAIR = 0.3
+"""Largest absolute dual variable (nats) of a pair in the start `pairwise`.
+
+Fitted on: not recorded; the start saves a fifth of the steps. Command: none.
+"""
+
+PAIR_ROOM = 0.05
+"""Number (no unit) added to the denominator of the dual variables of pairs in `pairwise`.
+
+It prevents very large dual variables for pairs of almost constant attributes. Fitted on: not
+recorded. Command: none.
+"""
+
+# --- When Newton's method reuses a factor of the Hessian: the rule is `rules.use_of_factor` ---
+
+REUSE = 0.05
+"""Ratio of successive gradients (no unit) up to which the last factor is used as it is.
+
+Fitted on: not recorded. Effect: `python -m experiments run reconstruction_speed`.
+"""
+
+NEAR = 0.4
+COMPILED_NEAR = 0.3
+"""Ratio of successive gradients (no unit) up to which the last factor serves as a preconditioner.
+
+`NEAR` is for numpy, `COMPILED_NEAR` for the compiled loops. While cells go to zero, a step makes
+the gradient about 1 / e = 0.37 of what it was. Fitted on: not recorded. Effect: as `REUSE`.
+"""
+
+MANY_UNKNOWNS = 200
+COMPILED_MANY = 64
+"""Number of unknowns up to which factoring the Hessian anew costs less than preconditioned steps.
+
+`MANY_UNKNOWNS` is for numpy, `COMPILED_MANY` for the compiled loops. Fitted on: not recorded.
+Effect: as `REUSE`.
+"""
+
+# --- Which code runs: numpy, LAPACK or compiled loops ---
+
+COMPILER_SECONDS = 1.0
+"""Seconds of numpy's work from which the compiled loops are loaded.
+
+Loading takes about a second, and compiling for the first time on a machine half a minute. Fitted
+on: the time of the import on one machine. Command: none.
+"""
+
+NUMPY_SECONDS_A_PROBLEM = 5e-4
+NUMPY_SECONDS_AN_ENTRY = 5e-7
+"""Seconds that numpy takes for one problem of `Newton`, and for each entry of its Hessian.
+
+Fitted on: not recorded; only the order of magnitude matters. Effect: as `REUSE`.
+"""
+
+NUMPY_SECONDS_A_CELL = 1.2e-5
+"""Seconds that numpy takes for each cell of `JointProjection`, over all iterations.
+
+Fitted on: not recorded; only the order of magnitude matters. Command: none.
+"""
+
+WORTH_THREADS = 200_000
+"""Number of cells of all views from which `JointProjection` starts threads.
+
+Fitted on: not recorded. Command: none.
+"""
+
+MANY_UNKNOWNS_FOR_LAPACK = 400
+"""Number of unknowns above which LAPACK is faster than the compiled loops.
+
+Fitted on: not recorded. Effect: as `REUSE`.
+"""
+
+SPLIT_UNKNOWNS = 200
+"""Number of unknowns below which the whole Hessian is as fast as `SplitDual`.
+
+Fitted on: not recorded. Command: none.
+"""
+
+# --- The projection onto non-negative tables (`nonnegativity`) ---
+
+SINGLE_AXIS = 3.0
+"""Importance (no unit) of components of single axes; pairs have 1 / 2 at the usual decay.
+
+Fitted on: generated clicks, chains and latent classes, and Kosarak and Adult, by the error of
+answers (docs/results.md). The default `decay` of 1 was chosen in the same comparisons.
+Command: none.
+"""
+
+PATIENCE = 40
+"""Number of iterations after which the step of the multipliers doubles.
+
+It doubles again each time the number of iterations has doubled.
+
+Fitted on: not recorded. Command: none.
+"""
+
+RELAXATION = 1.8
+"""Over-relaxation (no unit) of the multiplier method; values from 1.5 to 1.8 are usual.
+
+Fitted on: not recorded; measured best with rho = 1. Command: none.
+"""
+
+# --- Best responses (`anneal`, `components`) ---
+
+ANNEALING_HOT = 0.5
+ANNEALING_COLD = 0.1
+"""First and last temperature of `Anneal`, in units of the mean absolute weight.
+
+Fitted on: not recorded. Effect: `python -m experiments run bestresponse`.
+"""
+
+ANNEALING_SWEEPS = 300
+"""Number of sweeps of the annealing inside `ByComponents`.
+
+Fitted on: not recorded. Effect: `python -m experiments run bestresponse`.
+"""
+
+CHECK_SWEEPS = 10
+"""Number of sweeps of the short annealing that checks a back-end's claims.
+
+Fitted on: not recorded. Command: none.
+"""
+
+ENUMERATED_RECORDS = 2**12
+"""Number of records up to which `ByComponents` enumerates a component.
+
+Fitted on: not recorded. Effect: `python -m experiments run bestresponse`.
+"""
+
+PROVED_DENSITY = 1.75
+PROVED_TERMS = 500
+"""Largest number of terms per attribute, and of terms, for which `ByComponents` looks for a proof.
+
+At two or more terms per attribute the relaxation says little (docs/best_response.md). Fitted on:
+recorded instances of DualQuery. Effect: `python -m experiments run bestresponse`.
+"""
+
+# --- The missed part of a reconstruction (`structure`) ---
+
+STRUCTURE_MEDIAN = {0: 0.5, 1: 0.1}
+"""Median of the prior of the scale, by the number of axes up to which moments are known; no unit.
+
+Fitted on: generated tables of 10 to 30 axes (mixtures, factors, clicks, a Markov chain of order
+three, noisy parities, independent bits, a Bayesian network), on MSNBC and on Kosarak. Adult and
+KDD Cup 99 were looked at afterwards. Command: none.
+"""
+
+STRUCTURE_RATIO = {2: 0.35, 3: 0.6}
+"""Median of the scale over the scale for one axis less; 3 stands for all beyond. No unit.
+
+Fitted on: the tables of `STRUCTURE_MEDIAN`. Command: none.
+"""
+
+STRUCTURE_DOUBT = {0: 1.2, 1: 1.2, 2: 1.2, 3: 0.8}
+"""Standard deviation of the natural logarithm of the scale in the prior; no unit.
+
+Fitted on: the tables of `STRUCTURE_MEDIAN`. Command: none.
+"""
+
+STRUCTURE_TILT = 0.25
+"""Power of a cell's size, relative to a uniform table, in the missed variance; no unit.
+
+Fitted on: the tables of `STRUCTURE_MEDIAN`. Command: none.
+"""
+
+STRUCTURE_WIDENING = 1.4
+"""Factor of the scale, because some marginals miss more than others; no unit.
+
+Fitted on: the tables of `STRUCTURE_MEDIAN`. Command: none.
+"""

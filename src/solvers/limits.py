@@ -1,0 +1,143 @@
+"""Limits of size: the largest problem that a method accepts, and what happens beyond it.
+
+Constants that trade accuracy or speed are in `fitted`.
+"""
+
+__all__ = [
+    "BORDER_UNKNOWNS",
+    "BOX_CATEGORIES",
+    "BOX_COMBINATIONS",
+    "COMPILED_NUMBERS",
+    "CONTEXT_CELLS",
+    "CONTEXT_CELLS_AT_ONCE",
+    "EMPTYING_STEPS",
+    "EVIDENCE_CELLS_AT_ONCE",
+    "EXACT_BAR_CELLS",
+    "EXTENDED_NUMBERS",
+    "HESSIAN_UNKNOWNS",
+    "INVERSE_UNKNOWNS",
+    "JOINT_CELLS",
+    "KEPT_TRANSFORM_CELLS",
+    "MATRIX_ORDER",
+    "MOST_CELLS",
+    "MOST_ROWS",
+    "NUMBERS_AT_ONCE",
+    "QUERY_ENTRIES_AT_ONCE",
+    "SPLIT_NUMBERS",
+    "SUMMED_NUMBERS",
+    "TABLE_CELLS",
+    "VARIANCE_NUMBERS_AT_ONCE",
+    "WEIGHT_SUM",
+]
+
+# --- Refused beyond the limit ---
+
+TABLE_CELLS = 1 << 24
+"""Cells of a table that can be reconstructed. Beyond it: `ValueError`, before memory is taken."""
+
+MOST_CELLS = 1 << 14
+"""Cells of the whole array in `AbsoluteConsistency` and `MaximumConsistency`.
+
+Beyond it: `ValueError`, before the linear programme is made.
+"""
+
+MOST_ROWS = 10**8
+"""Rows that `Population.fit` makes. Beyond it: `ValueError`."""
+
+BOX_COMBINATIONS = 1 << 22
+"""Combinations of classes that `Zeros` holds in one table.
+
+Beyond it: `ValueError` when the boxes alone need more. `Zeros.cells` of a marginal whose axes need
+more leaves out boxes with other axes; it then finds fewer cells that must be zero, never too many.
+"""
+
+BOX_CATEGORIES = 1 << 24
+"""Categories of an axis in a box of `Zeros`. Beyond it: `ValueError`."""
+
+WEIGHT_SUM = 2**50
+"""Sum of the absolute weights of a `BestResponse`, or of the coefficients of a `Constraint`.
+
+Up to it, the floats of every back-end hold every sum exactly. Beyond it: `ValueError`.
+"""
+
+# --- Another method beyond the limit ---
+
+HESSIAN_UNKNOWNS = 2500
+"""Unknowns whose Hessian is stored (50 MB). Beyond it: conjugate gradients (`LargeDual`)."""
+
+EXTENDED_NUMBERS = 1 << 26
+"""Numbers of an extended table (half a gigabyte). Beyond it: conjugate gradients (`LargeDual`)."""
+
+COMPILED_NUMBERS = 1 << 22
+"""Numbers of an extended table in the compiled loops of `Newton`.
+
+Beyond it: numpy, problem by problem. BLAS is then faster, and threads would take much memory.
+"""
+
+SPLIT_NUMBERS = 1 << 22
+"""Numbers of an extended table in `SplitDual`. Beyond it: `Dual` or `LargeDual`.
+
+The variances of `SplitDual` would take too much memory.
+"""
+
+BORDER_UNKNOWNS = 1500
+"""Unknowns of the border in `SplitDual`. Beyond it: `Dual` or `LargeDual`."""
+
+SUMMED_NUMBERS = 1 << 28
+"""Numbers that are squared and summed for exact variances of cells.
+
+Beyond it: variances from random errors, right to about 18 % (`sampling`).
+"""
+
+EXACT_BAR_CELLS = 256
+"""Cells of a marginal whose variances are exact when it is read from a larger table.
+
+Beyond it: variances from random errors, right to about 18 % (`sampling`).
+"""
+
+INVERSE_UNKNOWNS = 4096
+"""Unknowns whose inverse Hessian is kept to serve many marginals (134 MB).
+
+Beyond it: each marginal solves its own systems.
+"""
+
+JOINT_CELLS = 1 << 20
+"""Cells of the whole array that is reconstructed once when context is asked for.
+
+Beyond it: each marginal is reconstructed over its own context.
+"""
+
+CONTEXT_CELLS = 1 << 12
+"""Cells of the table that is solved for one marginal with context.
+
+Beyond it: no more axes are added. A marginal that is larger by itself gets no context.
+"""
+
+MATRIX_ORDER = 64
+"""Order of the matrix that transforms adjacent axes at once. Beyond it: running sums."""
+
+KEPT_TRANSFORM_CELLS = 1 << 18
+"""Cells of a table whose `Transform` is cached with 2047 others. Beyond it: only two are cached."""
+
+EMPTYING_STEPS = 1000
+"""Least-squares steps towards zeros in cells that must be zero; a few dozen are usual.
+
+Beyond it: the steps end. What is left in these cells is set to zero.
+"""
+
+# --- Work in parts beyond the limit, with the same results ---
+
+NUMBERS_AT_ONCE = 1 << 20
+"""Numbers that are held at a time for the variances of cells. Beyond it: work in parts."""
+
+VARIANCE_NUMBERS_AT_ONCE = 1 << 22
+"""Numbers that are held at a time for variances of covered marginals. Beyond it: work in parts."""
+
+CONTEXT_CELLS_AT_ONCE = 1 << 22
+"""Cells that are solved together when context is asked for. Beyond it: work in parts."""
+
+EVIDENCE_CELLS_AT_ONCE = 1 << 22
+"""Cells that `Evidence.tables` makes at a time. Beyond it: work in parts."""
+
+QUERY_ENTRIES_AT_ONCE = 1 << 18
+"""Entries of the arrays for queries that fit in the processor's cache. Beyond it: work in parts."""

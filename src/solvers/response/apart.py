@@ -1,0 +1,200 @@
+"""`CpSat` and `MaxSat`: solvers of a `BestResponse` that run in a separate process.
+
+There are two reasons. ortools and highspy cannot be loaded into one process, and a solver that
+crashes ends only its own process. The script `apart_process` is the separate process.
+"""
+
+import io
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backends import available
+from ..status import Status
+from .best_response import BestResponse, Response, Seed
+from .milp import conclude, settled
+from .programme import Programme
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class CpSat:
+    """The CP-SAT solver of ortools, with one worker.
+
+    `Response.work` is the number of branches. `seed` is also the solver's random seed.
+
+    Parameters
+    ----------
+    steps
+        The limit of the solver's "deterministic time", or None. Its unit is about a second, but the
+        result is the same on every machine.
+    time_limit
+        Seconds, or None.
+    """
+
+    steps: float | None = None
+    time_limit: float | None = None
+
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
+        """Find a good record for the instance; see `Responder.solve`."""
+        number = int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
+        options = {"seed": number, "steps": self.steps, "seconds": self.time_limit}
+        # The solver keeps its limit by itself. If it does not, its process is ended.
+        patience = None if self.time_limit is None else 10.0 + 1.5 * self.time_limit
+        return _solve("cpsat", "ortools", instance, seed, options, patience)
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class MaxSat:
+    """The MaxSAT solver RC2 of python-sat. It returns a record only if it proves it optimal.
+
+    It takes conjunctions and forbidden cells only. Other instances, with parities or other
+    constraints, end with `Status.FAILED`. `Response.work` is zero.
+
+    Parameters
+    ----------
+    time_limit
+        Seconds, including the start of the process, or None.
+    """
+
+    time_limit: float | None = None
+
+    def solve(
+        self,
+        instance: BestResponse,
+        /,
+        *,
+        seed: Seed = 0,
+    ) -> Response:
+        """Find a good record for the instance; see `Responder.solve`."""
+        return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
+
+
+def _solve(
+    which: str,
+    module: str,
+    instance: BestResponse,
+    seed: Seed,
+    options: dict[str, Any],
+    patience: float | None,
+) -> Response:
+    """Solve an instance in another process.
+
+    Parameters
+    ----------
+    which, module
+        The solver's name in `apart_process`, and the module that must be installed.
+    instance, seed
+        See `Responder`.
+    options
+        The solver's options.
+    patience
+        Seconds after which the process is ended, or None.
+    """
+    if not available(module):
+        return instance.respond(
+            None,
+            status=Status.MISSING,
+            detail=f"{module} is not installed",
+        )
+    programme = Programme.of(instance)
+    if programme.columns == 0:
+        return settled(instance, seed=seed)
+    # -P: the folder of the file is not searched for modules. It has names such as pulp.py.
+    script = str(Path(__file__).with_name("apart_process.py"))
+    command = [sys.executable, "-P", script, which]
+    sent = _packed(programme, options)
+    try:
+        done = subprocess.run(
+            command,
+            input=sent,
+            capture_output=True,
+            timeout=patience,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        detail = f"{which} was ended after its time limit"
+        return instance.respond(
+            None,
+            status=Status.TIME_LIMIT,
+            detail=detail,
+        )
+    except OSError as error:
+        detail = f"{which} did not start: {error}"
+        return instance.respond(
+            None,
+            status=Status.FAILED,
+            detail=detail,
+        )
+    return _concluded(instance, programme, done, which, seed)
+
+
+def _concluded(
+    instance: BestResponse,
+    programme: Programme,
+    done: subprocess.CompletedProcess[bytes],
+    which: str,
+    seed: Seed,
+) -> Response:
+    """Read the answer that the process wrote, and make it a `Response`."""
+    try:
+        answer = json.loads(done.stdout)
+        status = Status[answer["status"]]
+        point = answer["point"]
+        values = None if point is None else np.array(point, np.float64)
+        bound = None if answer["bound"] is None else programme.offset + float(answer["bound"])
+        work = int(answer["work"])
+        detail = str(answer["detail"])
+    except (ValueError, KeyError, TypeError):
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        detail = ": ".join([f"{which} ended with code {done.returncode}", *last])
+        return instance.respond(
+            None,
+            status=Status.FAILED,
+            detail=detail,
+        )
+    return conclude(
+        instance,
+        programme,
+        values,
+        status=status,
+        bound=bound,
+        work=work,
+        seed=seed,
+        detail=detail,
+    )
+
+
+def _packed(programme: Programme, options: dict[str, Any]) -> bytes:
+    """Write the programme and the options as an .npz file in memory."""
+    matrix = programme.matrix
+    none = 2.0**62  # stands for no bound
+    file = io.BytesIO()
+    np.savez(
+        file,
+        start=matrix.indptr,
+        column=matrix.indices,
+        value=matrix.data.astype(np.int64),
+        lower=np.clip(programme.lower, -none, none).astype(np.int64),
+        upper=np.clip(programme.upper, -none, none).astype(np.int64),
+        top=programme.top.astype(np.int64),
+        cost=programme.cost.astype(np.int64),
+        options=np.frombuffer(json.dumps(options).encode(), np.uint8),
+    )
+    return file.getvalue()

@@ -1,0 +1,35 @@
+"""`Status`: how a solve ended, whichever solver it was."""
+
+import enum
+
+__all__ = ["Status"]
+
+
+class Status(enum.Enum):
+    """How a solve ended, from best to worst. The text says what happened and what to change."""
+
+    OPTIMAL = "solved to the stated tolerance"
+    RELAXED = (
+        "the constraints contradict each other; solved after relaxing them by `Solution.relaxation`"
+    )
+    UNPROVEN = (
+        "an answer was found, but it may not be the best; take more steps or use an exact solver"
+    )
+    ITERATION_LIMIT = (
+        "the iteration limit was reached before the tolerance; raise `iterations` or `tolerance`"
+    )
+    TIME_LIMIT = (
+        "the time limit was reached before the tolerance; "
+        "raise the limit or ask for fewer attributes"
+    )
+    INFEASIBLE = (
+        "nothing meets the constraints; "
+        "drop some, or use a solver that relaxes them (`Newton`, `Ladder`)"
+    )
+    MISSING = "the back-end is not installed; install it or choose another"
+    FAILED = "no answer was found; the problem may be badly scaled: try another solver"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the solution is an answer."""
+        return self in (Status.OPTIMAL, Status.RELAXED, Status.UNPROVEN)

@@ -1,0 +1,1 @@
+"""Strategies: linear queries to measure in place of the wanted ones, chosen by optimisation."""

@@ -1,0 +1,1 @@
+"""Tables of views: making them consistent and non-negative, and records that fit them."""

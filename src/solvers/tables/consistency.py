@@ -1,0 +1,535 @@
+"""Consistency: change the tables of views so that they have equal marginals on shared axes.
+
+`ResidualConsistency` and `LatticeConsistency` give the same result. The second one is the published
+procedure.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..basis import transform
+from ..limits import EMPTYING_STEPS
+from ..types import Floats, Integers
+from .lattice import intersection_lattice
+from .tables import Axes, Tables
+
+
+class Consistency(Protocol):
+    """A function from tables to consistent tables: any two have equal marginals on shared axes.
+
+    Afterwards, cells that must be zero are zero, and every table sums to a known total.
+    """
+
+    def __call__(self, tables: Tables, /) -> Tables: ...
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class ResidualConsistency:
+    """Makes tables consistent by averaging: the best linear unbiased estimate from all tables.
+
+    Each residual component (see `basis`) is averaged over the views that hold it. The coefficients
+    of component S in view V have independent errors of equal variance. So generalised least squares
+    treats each component by itself: the estimate is the mean over the views V that contain S,
+    weighted by 1 / (cell variance of V x product of the sizes of V outside S). The result equals
+    the result of `LatticeConsistency`.
+
+    A known total replaces the totals of the views. If cells must be zero, the estimate is the best
+    linear one that is zero there.
+
+    Examples
+    --------
+    >>> views = Tables(
+    ...     sizes=(2, 2),
+    ...     views=((0,), (1,)),
+    ...     values=(np.array([6.0, 2.0]), np.array([3.0, 9.0])),
+    ...     variances=(1.0, 1.0),
+    ... )
+    >>> [value.round(6).tolist() for value in ResidualConsistency()(views).values]
+    [[7.0, 3.0], [2.0, 8.0]]
+    """
+
+    def __call__(self, tables: Tables) -> Tables:
+        components = Components(tables)
+        return components.tables(components.estimate(tables.values))
+
+
+class Packed(NamedTuple):
+    """The shapes of the views in flat arrays, for compiled loops.
+
+    View v has the cells ``bounds[v]:bounds[v + 1]`` of the vector of all cells, and the axis sizes
+    ``sizes[axes[v]:axes[v + 1]]``. `binary` tells which views have only axes of two categories.
+    `widest` is the number of cells of the largest view.
+    """
+
+    bounds: Integers
+    axes: Integers
+    sizes: Integers
+    binary: NDArray[np.bool_]
+    widest: int
+
+
+class Goals(NamedTuple):
+    """The observed values of the coefficients and their weights, arranged for compiled loops.
+
+    `JointProjection` minimises a sum of weight x (coefficient - observed value)**2. An *entry* is a
+    coefficient of one view; there are n entries. A coefficient that only one view holds is an entry
+    alone. The k other coefficients, which several views hold, are called shared: their entries must
+    become equal.
+
+    Attributes
+    ----------
+    pull
+        The weight of each entry that is alone; zero for entries of shared coefficients, shape (n,).
+    pulled
+        The weight times the observed value of each entry that is alone; else zero, shape (n,).
+    bounds
+        Shared coefficient i has the entries ``bounds[i]:bounds[i + 1]`` of the next three arrays,
+        shape (k + 1,).
+    places
+        The positions of these entries among all n.
+    into, out
+        Factors of these entries: from the entry to its part of the mean, and from the mean back.
+    weight, observed
+        The weights and the observed values of the shared coefficients, shape (k,).
+    """
+
+    pull: Floats
+    pulled: Floats
+    bounds: Integers
+    places: Integers
+    into: Floats
+    out: Floats
+    weight: Floats
+    observed: Floats
+
+
+class Components:
+    """The coefficients of the tables of several views, with those that views have in common.
+
+    The cells of all tables form one vector of length n, in which views of equal shape are adjacent.
+    Each view has as many coefficients as cells. Coefficients of different views that belong to the
+    same basis function are one *distinct* coefficient; there are m of these.
+
+    Attributes
+    ----------
+    order
+        The number of axes of each distinct coefficient, shape (m,).
+    deviation
+        The cells' standard deviations, shape (n,).
+    metric
+        The precision (1 / variance) of the best linear estimate of each distinct coefficient from
+        independent tables, shape (m,). If one coefficient changes by one, the sum over all cells of
+        (change**2 / variance) is this number.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._source = tables
+        layout = _layout(tables.sizes, tables.views)
+        self._rows = layout.rows
+        self._turns = layout.turns
+        self._shared = layout.numbers
+        self._groups = [(transform(shape), where) for shape, where in layout.groups]
+        variances = np.array(tables.variances)[self._rows]
+        cells = np.array([tables.values[row].size for row in self._rows])
+        self.deviation = np.sqrt(np.repeat(variances, cells))
+        # Views of equal shape have equal coefficients: their numbers are repeated.
+        spreads = []
+        orders = []
+        for basis, where in self._groups:
+            views = (where.stop - where.start) // basis.cells
+            spreads.append(np.tile(_spread(basis.shape), views))
+            orders.append(np.tile(basis.order, views))
+        self._spread: Floats = np.concatenate(spreads)
+        self._weight = 1 / (self.deviation * self._spread) ** 2
+        self.metric: Floats = np.bincount(self._shared, weights=self._weight).astype(np.float64)
+        self.order = np.zeros(len(self.metric), dtype=np.int64)
+        self.order[self._shared] = np.concatenate(orders)
+
+    def flatten(self, values: Iterable[Floats]) -> Floats:
+        """Write the tables of the views into one vector of cells, shape (n,)."""
+        tables = list(values)
+        turned = [tables[row].transpose(self._turns[row]) for row in self._rows]
+        return np.concatenate([np.ravel(table) for table in turned])
+
+    def analyse(self, cells: Floats) -> Floats:
+        """Compute the coefficients of each view from its own cells, shape (n,) to (n,).
+
+        A coefficient of component S is scaled as in the marginal on S, so that it does not depend
+        on the view.
+        """
+        coefficients = np.empty_like(cells)
+        for basis, where in self._groups:
+            tables = cells[where].reshape(-1, basis.cells)
+            coefficients[where] = basis.analyse(tables).ravel()
+        return coefficients * self._spread
+
+    def average(self, coefficients: Floats) -> Floats:
+        """Average equal coefficients of the views, weighted by precision, shape (n,) to (m,)."""
+        return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
+
+    def estimate(self, values: Iterable[Floats]) -> Floats:
+        """The best linear estimate of the distinct coefficients, shape (m,).
+
+        It uses the tables, a known total, and the cells that must be zero.
+        """
+        shared = self.average(self.analyse(self.flatten(values)))
+        precision = self.precision
+        if self._source.known_total is not None:
+            shared[self.order == 0] = self._source.known_total
+            precision = np.where(self.order == 0, np.inf, precision)
+        return self.emptied(shared, precision)
+
+    @cached_property
+    def empty(self) -> NDArray[np.bool_] | None:
+        """Which cells must be zero, shape (n,); None for no such cell."""
+        empty = self._source.empty
+        if empty is None:
+            return None
+        return self.flatten(empty)  # type: ignore[arg-type, return-value]
+
+    def emptied(
+        self,
+        shared: Floats,
+        weight: Floats,
+    ) -> Floats:
+        """Change distinct coefficients as little as possible so that the required cells are zero.
+
+        The change is measured by the sum of its squares times `weight`, shape (m,). A coefficient
+        with an infinite weight does not change. LSQR, an iterative least-squares method, solves the
+        system. It gives the smallest change even if several views require the same zero.
+        """
+        if self.empty is None:
+            return shared
+        import scipy.sparse.linalg
+
+        empty = np.flatnonzero(self.empty)
+        scale = 1 / np.sqrt(weight)
+        cells = np.zeros(len(self._shared))
+
+        def changed(step: Floats) -> Floats:
+            return self.synthesise(scale * np.ravel(step))[empty]
+
+        def pulled(values: Floats) -> Floats:
+            cells[empty] = np.ravel(values)
+            coefficients = self.analyse(cells) / self._spread**2
+            return scale * np.bincount(self._shared, weights=coefficients)
+
+        linalg: Any = scipy.sparse.linalg
+        operator = linalg.LinearOperator(
+            (len(empty), len(shared)),
+            matvec=changed,
+            rmatvec=pulled,
+            dtype=np.float64,
+        )
+        wrong = self.synthesise(shared)[empty]
+        found = linalg.lsqr(
+            operator,
+            -wrong,
+            atol=1e-14,
+            btol=1e-14,
+            conlim=0,
+            iter_lim=EMPTYING_STEPS,
+        )
+        return np.asarray(shared + scale * found[0])
+
+    def synthesise(self, shared: Floats) -> Floats:
+        """Compute the cells of all views from the distinct coefficients, shape (m,) to (n,)."""
+        coefficients = shared[self._shared] / self._spread
+        cells = np.empty_like(coefficients)
+        for basis, where in self._groups:
+            own = coefficients[where].reshape(-1, basis.cells)
+            cells[where] = basis.synthesise(own).ravel()
+        return cells
+
+    @cached_property
+    def holders(self) -> Integers:
+        """The number of views that hold each distinct coefficient, shape (m,).
+
+        A view that lies inside another view does not count. Equal views count once.
+        """
+        cells = [self._source.values[row].size for row in self._rows]
+        # The last basis function of a view varies on all its axes. So only this view and views that
+        # contain it hold its coefficient.
+        last = self._shared[np.cumsum(cells) - 1]
+        every = np.bincount(self._shared)
+        equal = np.bincount(last, minlength=len(every))
+        first = np.unique(last, return_index=True)[1]
+        counts = np.zeros(len(cells), np.bool_)
+        counts[first] = every[last[first]] == equal[last[first]]
+        counted = self._shared[np.repeat(counts, cells)]
+        return np.bincount(counted, minlength=len(every))
+
+    def matrix(self) -> Any:
+        """The linear map `synthesise` as a sparse matrix, shape (n, m)."""
+        blocks = []
+        for basis, where in self._groups:
+            views = (where.stop - where.start) // basis.cells
+            blocks += [basis.synthesise(np.eye(basis.cells)).T] * views
+        rows = np.arange(len(self._shared))
+        scatter = sparse.csr_array((1 / self._spread, (rows, self._shared)))
+        return sparse.csr_array(sparse.block_diag(blocks) @ scatter)
+
+    @cached_property
+    def precision(self) -> Floats:
+        """The precision of the estimate of each distinct coefficient, shape (m,)."""
+        known = self._source.precisions
+        if known is None:
+            return self.metric
+        precision = np.empty_like(self.metric)
+        start = 0
+        for row in self._rows:
+            turn = self._turns[row]
+            basis = transform(tuple(self._source.values[row].shape[place] for place in turn))
+            # Each coefficient's component, as a bit mask over the view's own axes.
+            masks = np.zeros(basis.cells, np.int64)
+            for here, place in enumerate(turn):
+                masks |= (basis.component >> here & 1) << place
+            own = slice(start, start + basis.cells)
+            # `precisions` are for total x moment, which is the coefficient times the root of the
+            # number of cells of its marginal.
+            cells = basis.cells / self._spread[own] ** 2
+            precision[self._shared[own]] = known[row][masks] * cells
+            start += basis.cells
+        return precision
+
+    @cached_property
+    def packed(self) -> Packed:
+        """The shapes of the views in flat arrays; see `Packed`."""
+        shapes: list[tuple[int, ...]] = []
+        for basis, where in self._groups:
+            views = (where.stop - where.start) // basis.cells
+            shapes += [basis.shape] * views
+        bounds = np.cumsum([0, *(math.prod(shape) for shape in shapes)]).astype(np.int64)
+        return Packed(
+            bounds=bounds,
+            axes=np.cumsum([0, *(len(shape) for shape in shapes)]).astype(np.int64),
+            sizes=np.array([size for shape in shapes for size in shape], dtype=np.int64),
+            binary=np.array([bool(shape) and set(shape) == {2} for shape in shapes]),
+            widest=int(np.diff(bounds).max()),
+        )
+
+    def goals(
+        self,
+        weight: Floats,
+        observed: Floats,
+    ) -> Goals:
+        """Arrange weights and observed values for compiled loops; see `Goals`.
+
+        Parameters
+        ----------
+        weight
+            The weight of each distinct coefficient in the objective, shape (m,).
+        observed
+            Its observed value, shape (m,).
+        """
+        # The loops' functions have mean square one. Hence the root of the number of cells.
+        cells = np.diff(self.packed.bounds)
+        root = np.sqrt(np.repeat(cells, cells))
+        out = 1 / (self._spread * root)
+        holders = np.bincount(self._shared)
+        several = (holders > 1) | np.isinf(weight)
+        alone = np.where(several, 0.0, weight)
+        # The entries of shared coefficients, by coefficient.
+        places = np.flatnonzero(several[self._shared])
+        places = places[np.argsort(self._shared[places], kind="stable")]
+        numbers = self._shared[places]
+        return Goals(
+            pull=alone[self._shared],
+            pulled=(alone * observed)[self._shared] * out,
+            bounds=np.concatenate([[0], np.cumsum(holders[several])]),
+            places=places,
+            into=(self._weight * self._spread * root)[places] / self.metric[numbers],
+            out=out[places],
+            weight=weight[several],
+            observed=observed[several],
+        )
+
+    def tables(self, shared: Floats) -> Tables:
+        """The consistent tables that have these distinct coefficients, shape (m,)."""
+        return self.with_cells(self.synthesise(shared))
+
+    def with_cells(self, cells: Floats) -> Tables:
+        """The tables with these cells, shape (n,); cells that must be zero are set to zero."""
+        if self.empty is not None:
+            cells = np.where(self.empty, 0.0, cells)
+        values: list[Floats] = [np.empty(0)] * len(self._rows)
+        start = 0
+        for row in self._rows:
+            turn = self._turns[row]
+            like = self._source.values[row].transpose(turn)
+            turned = cells[start : start + like.size].reshape(like.shape)
+            values[row] = np.ascontiguousarray(turned.transpose(np.argsort(turn)))
+            start += like.size
+        return self._source.with_values(values)
+
+
+def _spread(shape: tuple[int, ...]) -> Floats:
+    """For each coefficient, the root of the product of the sizes outside its component.
+
+    Shape (cells,).
+    """
+    spread = np.ones(1)
+    for size in shape:
+        outside = np.where(np.arange(size) == 0, math.sqrt(size), 1.0)
+        spread = (spread[:, None] * outside).ravel()
+    return spread
+
+
+class _Layout(NamedTuple):
+    """The order of the cells of all views in one vector of length n.
+
+    Attributes
+    ----------
+    rows
+        The order of the views: those of equal shape are side by side.
+    turns
+        For each view the order in which its axes are taken: positions in the view.
+    groups
+        Each shape, and the slice of the vector that holds the views of this shape.
+    numbers
+        The number of the distinct coefficient of each entry, shape (n,).
+    """
+
+    rows: Integers
+    turns: tuple[Axes, ...]
+    groups: tuple[tuple[tuple[int, ...], slice], ...]
+    numbers: Integers
+
+
+@lru_cache(maxsize=16)
+def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> _Layout:
+    """Choose the order of the cells of all views; see `_Layout`.
+
+    Axes are sorted by size, so that as many views as possible have equal shapes and are transformed
+    together; large axes come first, which is faster.
+    """
+    turns = tuple(_by_size(sizes, view) for view in views)
+    shapes = [tuple(sorted((sizes[axis] for axis in view), reverse=True)) for view in views]
+    rows = sorted(range(len(views)), key=shapes.__getitem__)
+    groups: list[tuple[tuple[int, ...], slice]] = []
+    start = 0
+    for row in rows:
+        shape = shapes[row]
+        stop = start + math.prod(shape)
+        if groups and groups[-1][0] == shape:
+            groups[-1] = (shape, slice(groups[-1][1].start, stop))
+        else:
+            groups.append((shape, slice(start, stop)))
+        start = stop
+    numbers = _numbers(sizes, views)
+    return _Layout(
+        rows=np.array(rows),
+        turns=turns,
+        groups=tuple(groups),
+        numbers=np.concatenate([numbers[row] for row in rows]),
+    )
+
+
+def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
+    """Sort the axes of a view by size, the largest first; returns their positions in the view."""
+    return tuple(sorted(range(len(view)), key=lambda place: (-sizes[view[place]], view[place])))
+
+
+def _numbers(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> list[Integers]:
+    """Number the basis functions of all views; equal functions get equal numbers in all views.
+
+    The axes are taken one after another. A basis function that is not constant on axis a, with
+    factor c there, is identified by c and by the number of the product of its factors on earlier
+    axes.
+    """
+    holders: list[list[int]] = [[] for _ in sizes]
+    for row, view in enumerate(views):
+        for axis in view:
+            holders[axis].append(row)
+    numbers = [np.zeros(1, dtype=np.int64) for _ in views]
+    known = 1
+    for axis in sorted(range(len(sizes)), key=lambda axis: (-sizes[axis], axis)):
+        size = sizes[axis]
+        rows = holders[axis]
+        if size == 1 or not rows:
+            continue
+        # The keys (number before, function) of the new coefficients of each view.
+        functions = np.arange(1, size)
+        keys = [(numbers[row][:, None] * size + functions).ravel() for row in rows]
+        distinct, new = np.unique(np.concatenate(keys), return_inverse=True)
+        ends = np.cumsum([len(key) for key in keys])
+        parts = np.split(known + new, ends[:-1])
+        known += len(distinct)
+        for row, part in zip(rows, parts, strict=True):
+            before = numbers[row][:, None]
+            varying = part.reshape(len(before), size - 1)
+            numbers[row] = np.concatenate([before, varying], axis=1).ravel()
+    return numbers
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class LatticeConsistency:
+    """Makes tables consistent on every intersection of views, smaller ones first, as published.
+
+    Qardaji, Yang and Li, SIGMOD 2014, section 4.4, with views of unequal noise and any numbers of
+    categories. On each set A of `intersection_lattice`, subsets first, the best estimate of the
+    marginal on A is the mean over the views V that contain A, weighted by 1 / (variance of V x
+    cells of V per cell of A). Each of these views is then corrected evenly within each cell of A.
+
+    A known total, and cells that must be zero, are not in that paper. The nearest tables that meet
+    them are taken at the end.
+    """
+
+    def __call__(self, tables: Tables) -> Tables:
+        values = [value.copy() for value in tables.values]
+        for common in intersections(tables.views):
+            holders = [row for row, view in enumerate(tables.views) if common <= set(view)]
+            if len(holders) > 1:
+                _agree(tables, values, common, holders)
+        consistent = tables.with_values(values)
+        if tables.zeros is None and tables.known_total is None:
+            return consistent
+        return ResidualConsistency()(consistent)
+
+
+def intersections(views: tuple[Axes, ...]) -> list[frozenset[int]]:
+    """List the sets of `intersection_lattice` so that each comes after all its subsets."""
+    import networkx
+
+    larger_first = networkx.topological_sort(intersection_lattice(views))
+    return [frozenset(axes) for axes in reversed(list(larger_first))]
+
+
+def _agree(
+    tables: Tables,
+    values: list[Floats],
+    common: frozenset[int],
+    holders: list[int],
+) -> None:
+    """Correct the tables of some views, in place, so that they agree on common axes."""
+    shape = tuple(tables.sizes[axis] for axis in sorted(common))
+    projected: dict[int, Floats] = {}
+    cells: dict[int, int] = {}
+    weight: dict[int, float] = {}
+    for row in holders:
+        view = tables.views[row]
+        outside = tuple(place for place, axis in enumerate(view) if axis not in common)
+        projected[row] = values[row].sum(
+            axis=outside,
+            keepdims=True,
+        )
+        cells[row] = math.prod(values[row].shape[place] for place in outside)
+        weight[row] = 1 / (tables.variances[row] * cells[row])
+    total = sum(weight[row] * projected[row].reshape(shape) for row in holders)
+    best = total / sum(weight.values())
+    for row in holders:
+        correction = np.reshape(best, projected[row].shape) - projected[row]
+        values[row] += correction / cells[row]

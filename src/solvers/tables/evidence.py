@@ -1,0 +1,230 @@
+"""Combination of noisy tables and of noisy components of tables into consistent tables."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..basis import transform, widths
+from ..limits import EVIDENCE_CELLS_AT_ONCE
+from ..types import Floats
+from ..zeros import Zeros
+from .tables import Axes, Tables
+
+
+@dataclass(
+    kw_only=True,
+    eq=False,
+)
+class Evidence:
+    """Collects independent noisy measurements of an array, and estimates tables from all of them.
+
+    A measurement is a noisy table or a noisy residual component (see `basis`). In both, the errors
+    of the coefficients of one component are independent and have equal variances. So the best
+    linear unbiased estimate of a component is the mean of all its measurements, weighted by
+    precision (1 / variance). Measurements of other components give no information about it.
+
+    Attributes
+    ----------
+    sizes
+        The number of categories of every axis of the array.
+    zeros, known_total
+        As in `Tables`; the tables get them.
+    precision
+        For each component, by its ascending axes, the sum of the precisions of total times moment.
+    weighted
+        For each component, the sum over its measurements of total times moment times precision, of
+        shape ``[sizes[a] - 1 for a in component]``.
+
+    Examples
+    --------
+    >>> evidence = Evidence(sizes=(2, 2))
+    >>> evidence.add_table((0,), np.array([6.0, 2.0]), 1.0)
+    >>> evidence.add_table((1,), np.array([3.0, 9.0]), 1.0)
+    >>> [value.round(6).tolist() for value in evidence.tables().values]
+    [[7.0, 3.0], [2.0, 8.0]]
+    """
+
+    sizes: tuple[int, ...]
+    zeros: Zeros | None = None
+    known_total: float | None = None
+    precision: dict[Axes, float] = field(default_factory=dict)
+    weighted: dict[Axes, Floats] = field(default_factory=dict)
+
+    def add_component(
+        self,
+        axes: Axes,
+        moments: Floats,
+        variance: float,
+    ) -> None:
+        """Add a measurement of one component.
+
+        Parameters
+        ----------
+        axes
+            Its axes, ascending, each of two or more categories.
+        moments
+            Total times moment, of shape ``[sizes[a] - 1 for a in axes]``.
+        variance
+            The variance of the independent error of each entry, > 0.
+
+        Raises
+        ------
+        ValueError
+            If the axes do not ascend, the shape does not fit, or a number is not finite.
+        """
+        expected = tuple(self.sizes[axis] - 1 for axis in axes)
+        if list(axes) != sorted(set(axes)) or moments.shape != expected:
+            raise ValueError(
+                f"the component on axes {axes} must have ascending axes and moments of shape "
+                f"{expected}, but its moments have shape {moments.shape}; sort the axes or reshape "
+                "the moments"
+            )
+        if not (np.isfinite(moments).all() and 0 < variance < math.inf):
+            raise ValueError(
+                f"the component on axes {axes} must have finite moments and a positive finite "
+                "variance, but one of these numbers is not; correct it"
+            )
+        self.precision[axes] = self.precision.get(axes, 0.0) + 1 / variance
+        self.weighted[axes] = self.weighted.get(axes, 0.0) + moments / variance
+
+    def add_table(
+        self,
+        axes: Axes,
+        table: Floats,
+        variance: float,
+    ) -> None:
+        """Add a measurement of the table on some axes: it measures each of its components.
+
+        Parameters
+        ----------
+        axes
+            The axes of the table, ascending.
+        table
+            The measured cells, of shape ``[sizes[a] for a in axes]``.
+        variance
+            The variance of the independent error of each cell, > 0.
+
+        Raises
+        ------
+        ValueError
+            As for `add_component`.
+        """
+        coefficients = transform(table.shape).analyse(table.reshape(-1))
+        moments = coefficients.reshape(table.shape) * math.sqrt(table.size)
+        varying = [place for place, size in enumerate(table.shape) if size > 1]
+        for places in _subsets(varying):
+            part = moments[_part(places, len(axes))]
+            own = tuple(axes[place] for place in places)
+            self.add_component(own, part, table.size * variance)
+
+    def tables(self) -> Tables:
+        """Estimate consistent tables from all measurements.
+
+        There is one table for each set of axes whose component was measured, except sets inside
+        larger such sets. Axes of one category are in all tables.
+
+        Raises
+        ------
+        ValueError
+            If nothing is known, or a component is known but a component on some of its axes is not.
+        """
+        views = self._largest()
+        by_shape: dict[tuple[int, ...], list[int]] = {}
+        for row, view in enumerate(views):
+            shape = tuple(self.sizes[axis] for axis in view)
+            by_shape.setdefault(shape, []).append(row)
+        # Tables of one shape are made together, a bounded number of cells at a time.
+        values: list[Floats] = [np.empty(0)] * len(views)
+        for shape, rows in by_shape.items():
+            step = max(1, EVIDENCE_CELLS_AT_ONCE // math.prod(shape))
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                made = self._synthesised(shape, [views[row] for row in some])
+                for row, value in zip(some, made, strict=True):
+                    values[row] = value
+        precisions = tuple(self._precisions(view) for view in views)
+        variances = tuple(map(self._variance, views, precisions))
+        return Tables(
+            sizes=self.sizes,
+            views=tuple(views),
+            values=tuple(values),
+            variances=variances,
+            precisions=precisions,
+            zeros=self.zeros,
+            known_total=self.known_total,
+        )
+
+    def _largest(self) -> list[Axes]:
+        """The axes of the tables: measured components that lie in no other one.
+
+        All axes of one category are added to each.
+        """
+        inner: set[Axes] = set()
+        for axes in self.precision:
+            if axes:
+                inner.update(itertools.combinations(axes, len(axes) - 1))
+        if not self.precision:
+            raise ValueError(
+                "at least one table or component must be known, but nothing was measured; add a "
+                "table or a component first"
+            )
+        missing = sorted(inner - self.precision.keys())
+        if missing:
+            raise ValueError(
+                "with a component, all components on fewer of its axes must be known, but the "
+                f"component on axes {missing[0]} is not; add it"
+            )
+        alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
+        return sorted(tuple(sorted(axes + alone)) for axes in self.precision.keys() - inner)
+
+    def _synthesised(
+        self,
+        shape: tuple[int, ...],
+        views: list[Axes],
+    ) -> Floats:
+        """Make tables of one shape from estimated components, shape (views, *shape)."""
+        moments = np.empty((len(views), *shape))
+        varying = [place for place, size in enumerate(shape) if size > 1]
+        for row, view in enumerate(views):
+            for places in _subsets(varying):
+                axes = tuple(view[place] for place in places)
+                estimate = self.weighted[axes] / self.precision[axes]
+                moments[row][_part(places, len(shape))] = estimate
+        cells = math.prod(shape)
+        coefficients = moments.reshape(-1, cells) / math.sqrt(cells)
+        return transform(shape).synthesise(coefficients).reshape(-1, *shape)
+
+    def _precisions(self, view: Axes) -> Floats:
+        """The precision of each component of a view, by bit masks.
+
+        An axis of one category is not part of any component.
+        """
+        sets: list[Axes] = [()]
+        for axis in view:
+            varies = self.sizes[axis] > 1
+            sets += [(*some, axis) if varies else some for some in sets]
+        return np.array([self.precision[axes] for axes in sets])
+
+    def _variance(
+        self,
+        view: Axes,
+        precisions: Floats,
+    ) -> float:
+        """The variance of each cell of an estimated table; see `Tables.covered_variances`."""
+        sizes = np.array([self.sizes[axis] for axis in view], dtype=np.int64)
+        cells = math.prod(sizes.tolist())
+        return float((widths(sizes) / precisions).sum() / cells**2)
+
+
+def _subsets(items: Sequence[int]) -> Iterator[Axes]:
+    """All subsets, smaller ones first."""
+    for size in range(len(items) + 1):
+        yield from itertools.combinations(items, size)
+
+
+def _part(places: Axes, count: int) -> tuple[slice | int, ...]:
+    """The index of the component on these places, in a table of coefficients of `count` axes."""
+    return tuple(slice(1, None) if place in places else 0 for place in range(count))

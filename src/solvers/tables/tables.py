@@ -1,0 +1,365 @@
+"""The marginal tables of several views with their noise, and what can be computed from them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..basis import transform, widths
+from ..limits import VARIANCE_NUMBERS_AT_ONCE
+from ..types import Floats, Integers
+from ..zeros import Zeros
+
+Axes = tuple[int, ...]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Tables:
+    """Estimated marginal tables of views of one array.
+
+    Parameters
+    ----------
+    sizes
+        The number of categories of every axis of the whole array.
+    views
+        For each view its axes, ascending.
+    values
+        For each view its table, of shape ``[sizes[a] for a in view]``.
+    variances
+        For each view the variance of the independent error of each cell, > 0. It serves as a
+        weight: only ratios matter for consistency and non-negativity.
+    precisions
+        None if the tables are independent measurements. Consistent tables made by `Evidence` give
+        here, for each view, the precision (1 / variance) of total times moment of each of its
+        components, shape (2 ** axes,). A component is a bit mask over the axes of the view. Views
+        that share a component give it the same precision.
+    zeros
+        Cells of the whole array that must be zero, or None for no such cell. Estimates respect
+        them.
+    known_total
+        The exact sum of all cells, > 0, or None if it is not known. Estimates sum to it.
+
+    Raises
+    ------
+    ValueError
+        If these do not fit each other.
+
+    Examples
+    --------
+    >>> views = Tables(
+    ...     sizes=(2, 2),
+    ...     views=((0,), (1,)),
+    ...     values=(np.array([6.0, 2.0]), np.array([3.0, 9.0])),
+    ...     variances=(1.0, 1.0),
+    ... )
+    >>> views.total  # the mean of 8 and 12
+    10.0
+    """
+
+    sizes: tuple[int, ...]
+    views: tuple[Axes, ...]
+    values: tuple[Floats, ...]
+    variances: tuple[float, ...]
+    precisions: tuple[Floats, ...] | None = None
+    zeros: Zeros | None = None
+    known_total: float | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
+            raise ValueError(
+                "views, values and variances must be equally many, and at least one, but there are "
+                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}; give one value "
+                "and one variance for each view"
+            )
+        for view, value, variance in zip(self.views, self.values, self.variances, strict=True):
+            self._check_view(view, value, variance)
+        if self.precisions is not None:
+            lengths = [len(precision) for precision in self.precisions]
+            if lengths != [1 << len(view) for view in self.views]:
+                raise ValueError(
+                    "precisions must hold one number for each component of each view, "
+                    f"{[1 << len(view) for view in self.views]}, but it holds {lengths}; give 2 ** "
+                    "(number of axes) numbers for each view"
+                )
+        if self.zeros is not None and self.zeros.sizes != self.sizes:
+            raise ValueError(
+                f"zeros must be of an array of the sizes {self.sizes}, but it is of the sizes "
+                f"{self.zeros.sizes}; make it with the same sizes"
+            )
+        total = self.known_total
+        if total is not None and not (total > 0 and math.isfinite(total)):
+            raise ValueError(
+                f"known_total ({total}) must be positive and finite; pass such a number, or None"
+            )
+
+    def _check_view(
+        self,
+        view: Axes,
+        value: Floats,
+        variance: float,
+    ) -> None:
+        """Refuse a view whose axes, table or variance do not fit."""
+        count = len(self.sizes)
+        inside = not view or 0 <= view[0] <= view[-1] < count
+        if list(view) != sorted(set(view)) or not inside:
+            raise ValueError(
+                f"the axes of view {view} must be ascending numbers from 0 to {count - 1}; sort "
+                "them and name each once"
+            )
+        expected = tuple(self.sizes[axis] for axis in view)
+        if value.shape != expected:
+            raise ValueError(
+                f"the table of view {view} must have shape {expected}, but it has shape "
+                f"{value.shape}; reshape it"
+            )
+        if not np.isfinite(value).all():
+            raise ValueError(
+                f"the table of view {view} must be finite, but one of its entries is not; correct "
+                "it"
+            )
+        if not (variance > 0 and math.isfinite(variance)):
+            raise ValueError(
+                f"the variance of view {view} ({variance}) must be positive and finite; pass such "
+                "a number"
+            )
+
+    def with_values(self, values: Sequence[Floats]) -> "Tables":
+        """Copy this object with other tables of the same views."""
+        return replace(self, values=tuple(values))
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of all cells: known, or its best linear estimate.
+
+        The estimate is the mean of the views' totals, weighted by precision.
+        """
+        if self.known_total is not None:
+            return self.known_total
+        totals = np.array([value.sum() for value in self.values])
+        return float(self.precision @ totals / self.precision.sum())
+
+    @cached_property
+    def empty(self) -> tuple[NDArray[np.bool_], ...] | None:
+        """For each view which cells must be zero, shaped like its table; None for no such cell."""
+        if self.zeros is None:
+            return None
+        empty = tuple(self.zeros.cells(view) for view in self.views)
+        return empty if any(cells.any() for cells in empty) else None
+
+    def inner(self, row: int) -> Floats:
+        """The marginal of a positive distribution on the axes of the view at position `row`.
+
+        The distribution is zero only in cells that must be zero. It is the same for all views.
+        """
+        if self.zeros is not None:
+            return self.zeros.positive(self.views[row])
+        return np.full(self.values[row].shape, 1 / self.values[row].size)
+
+    @cached_property
+    def member(self) -> NDArray[np.bool_]:
+        """Which axis is in which view, shape (views, axes)."""
+        member = np.zeros((len(self.views), len(self.sizes)), dtype=np.bool_)
+        for row, view in enumerate(self.views):
+            member[row, list(view)] = True
+        return member
+
+    @cached_property
+    def precision(self) -> Floats:
+        """For each view, the precision with which it measures each of its coefficients.
+
+        It is 1 / (number of cells x cell variance), for total times moment. Shape (views,).
+        """
+        pairs = zip(self.values, self.variances, strict=True)
+        return np.array([1 / (value.size * variance) for value, variance in pairs])
+
+    @cached_property
+    def moments(self) -> tuple[Floats, ...]:
+        """For each view its table's moments (see `basis`), shaped like the table.
+
+        The tables must be consistent and of positive total.
+        """
+        return tuple(_moments(value) / self.total for value in self.values)
+
+    @cached_property
+    def all_moments(self) -> Floats:
+        """The moments of all views in one vector, view after view."""
+        return np.concatenate([np.ravel(moments) for moments in self.moments])
+
+    @cached_property
+    def starts(self) -> Integers:
+        """The position of the first moment of each view in `all_moments`, shape (views,)."""
+        cells = [value.size for value in self.values]
+        return np.cumsum([0, *cells[:-1]]).astype(np.int64)
+
+    @cached_property
+    def strides(self) -> Integers:
+        """The distance of neighbours along each axis in each view's flattened table.
+
+        Shape (views, axes); 0 for axes that the view does not have.
+        """
+        strides = np.zeros((len(self.views), len(self.sizes)), dtype=np.int64)
+        for row, view in enumerate(self.views):
+            stride = 1
+            for axis in reversed(view):
+                strides[row, axis] = stride
+                stride *= self.sizes[axis]
+        return strides
+
+    def covering(self, axes: Axes) -> int | None:
+        """The position of the smallest view that contains all the axes, or None."""
+        holders = np.flatnonzero(self.member[:, list(axes)].all(axis=1))
+        return min(
+            map(int, holders),
+            key=lambda row: self.values[row].size,
+            default=None,
+        )
+
+    def covered(self, asked: Sequence[Axes] | Integers) -> NDArray[np.bool_]:
+        """Which sets of axes, all of one size, lie within a view, shape (n,)."""
+        axes = np.array(asked, dtype=np.int64).reshape(len(asked), -1)
+        found = np.zeros(len(axes), dtype=np.bool_)
+        for member in self.member:
+            found |= member[axes].all(axis=1)
+        return found
+
+    def project(
+        self,
+        row: int,
+        axes: Axes,
+    ) -> Floats:
+        """Sum the table of the view at position `row` to its marginal on some ascending axes."""
+        view = self.views[row]
+        dropped = tuple(place for place, axis in enumerate(view) if axis not in axes)
+        return np.asarray(self.values[row].sum(axis=dropped))
+
+    def component_precision(self, axes: Axes) -> Floats:
+        """The precision of the best linear estimate of each component of a marginal.
+
+        A precision is one divided by the error variance of total times moment. A view that holds
+        the component measures it with variance ``cells x cell variance``. The precisions of all
+        such views add up; if no view holds the component, the sum is zero. If `precisions` is
+        given, it is used instead.
+
+        Returns
+        -------
+        ndarray of shape (2 ** len(axes),)
+            Entry i belongs to the component of the axes whose bits are set in i.
+        """
+        precision, _ = self.holders(np.array([axes], dtype=np.int64))
+        first: Floats = precision[0]
+        return first
+
+    def holders(self, asked: Integers) -> tuple[Floats, Integers]:
+        """For each component of many marginals its precision and a view that holds it.
+
+        Parameters
+        ----------
+        asked
+            The axes of the marginals, ascending, shape (n, k).
+
+        Returns
+        -------
+        precision
+            See `component_precision`, shape (n, 2 ** k).
+        view
+            The position of the first view that holds the component, shape (n, 2 ** k). It has no
+            meaning if no view does.
+        """
+        count, places = asked.shape
+        views = len(self.views)
+        # For each view and marginal the common axes as a bit mask, marginals one after another.
+        masks = np.zeros((views, count), dtype=np.int64)
+        for place in range(places):
+            masks |= self.member[:, asked[:, place]].astype(np.int64) << place
+        masks += np.arange(count) << places
+        weight = np.repeat(self.precision, count)
+        summed = np.bincount(masks.ravel(), weight, count << places)
+        precision: Floats = summed.reshape(count, -1).astype(np.float64)
+        first = np.full(count << places, views, dtype=np.int64)
+        for row in range(views - 1, -1, -1):
+            first[masks[row]] = row
+        view = first.reshape(count, -1)
+        # A view that holds a component with an axis also holds the component without this axis.
+        for place in range(places):
+            sums = precision.reshape(-1, 2, 1 << place)
+            firsts = view.reshape(-1, 2, 1 << place)
+            sums[:, 0] += sums[:, 1]
+            np.minimum(firsts[:, 0], firsts[:, 1], out=firsts[:, 0])
+        held = view < views
+        view = np.minimum(view, views - 1)
+        if self.precisions is not None:
+            precision = np.where(held, self._known_precision(asked, view), 0.0)
+        if self.known_total is not None:
+            precision[:, 0] = math.inf
+        return precision, view
+
+    def _known_precision(
+        self,
+        asked: Integers,
+        view: Integers,
+    ) -> Floats:
+        """Look up the precision of each component of many marginals in `precisions`.
+
+        `view` is a view that holds each component; the shapes are those of `holders`.
+        """
+        assert self.precisions is not None
+        # The component as a bit mask over the view's own axes.
+        before: Integers = np.cumsum(self.member, axis=1) - self.member
+        own = np.zeros_like(view)
+        for place in range(asked.shape[1]):
+            present = np.arange(view.shape[1]) >> place & 1
+            axis = asked[:, place, None]
+            bit = 1 << before[view, axis]
+            own += np.where(present & self.member[view, axis], bit, 0)
+        lengths = [len(known) for known in self.precisions]
+        starts = np.cumsum([0, *lengths[:-1]])
+        return np.asarray(np.concatenate(self.precisions)[starts[view] + own])
+
+    def variance(self, axes: Axes) -> float:
+        """The variance of each cell of the best linear estimate of a covered marginal.
+
+        See `covered_variances`.
+        """
+        return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
+
+    def covered_variances(self, asked: Integers) -> Floats:
+        """The variance of the cells of marginals that lie inside views: one number a marginal.
+
+        It is the variance of the best linear estimate. A marginal on the axes B is the sum over the
+        subsets S of B of its components. So the variance of a cell is the sum over S of
+        prod_{a in S} (n_a - 1) / precision_S, divided by the square of the number of cells of B.
+
+        Cells that must be zero are ignored here. Their variance is zero, and they can only lower
+        the variance of other cells.
+
+        Parameters
+        ----------
+        asked
+            The ascending axes of each marginal, all of one shape, shape (n, k).
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        sizes = np.array(self.sizes)[asked[0]]
+        functions = widths(sizes)
+        cells = math.prod(sizes.tolist())
+        held = functions > 0
+        # A bounded number of numbers at a time.
+        step = max(1, VARIANCE_NUMBERS_AT_ONCE // max(len(self.views), len(functions)))
+        starts = range(0, len(asked), step)
+        parts = [self.holders(asked[start : start + step])[0] for start in starts]
+        precision = np.concatenate(parts)[:, held]
+        return np.asarray((functions[held] / precision).sum(axis=1) / cells**2)
+
+
+def _moments(table: Floats) -> Floats:
+    """Compute total times moment for each coefficient of a table, shaped like the table."""
+    coefficients = transform(table.shape).analyse(table.reshape(-1))
+    return (coefficients * math.sqrt(table.size)).reshape(table.shape)

@@ -1,0 +1,226 @@
+"""Checks that every solver must pass; users can run `check_solver` on their own solvers."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .basis import transform
+from .reconstruct.problem import Problem, Solution, Solver
+from .status import Status
+from .types import Floats
+
+__all__ = ["check_solver", "examples"]
+
+
+def examples(seed: int = 0) -> dict[str, Problem]:
+    """Small problems of every kind, by name.
+
+    Some are binary, some have more categories; some are consistent, some contradictory; in some
+    little is known; in some, cells must be zero.
+
+    >>> problem = examples()["binary pairs"]
+    >>> problem.shape
+    (2, 2, 2)
+    """
+    rng = np.random.default_rng(seed)
+    pairs = [(0, 1), (1, 2), (0, 2)]
+    binary = rng.gamma(1.0, 1.0, (2, 2, 2))
+    mixed = rng.gamma(1.0, 1.0, (2, 3, 2))
+    return {
+        "binary pairs": _problem(binary, pairs),
+        "mixed pairs": _problem(mixed, pairs),
+        "pairs with errors": _shifted(_problem(mixed, pairs), rng),
+        "one marginal of three axes": _problem(mixed, [(1,)]),
+        "nothing": _problem(mixed, []),
+        "an axis of one category": _problem(rng.gamma(1.0, 1.0, (3, 1, 2)), [(0, 1), (1, 2)]),
+        "contradictory pairs": _contradictory(),
+        "cells that must be zero": _with_zeros(binary, pairs),
+        "zeros across what is known": _with_zeros(mixed, [(0, 1), (2,)]),
+        "zeros and nothing known": _with_zeros(mixed, []),
+        "pairs with errors and zeros": _shifted(_with_zeros(mixed, pairs), rng),
+    }
+
+
+def check_solver(solver: Solver) -> None:
+    """Check that a solver keeps the contract, on the problems of `examples`.
+
+    Each problem is answered, or refused with a status. An answer must have the shape and total of
+    the problem, no negative cell, zero where a cell must be zero, and its true residual. A second
+    call must give the same answer. The problem must stay unchanged. A problem that determines the
+    table must be answered by this table.
+
+    If the solver has a method ``objective(problem, distribution)``, no small step towards another
+    distribution may lower the objective. For a convex objective this proves optimality.
+
+    Raises
+    ------
+    AssertionError
+        If the solver breaks the contract; the text names the problem and the fault.
+
+    Examples
+    --------
+    >>> from margin.solvers import Newton
+    >>> check_solver(Newton())
+    """
+    for name, problem in examples().items():
+        arrays = (problem.index, problem.target, problem.variance)
+        copies = [array.copy() for array in arrays]
+        solution = solver.solve(problem)
+        _require(isinstance(solution.status, Status), name, "the status is not a Status")
+        for array, before in zip(arrays, copies, strict=True):
+            _require(np.array_equal(array, before), name, "the problem was changed")
+        _require(
+            solution.table.shape == problem.shape,
+            name,
+            f"the table has shape {solution.table.shape}; expected {problem.shape}",
+        )
+        if solution.status.ok:
+            _check_answer(solver, name, problem, solution)
+    _check_known(solver)
+
+
+def _check_answer(
+    solver: Any,
+    name: str,
+    problem: Problem,
+    solution: Solution,
+) -> None:
+    """Check the cells, the total, the residual and the variances of an answer."""
+    table = solution.table.ravel()
+    _require(bool(np.isfinite(table).all()), name, "a cell is not finite")
+    _require(bool(table.min() >= 0), name, "a cell is negative")
+    empty = problem.zeros is None or not table[problem.zeros].any()
+    _require(empty, name, "a cell is positive that must be zero")
+    right_total = math.isclose(table.sum(), problem.total, rel_tol=1e-6)
+    _require(right_total, name, "the cells do not sum to the total")
+    distribution = table / table.sum()
+    misses = problem.moments(distribution) - problem.target
+    residual = np.abs(misses).max(initial=0.0)
+    _require(
+        abs(solution.residual - residual) <= 1e-6,
+        name,
+        f"the residual is {residual}, but the solution says {solution.residual}",
+    )
+    counted = solution.iterations >= 0 and solution.seconds >= 0
+    _require(counted, name, "iterations and seconds must be >= 0")
+    again = solver.solve(problem).table
+    repeats = np.allclose(again, solution.table, atol=1e-6 * problem.total)
+    _require(repeats, name, "a second call gives another answer")
+    if solution.variance is not None:
+        _require(solution.variance.shape == problem.shape, name, "the variance has another shape")
+        _require(bool((solution.variance >= 0).all()), name, "a variance is negative")
+        known = problem.zeros is None or not solution.variance.ravel()[problem.zeros].any()
+        _require(known, name, "a cell that must be zero has a variance")
+    if hasattr(solver, "objective"):
+        _check_optimal(solver, name, problem, distribution)
+
+
+def _check_optimal(
+    solver: Any,
+    name: str,
+    problem: Problem,
+    distribution: Floats,
+) -> None:
+    """Check that steps towards other distributions do not lower the objective.
+
+    The others are corners, random distributions, and tables with the same known moments.
+    """
+    here = solver.objective(problem, distribution)
+    rng = np.random.default_rng(0)
+    count = len(problem.possible)
+    others = [np.eye(problem.cells)[cell] for cell in problem.possible]
+    others += [problem.spread(weights) for weights in rng.dirichlet(np.ones(count), 20)]
+    # Directions that change no known moment, as long as all cells stay non-negative.
+    functions = problem.functions(np.eye(len(problem.index)))
+    fixed = np.vstack([np.ones((1, problem.cells)), functions])[:, problem.possible]
+    room = distribution[problem.possible].min()
+    for _ in range(20):
+        draw = rng.normal(size=count)
+        within = np.linalg.lstsq(fixed, fixed @ draw, rcond=None)[0]
+        step = problem.spread(draw - within)
+        others.append(distribution + step * room / max(np.abs(step).max(), 1e-300))
+    for other in others:
+        for length in (1e-3, 1e-2, 0.1):
+            there = solver.objective(problem, (1 - length) * distribution + length * other)
+            slack = 1e-6 * (1 + abs(here)) + 1e-3 * length
+            text = f"the objective can be lowered from {here} to {there}"
+            _require(there >= here - slack, name, text)
+
+
+def _check_known(solver: Solver) -> None:
+    """Check problems with only one feasible table: the solver must find it."""
+    array = np.random.default_rng(1).gamma(2.0, 1.0, (2, 3)) + 0.5
+    diagonal = array * np.array([[0, 1, 1], [1, 0, 0]])
+    by_zeros = dataclasses.replace(_problem(diagonal, [(0,), (1,)]), zeros=diagonal.ravel() == 0)
+    cases = (
+        ("a table known in full", array, _problem(array, [(0, 1)])),
+        ("a table known by its zeros", diagonal, by_zeros),
+    )
+    for name, known, problem in cases:
+        solution = solver.solve(problem)
+        expected = known / known.sum() * 1000
+        _require(solution.status.ok, name, solution.status.value)
+        worst = np.abs(solution.table - expected).max()
+        _require(bool(worst < 1.0), name, f"a cell is wrong by {worst} of 1000")
+
+
+def _problem(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
+    """A problem whose targets are the moments of an array that some views hold, almost exact."""
+    basis = transform(array.shape)
+    masks = [sum(1 << place for place in view) for view in views]
+    known = [
+        row
+        for row, component in enumerate(basis.component.tolist())
+        if component and any(component & mask == component for mask in masks)
+    ]
+    index = np.array(known, np.int64)
+    moments = basis.analyse(array.ravel() / array.sum()) * math.sqrt(array.size)
+    return Problem(
+        shape=array.shape,
+        index=index,
+        target=moments[index],
+        variance=np.full(len(index), 1e-7),
+        total=1000.0,
+    )
+
+
+def _shifted(problem: Problem, rng: np.random.Generator) -> Problem:
+    """The same problem with random errors added to its targets."""
+    shift = rng.normal(0.0, 0.05, len(problem.index))
+    return dataclasses.replace(
+        problem,
+        target=problem.target + shift,
+        variance=problem.variance * 1e3,
+    )
+
+
+def _with_zeros(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
+    """The problem of an array of which some cells are set to zero and declared as zero."""
+    array = array.copy()
+    array[0, 1, 0] = 0.0
+    array[1, 0, :] = 0.0
+    return dataclasses.replace(_problem(array, views), zeros=array.ravel() == 0)
+
+
+def _contradictory() -> Problem:
+    """Three contradictory pairs of binary axes: a = b, b = c, but a differs from c."""
+    return Problem(
+        shape=(2, 2, 2),
+        index=np.arange(1, 7),
+        target=np.array([0.0, 0.0, 1.0, 0.0, -1.0, 1.0]),
+        variance=np.full(6, 1e-3),
+        total=1000.0,
+    )
+
+
+def _require(
+    condition: bool,
+    name: str,
+    text: str,
+) -> None:
+    """Raise AssertionError with the problem's name unless a condition holds."""
+    if not condition:
+        raise AssertionError(f"{name}: {text}")

@@ -1,0 +1,444 @@
+"""Every command behaves as users expect: each test checks one behaviour of all commands."""
+
+import argparse
+import importlib.util
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from http.server import ThreadingHTTPServer
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import margin
+from margin.cli.common import painted
+from margin.cli.main import _parser, main
+from margin.cli.progress import shown
+
+
+def leaves(parser, name=""):
+    """The full name and the parser of every command."""
+    actions = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
+    if not actions:
+        yield name, parser
+    for action in actions:
+        for word, inner in action.choices.items():
+            yield from leaves(inner, f"{name} {word}".strip())
+
+
+COMMANDS = dict(leaves(_parser()))
+EXAMPLES = {name: parser.epilog.splitlines()[1:] for name, parser in COMMANDS.items()}
+SHELLS = ["bash", "zsh", "fish"]
+HAS_KEYS = importlib.util.find_spec("cryptography") is not None
+WITH_KEYS = ("keygen", "sign", "verify")
+RUN = {
+    line.strip(): name for name, lines in EXAMPLES.items() if name != "completion" for line in lines
+}
+RUN |= {f"margin completion {shell}": "completion" for shell in SHELLS}
+LAST = {name: line for line, name in RUN.items()}
+
+
+@pytest.fixture(scope="module")
+def made(table, domain, tmp_path_factory):
+    """A folder with the files that the examples use."""
+    folder = tmp_path_factory.mktemp("made")
+    rows = table.append_column("person_id", pa.array(np.arange(len(table)) // 2))
+    for name in ("people.csv", "public.csv"):
+        pyarrow.csv.write_csv(rows, folder / name)
+    pyarrow.parquet.write_table(rows, folder / "people.parquet")
+    (folder / "domain.json").write_text(domain.to_json())
+    margin.release(table, domain=domain, budget=margin.PureDP(1)).save(folder / "people.margin")
+    margin.Ledger(folder / "agency.db").register("people", margin.PureDP(3))
+    (folder / "releases").mkdir()
+    if HAS_KEYS:
+        margin.keygen(folder / "agency.key")
+        margin.sign(folder / "people.margin", folder / "agency.key")
+    return folder
+
+
+@pytest.fixture
+def folder(made, tmp_path, monkeypatch):
+    """A fresh folder with these files. No browser opens, and a server stops at once."""
+    for path in made.iterdir():
+        (tmp_path / path.name).symlink_to(path) if path.is_dir() else (
+            tmp_path / path.name
+        ).write_bytes(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ThreadingHTTPServer, "serve_forever", interrupted)
+    return tmp_path
+
+
+def words(line):
+    """The arguments of an example, with new names for the files that it writes."""
+    command, *arguments = shlex.split(line.split(" > ")[0].split("  #")[0])
+    assert command == "margin"
+    if arguments[0] in WITH_KEYS and not HAS_KEYS:
+        pytest.skip("cryptography is not installed")
+    if arguments[:2] == ["ledger", "create"]:
+        arguments[2] = "new.db"
+    if arguments[0] == "keygen":
+        arguments[1] = "new.key"
+    if "-o" in arguments:
+        place = arguments.index("-o") + 1
+        arguments[place] = f"new-{arguments[place]}"
+    return arguments
+
+
+def run(capsys, arguments):
+    try:
+        code = main(arguments)
+    except SystemExit as left:
+        code = left.code
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_examples_of_the_command(name, capsys):
+    code, out, _ = run(capsys, [*name.split(), "--help"])
+    assert code == 0 and "examples:\n  " in out and EXAMPLES[name]
+    assert all(f"margin {name}" in line for line in EXAMPLES[name])
+    assert "--json" in out
+
+
+@pytest.mark.parametrize("line", RUN)
+def test_every_example_runs_and_colours_nothing(line, folder, capsys):
+    code, out, err = run(capsys, words(line))
+    assert code == 0, err
+    assert "\x1b" not in out and "\x1b" not in err
+    assert out or "explore" in line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_is_all_that_is_printed(name, folder, capsys):
+    code, out, err = run(capsys, [*words(LAST[name]), "--json"])
+    assert code == 0, err
+    assert isinstance(json.loads(out), dict)
+
+
+def test_json_agrees_with_python(folder, capsys):
+    synopsis = margin.load("people.margin")
+    _, out, _ = run(capsys, ["marginal", "people.margin", "sex", "age", "--json"])
+    assert json.loads(out)["counts"] == synopsis.marginal(["sex", "age"]).counts.tolist()
+    _, out, _ = run(capsys, ["info", "people.margin", "--json"])
+    assert margin.Domain(json.loads(out)["domain"]) == synopsis.domain
+    assert json.loads(out)["spent"] == synopsis.spent.to_json()
+    _, out, _ = run(capsys, ["design", "9", "6", "2", "--json"])
+    assert len(json.loads(out)["blocks"]) == 3 == json.loads(out)["bound"]
+
+
+WRITERS = {
+    "demo": ["demo", "-o", "x.margin"],
+    "release": [
+        "release",
+        "people.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "x.margin",
+    ],
+    "report": ["report", "people.margin", "-o", "x.html"],
+    "records": ["records", "people.margin", "-n", "5", "-o", "x.csv"],
+    "plan": [
+        "plan",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "--workload",
+        "1way",
+        "--picture",
+        "x.png",
+    ],
+    "compare": shlex.split(
+        "compare public.csv --domain domain.json --epsilon 1 --runs 1 --mechanisms direct "
+        "--picture x.png"
+    ),
+}
+
+
+def test_the_commands_that_write_files_are_these():
+    assert {name for name, parser in COMMANDS.items() if "--force" in parser.format_usage()} == set(
+        WRITERS
+    )
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_file_is_replaced_unless_told(name, folder, capsys):
+    (path,) = (folder / word for word in WRITERS[name] if word.startswith("x."))
+    path.write_text("mine")
+    code, out, err = run(capsys, WRITERS[name])
+    assert (
+        code == 2
+        and out == ""
+        and path.name in err
+        and "--force" in err
+        and path.read_text() == "mine"
+    )
+    code, _, err = run(capsys, [*WRITERS[name], "--force"])
+    assert code == 0 and path.read_bytes() != b"mine", err
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_other_file_is_touched(name, folder, capsys):
+    """Files with similar names, such as OUT.margin.trial and rows.csv.part, belong to the user."""
+    (path,) = (folder / word for word in WRITERS[name] if word.startswith("x."))
+    mine = [
+        path.with_name(f"{path.name}.{ending}")
+        for ending in ("trial", "part", "tmp", f"{os.getpid()}.part")
+    ]
+    for other in mine:
+        other.write_text("mine")
+    before = set(os.listdir(folder))
+    code, _, err = run(capsys, WRITERS[name])
+    assert code == 0, err
+    assert [other.read_text() for other in mine] == ["mine"] * len(mine)
+    assert set(os.listdir(folder)) == before | {path.name}
+
+
+def test_the_demonstration_finds_a_free_name(folder, capsys):
+    assert [run(capsys, ["demo"])[0] for _ in range(2)] == [0, 0]
+    assert (folder / "demo.margin").exists() and (folder / "demo-2.margin").exists()
+
+
+def test_a_refused_name_spends_nothing(folder, capsys):
+    arguments = [
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "--ledger",
+        "agency.db",
+        "--dataset",
+        "people",
+    ]
+    assert run(capsys, ["release", "people.csv", *arguments, "-o", "people.margin"])[0] == 2
+    assert margin.Ledger("agency.db").spent("people") == 0
+
+
+MISTAKES = {
+    "demo": ["demo", "--epsilon", "0"],
+    "release": [
+        "release",
+        "none.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "x.margin",
+    ],
+    "domain suggest": ["domain", "suggest", "none.csv"],
+    "marginal": ["marginal", "people.margin", "shoes"],
+    "info": ["info", "none.margin"],
+    "report": ["report", "people.csv"],
+    "explore": ["explore", "none.margin"],
+    "records": ["records", "people.margin", "-n", "0", "-o", "x.csv"],
+    "plan": ["plan", "--domain", "none.json", "--epsilon", "1"],
+    "design": ["design", "4", "3", "5"],
+    "compare": [
+        "compare",
+        "none.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "--mechanisms",
+        "nobody",
+    ],
+    "keygen": ["keygen", "none/agency.key"],
+    "sign": ["sign", "people.margin", "--key", "people.csv"],
+    "verify": ["verify", "people.margin", "--key", "none.pub"],
+    "ledger create": ["ledger", "create", "agency.db", "--name", "people", "--epsilon", "1"],
+    "ledger show": ["ledger", "show", "none.db"],
+    "ledger verify": ["ledger", "verify", "people.csv"],
+    "ledger check": ["ledger", "check", "agency.db", "--releases", "none"],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
+def test_a_mistake_takes_a_line_and_debug_shows_where(name, folder, capsys):
+    code, out, err = run(capsys, MISTAKES[name])
+    assert code == 2 and out == "" and err.count("\n") == 1 and err.startswith("margin: "), err
+    line = err
+    for arguments in (["--debug", *MISTAKES[name]], [*MISTAKES[name], "--debug"]):
+        code, out, err = run(capsys, arguments)
+        assert code == 2 and err.startswith("Traceback") and err.endswith(line)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_that_do_not_exist_take_a_line(name, capsys):
+    code, out, err = run(capsys, [*words(LAST[name]), "--nothing"])
+    assert code == 2 and out == "" and err.count("\n") == 1 and "--help" in err
+
+
+def test_an_interrupt_is_a_line_and_130(folder):
+    """The test sends a real interrupt to a running release."""
+    code = (
+        "import sys, time, margin.cli.main\n"
+        "def slow(*_, **__):\n    print('at work', flush=True)\n    time.sleep(60)\n"
+        "margin.release = slow\n"
+        "sys.exit(margin.cli.main.main())"
+    )
+    arguments = [
+        "release",
+        "people.csv",
+        "--domain",
+        "domain.json",
+        "--epsilon",
+        "1",
+        "-o",
+        "x.margin",
+    ]
+    # A background job ignores interrupts; restore the handler that a terminal has.
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stdout.readline() == "at work\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err == "margin: interrupted\n"
+    assert not (folder / "x.margin").exists()
+
+
+def test_a_reader_that_leaves_is_no_error(folder):
+    command = f"{sys.executable} -m margin marginal people.margin age sex region children"
+    line = f"{command} | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "" and len(done.stdout.splitlines()) == 1
+
+
+class Terminal:
+    def __init__(self, is_one):
+        self.is_one, self.text = is_one, ""
+
+    def isatty(self):
+        return self.is_one
+
+    def write(self, text):
+        self.text += text
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environment", "coloured"),
+    [
+        (True, {}, True),
+        (True, {"NO_COLOR": ""}, True),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(terminal, environment, coloured, monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert painted("margin:", "bad", Terminal(terminal)) == (
+        "\x1b[1;31mmargin:\x1b[0m" if coloured else "margin:"
+    )
+
+
+def test_a_strangers_file_cannot_steer_the_terminal(tmp_path, capsys):
+    domain = margin.Domain({"a\x1b[2J": ["x\x1b]0;title\x07", "y\nz"]})
+    rows = {"a\x1b[2J": ["y\nz"] * 10}
+    margin.release(rows, domain=domain, budget=margin.PureDP(1)).save(tmp_path / "x.margin")
+    for arguments in (["info"], ["marginal"]):
+        attributes = ["a\x1b[2J"] if arguments == ["marginal"] else []
+        _, out, _ = run(capsys, [*arguments, str(tmp_path / "x.margin"), *attributes])
+        assert out and "\x1b" not in out and "\x07" not in out and "y\nz" not in out
+    assert "\x1b" not in run(capsys, ["marginal", str(tmp_path / "x.margin"), "\x1b[2J"])[2]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_says_the_stage_and_on_a_terminal_the_time_left(terminal, monkeypatch):
+    import logging
+
+    stream = Terminal(terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", stream)
+    for name in ("_PATIENCE", "_TERMINAL_PAUSE", "_FILE_PAUSE"):
+        monkeypatch.setattr(f"margin.cli.progress.{name}", 0.01)
+    log = logging.getLogger("margin")
+
+    def until(text):
+        end = time.monotonic() + 20
+        while text not in stream.text:
+            assert time.monotonic() < end, stream.text
+            time.sleep(0.01)
+
+    with shown():
+        log.info("mechanism %d of %d", 1, 3)
+        until("margin: mechanism 1 of 3 ...")
+        log.info("counting the views")
+        until("margin: mechanism 1 of 3: counting the views ...")
+        log.info("mechanism %d of %d", 2, 3)
+        log.info("round %d of %d", 5, 9)
+        until("margin: mechanism 2 of 3: round 5 of 9 ...")
+        if terminal:
+            until("s left")
+    if terminal:
+        assert stream.text.endswith("\r\x1b[K")
+    else:
+        assert "left" not in stream.text and "\x1b" not in stream.text
+
+
+def completed(line, tmp_path):
+    """The completions that a shell would offer."""
+    environment = {
+        **os.environ,
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "offered"),
+        "COMP_TYPE": "9",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    subprocess.run(
+        [sys.executable, "-m", "margin"], env=environment, capture_output=True, check=True
+    )
+    return {word.strip() for word in (tmp_path / "offered").read_text().splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("margin re", {"release", "report", "records"}),
+        ("margin release --mechanism pri", {"priview", "priview-paper"}),
+        ("margin ledger ", {"create", "show", "verify", "check"}),
+        ("margin marginal people.margin ag", {"age"}),
+    ],
+)
+def test_shells_complete(line, offered, folder):
+    assert offered <= completed(line, folder)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_understand_what_makes_them_complete(shell, capsys):
+    _, out, _ = run(capsys, ["completion", shell])
+    assert "margin" in out
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=out, text=True, check=True)

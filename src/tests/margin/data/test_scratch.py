@@ -1,0 +1,194 @@
+"""Folders for what outgrows memory: nobody else's to read, and gone when the process is."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import margin
+from margin.data.files import quoted
+from margin.data.scratch import scratch
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and signals of POSIX")
+
+
+@pytest.fixture
+def parent(tmp_path, monkeypatch):
+    """A temporary folder whose name needs quotes."""
+    made = tmp_path / "it's ; 'here'"
+    made.mkdir()
+    monkeypatch.setenv("TMPDIR", str(made))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    return made
+
+
+@pytest.fixture
+def untouched_signal():
+    """SIGTERM as it is in a new process: an earlier test may still hold a folder."""
+    handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_a_folder_is_its_owners_and_does_not_stay(parent, untouched_signal, monkeypatch):
+    monkeypatch.setattr("margin.data.scratch._held", {})
+    before = signal.getsignal(signal.SIGTERM)
+    with scratch() as folder:
+        assert folder.parent == parent and folder.name.startswith(f"margin-{os.getpid()}-")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "rows").write_text("secret")
+        with scratch() as other:
+            assert other != folder and folder.exists()
+        assert folder.exists() and signal.getsignal(signal.SIGTERM) is not before
+    assert not os.listdir(parent) and signal.getsignal(signal.SIGTERM) is before
+    with pytest.raises(ZeroDivisionError), scratch() as folder:
+        _ = 1 / 0
+    assert not os.listdir(parent)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["margin-thesis-draft", "margin-123-x", f"margin-{os.getpid()}-abcdefgh"],
+    ids=["no number", "no lock of ours", "this process"],
+)
+@pytest.mark.parametrize("lock", [b"", b"123", None])
+def test_a_folder_of_the_users_own_is_left_alone(parent, name, lock):
+    with scratch() as ours:
+        said = (ours / "lock").read_bytes()
+    other = parent / name
+    other.mkdir(mode=0o700)
+    (other / "lock").write_bytes(said if lock is None else lock)
+    (other / "work").write_text("dear")
+    with scratch():
+        pass
+    assert (other / "work").read_text() == "dear"
+
+
+CHILD = """
+import os, signal, sys
+from margin.data.scratch import scratch
+{before}
+with scratch() as folder:
+    (folder / "rows").write_text("secret")
+    print(folder, flush=True)
+    {then}
+"""
+
+
+def child(parent, *, before="", then="signal.pause()"):
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(before=before, then=then)],
+        env={**os.environ, "TMPDIR": str(parent)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return process, Path(process.stdout.readline().strip())
+
+
+def ended(process, number):
+    if number:
+        process.send_signal(number)
+    process.communicate("\n", timeout=60)
+    return process.returncode
+
+
+HANDLERS = {
+    "none": ("", -signal.SIGTERM),
+    "one that exits": ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))", 7),
+    "one that exits at once": ("signal.signal(signal.SIGTERM, lambda *_: os._exit(9))", 9),
+}
+
+
+@pytest.mark.parametrize(("before", "code"), HANDLERS.values(), ids=HANDLERS)
+def test_sigterm_removes_it_and_does_what_it_did_before(parent, before, code):
+    process, folder = child(parent, before=before)
+    assert (folder / "rows").exists()
+    assert ended(process, signal.SIGTERM) == code
+    assert not os.listdir(parent)
+
+
+def test_who_ignores_sigterm_goes_on(parent):
+    process, folder = child(
+        parent, before="signal.signal(signal.SIGTERM, signal.SIG_IGN)", then="print(input())"
+    )
+    process.send_signal(signal.SIGTERM)
+    assert (folder / "rows").exists()
+    assert ended(process, None) == 0
+    assert not os.listdir(parent)
+
+
+def test_what_is_left_open_is_removed_at_exit(parent):
+    process, _ = child(parent, then="sys.exit(0)")
+    assert ended(process, None) == 0 and not os.listdir(parent)
+    code = (
+        "from margin.data.scratch import scratch; "
+        "open_ = scratch(); print(open_.__enter__(), flush=True)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(parent)}, check=True
+    )
+    assert not os.listdir(parent)
+
+
+@pytest.mark.parametrize("following", ["folder", "release"])
+def test_what_sigkill_leaves_the_next_one_removes(parent, following):
+    living, used = child(parent)
+    killed, left = child(parent)
+    ended(killed, signal.SIGKILL)
+    assert (left / "rows").exists()
+    (parent / "margin-1-mine").mkdir()  # a folder of the user's own, with a similar name
+    (parent / "margin-1-mine" / "letter").write_text("x")
+    if following == "folder":
+        with scratch():
+            assert not left.exists()
+    else:
+        margin.release({"a": [0]}, domain={"a": 2}, budget=margin.PureDP(1))
+    assert (
+        not left.exists()
+        and (used / "rows").exists()
+        and (parent / "margin-1-mine" / "letter").exists()
+    )
+    ended(living, signal.SIGTERM)
+
+
+def test_a_forked_process_leaves_its_parents_folder(parent):
+    process, folder = child(
+        parent,
+        then="pid = os.fork()\n    if not pid: sys.exit(0)\n    os.waitpid(pid, 0)\n"
+        "    print(len(os.listdir(folder)))",
+    )
+    assert process.stdout.readline().strip() == "2", "its lock, and the rows"
+    ended(process, None)
+    assert not folder.exists()
+
+
+def test_another_thread_may_have_one_too(parent):
+    before = signal.getsignal(signal.SIGTERM)
+    found = []
+
+    def work():
+        with scratch() as folder:
+            found.append(folder.exists())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [True] and not os.listdir(parent) and signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_temporary_folder_with_quotes_in_its_name_does_no_harm(parent):
+    assert quoted("it's") == "'it''s'"
+    table = {"id": ["x", "y", "y"], "a": [0, 1, 1]}
+    for data in (table, margin.Sql("SELECT 'x' AS id, 1 AS a")):
+        synopsis = margin.release(
+            data, domain={"a": 2}, budget=margin.PureDP(1), unit="id", max_rows=1
+        )
+        assert synopsis.marginal(["a"]).counts.shape == (2,)
+    assert not os.listdir(parent)

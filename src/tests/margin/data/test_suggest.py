@@ -1,0 +1,239 @@
+"""A suggested domain is a draft, says so, and once reviewed takes the table that it was made
+from."""
+
+import itertools
+import json
+import math
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from margin.data.opening import open_source
+from margin.data.suggest import _bins, suggest_domain
+from margin.domain.domain import DRAFT, Domain
+from margin.errors import DataError, DomainError
+
+rng = np.random.default_rng(11)
+MANY = [f"w{number:03}" for number in range(300)]
+TABLE = pa.table(
+    {
+        "run": rng.integers(0, 4, 500),
+        "gap": rng.choice([1, 2, 5], 500),
+        "half": rng.choice([0.5, 1.0, 2.0], 500),
+        "amount": rng.integers(0, 100_000, 500),
+        "word": rng.choice(["b", "a", "c"], 500),
+        "many": rng.choice(MANY, 500, p=np.arange(1, 301) / 45_150),
+        "truth": rng.random(500) < 0.5,
+        "holes": pa.array([None, "x"] * 250),
+        "numbers with holes": pa.array([None, 0, 1, 1] * 125),
+        "day": np.array(["2020-01-31", "2020-02-01"] * 250, "M8[D]"),
+    }
+)
+
+
+def taken(draft, data):
+    """The number of rows that the draft takes once its mark is deleted."""
+    domain = Domain({name: form for name, form in draft.items() if name != DRAFT})
+    return sum(len(next(iter(batch.values()))) for batch in open_source(data).batches(domain))
+
+
+def in_forms(table, folder):
+    path = folder / "table.parquet"
+    pq.write_table(table, path)
+    text = folder / "table.csv"
+    table.to_pandas().to_csv(text, index=False)
+    return {
+        "parquet": path,
+        "csv": text,
+        "pyarrow": table,
+        "polars": pl.from_arrow(table),
+        "dict": table.to_pydict(),
+    }
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "pyarrow", "polars", "dict"])
+def test_each_kind_of_column(tmp_path, form):
+    data = in_forms(TABLE, tmp_path)[form]
+    draft = suggest_domain(data)
+    assert list(draft) == [DRAFT, *TABLE.column_names]
+    assert "not private" in draft[DRAFT]
+    assert "delete this line" in draft[DRAFT]
+    assert draft["run"] == 4
+    assert draft["gap"] == [1, 2, 5]
+    assert draft["half"] == [0.5, 1, 2]
+    edges = draft["amount"]["bins"]
+    assert (edges[0], edges[-1]) == (None, None)
+    assert 7 <= len(edges) <= 14
+    assert all(edge % 5000 == 0 for edge in edges[1:-1])
+    assert draft["word"] == ["a", "b", "c"]
+    assert set(draft["many"]) == {"values", "other"}
+    assert len(draft["many"]["values"]) == 49
+    assert draft["many"]["values"] == sorted(draft["many"]["values"])
+    assert sum(int(word[1:]) > 150 for word in draft["many"]["values"]) > 35
+    assert sorted(str(value).lower() for value in draft["truth"]) == ["false", "true"]
+    assert draft["holes"] == {"values": ["x"], "missing": "missing"}
+    assert draft["numbers with holes"] == {"values": [0, 1], "missing": "missing"}
+    assert draft["day"] == ["2020-01-31", "2020-02-01"]
+    assert json.loads(json.dumps(draft, allow_nan=False)) == draft
+    assert taken(draft, data) == 500
+    with pytest.raises(DomainError, match="draft"):
+        Domain(draft)
+
+
+def test_a_relation_and_pandas():
+    for data in (duckdb.from_arrow(TABLE), TABLE.to_pandas().drop(columns="day")):
+        assert taken(suggest_domain(data), data) == 500
+
+
+cells = st.one_of(
+    st.none(),
+    st.sampled_from(
+        [
+            "a",
+            " a",
+            "b ",
+            "",
+            "  ",
+            "true",
+            "True",
+            "1",
+            "1.0",
+            "01",
+            "-0",
+            "1e3",
+            "nan",
+            "inf",
+            "other",
+            "missing",
+        ]
+    ),
+    st.text("aAb01.-+_ \t\n\"'\\$é²\u00a0😀", max_size=3),
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.one_of(
+        st.lists(cells, max_size=8).map(lambda values: pa.array(values, pa.string())),
+        st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), max_size=8).map(
+            lambda values: pa.array(values, pa.int64())
+        ),
+        st.lists(st.one_of(st.none(), st.floats()), max_size=8).map(
+            lambda values: pa.array(values, pa.float64())
+        ),
+        st.lists(st.decimals(-99, 99, places=1), max_size=8).map(
+            lambda values: pa.array(values, pa.decimal128(5, 1))
+        ),
+        st.lists(st.booleans(), max_size=3).map(lambda values: pa.array(values, pa.bool_())),
+        st.lists(st.datetimes(), max_size=3).map(
+            lambda values: pa.array(values, pa.timestamp("us"))
+        ),
+    )
+)
+def test_the_draft_takes_the_table_it_was_made_from(column):
+    table = pa.table({"a": column})
+    draft = suggest_domain(table)
+    json.dumps(draft, allow_nan=False)
+    assert taken(draft, table) == len(column)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(60) * 1e-9,
+        np.arange(60) - 1e12,
+        np.r_[np.zeros(5000), np.arange(60.0)],
+        np.exp(np.arange(200.0)),
+        np.array([1.0, np.inf]),
+        np.array([np.inf, -np.inf]),
+    ],
+)
+def test_numbers_of_any_size(values):
+    table = pa.table({"a": values})
+    draft = suggest_domain(table)
+    json.dumps(draft, allow_nan=False)
+    assert taken(draft, table) == len(values)
+
+
+@given(st.floats(-1e15, 1e15), st.floats(1e-6, 1e15))
+def test_edges_are_round_and_ascend(low, width):
+    high = low + width
+    edges = _bins(low, high)
+    inner = edges[1:-1]
+    assert (edges[0], edges[-1]) == (None, None)
+    assert all(a < b for a, b in itertools.pairwise(inner))
+    assert len(inner) <= 16
+    if high > low and width > abs(low) * 1e-9:
+        assert len(inner) >= 4
+        power = 10.0 ** math.floor(math.log10(width))
+        steps = np.diff(inner) / power
+        assert np.allclose(steps, steps[0], rtol=1e-3)
+
+
+def test_a_file_of_a_header_and_no_rows(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("a,b\n")
+    draft = suggest_domain(path)
+    assert list(draft) == [DRAFT, "a", "b"]
+    assert taken(draft, path) == 0
+
+
+def test_what_is_left_out_is_said(tmp_path):
+    table = pa.table({"a": [1, 2], "list": [[1], [2]], "": [1, 2], "blob": [b"x", b"y"]})
+    path = tmp_path / "f.parquet"
+    pq.write_table(table, path)
+    for data in (table, path):
+        draft = suggest_domain(data)
+        assert list(draft) == [DRAFT, "a"]
+        assert draft[DRAFT].endswith("left out: 'list', '', 'blob'")
+    assert list(suggest_domain(pa.table({"blob": [b"x"]}))) == [DRAFT]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.zeros((3, 2), int), "file, a data frame or a dict"),
+        (open_source(np.zeros((3, 2), int)), "file, a data frame or a dict"),
+        (
+            pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"]),
+            "more than one column named 'a'",
+        ),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column named 'a'"),
+        ({"a": [1], "b": [1, 2]}, "equally long"),
+        ("nowhere.csv", "does not exist"),
+        (3, "not accepted"),
+    ],
+)
+def test_bad_data(data, message):
+    with pytest.raises(DataError, match=message) as caught:
+        suggest_domain(data)
+    assert caught.value.__context__ is None
+
+
+def test_a_malformed_file_shows_nothing(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("a,b\nx,1\ns3cr3t\n")
+    with pytest.raises(DataError, match=r"f\.csv.*not well-formed \(line 3\)") as caught:
+        suggest_domain(path)
+    assert "s3cr3t" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", ["adult_raw.parquet", "kosarak32_first100k.parquet"])
+def test_real_tables(real_data, name):
+    path = real_data / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in MARGIN_DATA")
+    draft = suggest_domain(path)
+    assert taken(draft, path) == pq.read_metadata(path).num_rows
+    if name.startswith("adult"):
+        assert draft["sex"] == ["Female", "Male"]
+        assert draft["education-num"] == list(range(1, 17))
+        assert 20 in draft["age"]["bins"]

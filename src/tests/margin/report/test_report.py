@@ -1,0 +1,520 @@
+import base64
+import contextlib
+import http.client
+import importlib
+import io
+import json
+import re
+import shutil
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import margin
+from margin import ZCDP, ApproxDP, Domain, FileError, Neighbours, PriView, PureDP
+from margin.cli.main import main
+from margin.privacy.statement import Statement
+from margin.report import explore, write_report
+from margin.report.words import in_words
+
+VIEWS = [["age", "sex"], ["region", "sex", "children"]]
+
+
+@pytest.fixture
+def synopsis(table, domain):
+    return margin.release(
+        table, domain=domain, budget=PureDP("0.5"), mechanism=PriView(views=VIEWS)
+    )
+
+
+@pytest.fixture
+def saved(synopsis, tmp_path):
+    synopsis.save(tmp_path / "people.margin")
+    return tmp_path / "people.margin"
+
+
+def held(text):
+    """The data in a page."""
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL
+    )
+    return json.loads(data)
+
+
+def doubles(text):
+    return np.frombuffer(base64.b64decode(text), "<f8")
+
+
+def test_the_page_holds_the_views_and_answers_what_they_lack(synopsis, tmp_path):
+    write_report(synopsis, tmp_path / "r.html", title="A <title> & more")
+    text = (tmp_path / "r.html").read_text()
+    assert "<title>A &lt;title&gt; &amp; more</title>" in text
+    data = held(text)
+    assert data["title"] == "A <title> & more" and data["private"] and not data["live"]
+    assert data["guarantee"] == synopsis.spent.describe()
+    assert data["statement"] == synopsis.provenance.statement.to_json()
+    for view, table in zip(data["views"], synopsis.tables.values, strict=True):
+        assert (doubles(view["counts"]) == table.ravel()).all()
+    assert sum(view["share"] for view in data["views"]) == pytest.approx(1)
+    for answer in data["answers"]:
+        view = [synopsis.domain.attributes[axis] for axis in answer["axes"]]
+        assert not any(set(view) <= set(other) for other in VIEWS)
+        marginal = synopsis.marginal(view)
+        assert doubles(answer["counts"]) == pytest.approx(marginal.counts.ravel())
+    asked = {tuple(sorted(answer["axes"])) for answer in data["answers"]}
+    assert {(4,), (0, 2), (0, 4), (0, 1, 2, 3)} <= asked
+    assert [row["size"] for row in data["errors"]] == [1, 2, 3, 4, 5]
+
+
+def test_the_page_asks_nobody(synopsis, tmp_path):
+    """The page loads nothing, and its policy forbids a script to load anything."""
+    write_report(synopsis, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert not re.findall(r"<(?:link|img|iframe)\b|<script[^>]*\bsrc\b|@import", text)
+    assert "default-src 'none'" in text
+    assert len(text) < 3e6
+
+
+def test_a_category_cannot_break_out_of_the_page(tmp_path):
+    names = ["</script><script>alert(1)</script>", "<!--", "b"]
+    domain = Domain({"a": {"values": names}, "<b>": 2})
+    rows = {"a": names, "<b>": [0, 1, 0]}
+    write_report(margin.release(rows, domain=domain, budget=PureDP(1)), tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert "<script>alert" not in text and text.count("<!--") == 0
+    assert held(text)["attributes"][0]["labels"] == names
+
+
+def test_a_simulation_says_what_it_is(table, domain, tmp_path):
+    simulation = margin.simulate(table, domain=domain, budget=PureDP(1), seed=0)
+    write_report(simulation.synopsis, tmp_path / "r.html")
+    assert held((tmp_path / "r.html").read_text())["private"] is False
+
+
+def test_what_is_no_release_is_refused(synopsis, tmp_path):
+    import dataclasses
+
+    loose = dataclasses.replace(synopsis, provenance=None)
+    with pytest.raises(FileError, match="release"):
+        write_report(loose, tmp_path / "r.html")
+    with pytest.raises(FileError, match="release"):
+        explore(loose, title="x")
+    with pytest.raises(FileError, match="cannot be written"):
+        write_report(synopsis, tmp_path / "none" / "r.html")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (PureDP(1), ["Each row", "with it and without it", "2.72", "epsilon = 1)"]),
+        (PureDP("0.1", rows_per_person=3), ["Up to 3 rows", "with them and without them", "1.11"]),
+        (ZCDP("0.1"), ["except with a probability of 1e-06"]),
+        (ApproxDP(2, "1e-9"), ["7.39", "delta = 1e-09"]),
+        (
+            PureDP(1, neighbours=Neighbours.REPLACE_ROW),
+            ["number of rows is public", "if it said something else"],
+        ),
+        (PureDP(1000), ["factor of at most"]),
+    ],
+)
+def test_the_guarantee_in_words(budget, words):
+    text = " ".join(in_words(Statement(budget=budget)))
+    assert all(word in text for word in words), text
+    assert not re.search(r"\b(\w+) \1\b", text)
+
+
+def test_the_words_say_who_answers_for_the_number_of_rows():
+    declared, enforced, one = (
+        in_words(Statement(budget=PureDP(1, rows_per_person=rows), unit=unit))[0]
+        for rows, unit in [(3, None), (3, "person_id"), (1, None)]
+    )
+    assert (
+        "did not check this" in declared
+        and "'person_id'" in enforced
+        and "counted at most 3" in enforced
+    )
+    assert "check" not in one and "counted" not in one
+
+
+def test_words_never_promise_more_than_the_budget():
+    """The factor and the epsilon are rounded up."""
+    text = " ".join(in_words(Statement(budget=ZCDP("0.1"))))
+    factor, epsilon = (
+        float(found) for found in re.findall(r"at most ([\d.]+), .*epsilon = ([\d.]+),", text)[0]
+    )
+    assert factor >= np.exp(epsilon) - 0.011 and epsilon >= 2.14
+
+
+def test_the_server_ends_when_nobody_asks(synopsis):
+    made = explore(synopsis, title="people", idle=0.05)
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    thread.join(60)
+    made.server_close()
+    assert not thread.is_alive()
+    with pytest.raises(FileError, match="idle"):
+        explore(synopsis, title="people", idle=0)
+
+
+def test_a_visitor_who_asks_keeps_the_server_alive(synopsis):
+    made = explore(synopsis, title="people", idle=1e6)
+    made._last -= 2e6
+    with Silent() as connection:
+        made.finish_request(connection, ("127.0.0.1", 1))
+    made.service_actions()
+    assert not made._BaseServer__shutdown_request
+    made.server_close()
+
+
+class Silent(socket.socket):
+    """A connection that sends nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.settimeout(0.01)
+
+    def makefile(self, *_, **__):
+        return io.BytesIO()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"])
+@pytest.mark.parametrize("limit", ["_SOCKET_SECONDS", "_REQUEST_SECONDS"])
+def test_who_does_not_finish_a_request_is_cut_off(synopsis, monkeypatch, limit, sent):
+    """There are two limits: the time between two bytes, and the time of the whole request."""
+    monkeypatch.setattr(importlib.import_module("margin.report.explore"), limit, 0.2)
+    made = explore(synopsis, title="people")
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    with socket.create_connection(made.server_address, timeout=60) as connection:
+        connection.sendall(sent)
+        with contextlib.suppress(ConnectionError):
+            if limit == "_REQUEST_SECONDS":
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
+            assert connection.recv(100) == b""
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def test_a_question_behind_a_long_one_is_told_to_come_again(synopsis, server, monkeypatch):
+    monkeypatch.setattr(importlib.import_module("margin.report.explore"), "_TURN_SECONDS", 0.05)
+    asked, done = threading.Event(), threading.Event()
+
+    def slow(*_):
+        asked.set()
+        done.wait(60)
+        raise margin.DomainError("late")
+
+    monkeypatch.setattr(type(synopsis), "marginal", slow)
+    first = threading.Thread(target=get, args=(server, "/marginal?attribute=sex"))
+    first.start()
+    assert asked.wait(60)
+    assert get(server, "/marginal?attribute=age")[0] == 503
+    done.set()
+    first.join()
+
+
+@pytest.fixture
+def server(synopsis):
+    made = explore(synopsis, title="people")
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def get(server, path, host=None):
+    port = server.server_address[1]
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", path, headers={"Host": host or f"127.0.0.1:{port}"})
+    reply = connection.getresponse()
+    body = reply.read()
+    connection.close()
+    return reply.status, body
+
+
+def test_the_server_answers_every_marginal(server, synopsis):
+    status, body = get(server, "/")
+    assert status == 200 and held(body.decode())["live"] is True
+    status, body = get(server, "/marginal?attribute=income&attribute=age&attribute=region")
+    answer = json.loads(body)
+    assert status == 200 and answer["axes"] == [4, 0, 2]
+    assert (
+        doubles(answer["counts"]) == synopsis.marginal(["income", "age", "region"]).counts.ravel()
+    ).all()
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [
+        ("/marginal?attribute=nobody", None, 400),
+        ("/marginal", None, 400),
+        ("/etc/passwd", None, 404),
+        ("/", "evil.example:80", 403),
+        ("/marginal?attribute=age", "evil.example", 403),
+    ],
+)
+def test_the_server_refuses(server, path, host, status):
+    assert get(server, path, host)[0] == status
+
+
+def test_the_server_listens_on_this_machine_only(server):
+    assert server.server_address[0] == "127.0.0.1"
+
+
+def test_a_taken_port_is_a_typed_error(server, synopsis):
+    with pytest.raises(FileError, match="cannot be used"):
+        explore(synopsis, title="x", port=server.server_address[1])
+
+
+def test_the_command_writes_a_page_and_replaces_none(saved, capsys):
+    assert main(["report", str(saved)]) == 0
+    page = saved.with_suffix(".html")
+    assert page.exists() and "MB" in capsys.readouterr().out
+    assert main(["report", str(saved)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert main(["report", str(saved), "--force", "--title", "Census"]) == 0
+    assert held(page.read_text())["title"] == "Census"
+
+
+def test_the_command_refuses_a_simulation_unless_told(table, domain, tmp_path, capsys):
+    path = tmp_path / "s.margin"
+    margin.simulate(table, domain=domain, budget=PureDP(1), seed=0).save(path)
+    assert main(["report", str(path)]) == 2
+    assert main(["report", str(path), "--allow-simulation"]) == 0
+    capsys.readouterr()
+
+
+# In a real browser
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not binary or not driver:
+        pytest.skip("chromium and chromedriver are not installed")
+    downloads = tmp_path_factory.mktemp("downloads")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    quiet = (
+        "disable-gpu disable-quic no-first-run disable-background-networking "
+        "disable-component-update disable-sync"
+    )
+    for word in ("headless=new no-sandbox " + quiet).split():
+        options.add_argument(f"--{word}")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    made.downloads = downloads
+    yield made
+    made.quit()
+
+
+def texts(browser, selector):
+    script = "return Array.from(document.querySelectorAll(arguments[0]), (e) => e.textContent)"
+    return browser.execute_script(script, selector)
+
+
+def until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def pick(browser, domain, names):
+    browser.execute_script("document.getElementById('clear').click()")
+    for name in names:
+        place = domain.attributes.index(name)
+        browser.execute_script(
+            "document.querySelectorAll('#attributes input')[arguments[0]].click()", place
+        )
+    until(
+        lambda: (
+            texts(browser, "#asked") == [" \u00d7 ".join(names)]
+            and texts(browser, "#table tbody tr")
+        )
+    )
+
+
+def printed(marginal):
+    """The counts and bounds as the page should print them."""
+    low, high = marginal.interval(0.95)
+    columns = (marginal.counts.ravel(), low.ravel(), high.ravel())
+    return [[f"{number:,.1f}" for number in row] for row in zip(*columns, strict=True)]
+
+
+def rows_of(browser):
+    cells = texts(browser, "#table tbody td.number")
+    return [cells[start : start + 3] for start in range(0, len(cells), 3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 400])
+def test_every_printed_number_is_pythons(browser, synopsis, domain, tmp_path, width):
+    write_report(synopsis, tmp_path / "r.html")
+    browser.set_window_size(width, 900)
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    for names in (
+        ["sex"],
+        ["children", "region"],
+        ["sex", "children", "region"],
+        ["income", "age"],
+        ["age", "region"],
+    ):
+        pick(browser, domain, names)
+        assert rows_of(browser) == printed(synopsis.marginal(names)), names
+        until(lambda: texts(browser, "#chart svg"))
+    assert browser.execute_script(
+        "return document.documentElement.scrollWidth <= window.innerWidth"
+    )
+    assert texts(browser, "#views-chart svg") and texts(browser, "#errors-chart svg")
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+def test_a_page_of_45_attributes_is_light_and_opens_on_a_marginal(browser, tmp_path):
+    """The release has as many cells as a page can hold."""
+    rng = np.random.default_rng(0)
+    labels = [f"category number {place}" for place in range(8)]
+    domain = Domain({f"attribute {place}": {"values": labels} for place in range(45)})
+    rows = {name: rng.choice(labels, 500) for name in domain}
+    views = [
+        [f"attribute {place}" for place in rng.choice(45, 4, replace=False)] for _ in range(29)
+    ]
+    mechanism = PriView(views=[["attribute 0", "attribute 1"], *views], nonnegativity=None)
+    made = margin.release(rows, domain=domain, budget=PureDP(1), mechanism=mechanism)
+    write_report(made, tmp_path / "r.html")
+    assert (tmp_path / "r.html").stat().st_size < 3e6
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    until(lambda: texts(browser, "#chart svg") and texts(browser, "#errors-chart svg"))
+    assert rows_of(browser) == printed(made.marginal(["attribute 0"]))
+    pick(browser, domain, ["attribute 1", "attribute 0"])
+    assert rows_of(browser) == printed(made.marginal(["attribute 1", "attribute 0"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        PriView(views=[["age", "sex"], ["age", "children"]], shares=[1, 5]),
+        margin.Residual(order=2),
+        margin.mechanisms.Direct(),
+        margin.mechanisms.Flat(),
+        margin.MWEM(rounds=2),
+        margin.mechanisms.Uniform(),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_numbers_are_pythons_whatever_was_released(browser, table, domain, tmp_path, mechanism):
+    """This includes domains with impossible combinations and a declared number of rows."""
+    names = ["age", "sex", "children"]
+    rules = (
+        [{"age": 0, "children": [2, 3]}] if isinstance(mechanism, PriView | margin.Residual) else []
+    )
+    declared = Domain(
+        {name: domain[name] for name in names}, impossible=rules, rows=500 if rules else None
+    )
+    rows = table.filter(~((np.array(table["age"]) < 18) & (np.array(table["children"]) > 1)))
+    made = margin.release(rows, domain=declared, budget=PureDP(1), mechanism=mechanism)
+    write_report(made, tmp_path / "r.html")
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    for asked in (["sex", "age"], ["children", "age"], ["sex", "children"]):
+        pick(browser, declared, asked)
+        expected = [
+            ["\u2013" if "nan" in cell else cell for cell in row]
+            for row in printed(made.marginal(asked))
+        ]
+        assert rows_of(browser) == expected, asked
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+def test_a_release_without_tables_says_what_it_is(browser, tmp_path):
+    rows = scipy.sparse.csr_array(
+        np.eye(40, 10, dtype=np.int64) + np.eye(40, 10, 1, dtype=np.int64)
+    )
+    budget = PureDP(5)
+    made = margin.release(
+        rows, domain={"page": 10}, budget=budget, mechanism=margin.mechanisms.PrivBasis(k=3)
+    )
+    write_report(made, tmp_path / "r.html")
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    shown = browser.execute_script("return document.body.innerText")
+    assert (
+        "What was published" in shown
+        and "margin info" in shown
+        and "Choose attributes" not in shown
+    )
+    assert "1 attribute, published with the mechanism PrivBasis" in shown
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.slow
+def test_the_download_holds_the_table(browser, synopsis, domain, tmp_path):
+    write_report(synopsis, tmp_path / "r.html")
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    pick(browser, domain, ["sex", "age"])
+    browser.execute_script("document.getElementById('download').click()")
+    until(lambda: (browser.downloads / "sex-age.csv").exists())
+    lines = (browser.downloads / "sex-age.csv").read_text().splitlines()
+    marginal = synopsis.marginal(["sex", "age"])
+    assert lines[0] == "sex,age,count,low_95,high_95" and len(lines) == 1 + marginal.counts.size
+    assert [float(line.split(",")[-3]) for line in lines[1:]] == pytest.approx(
+        marginal.counts.ravel()
+    )
+
+
+@pytest.mark.slow
+def test_the_page_works_by_keyboard_alone(browser, synopsis, domain, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    write_report(synopsis, tmp_path / "r.html")
+    browser.get(f"file://{tmp_path / 'r.html'}")
+
+    def press(*keys):
+        for one in keys:
+            browser.switch_to.active_element.send_keys(one)
+
+    press(Keys.TAB, Keys.TAB)
+    assert browser.switch_to.active_element.get_attribute("id") == "search"
+    press("sex", Keys.TAB, Keys.SPACE)
+    until(lambda: texts(browser, "#asked") == ["age \u00d7 sex"])
+    until(lambda: rows_of(browser) == printed(synopsis.marginal(["age", "sex"])))
+
+
+@pytest.mark.slow
+def test_what_the_page_lacks_it_says_and_the_server_gives(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    domain = Domain({f"a{place}": 9 for place in range(9)})
+    views = [[f"a{place}", f"a{place + 1}"] for place in range(8)]
+    codes = rng.integers(0, 9, (2000, 9))
+    made = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PriView(views=views))
+    write_report(made, tmp_path / "r.html")
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    for place in (5, 7, 8):
+        browser.execute_script(
+            "document.querySelectorAll('#attributes input')[arguments[0]].click()", place
+        )
+    until(lambda: "margin explore" in texts(browser, "#status")[0])
+    server = explore(made, title="x")
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        browser.get(f"http://127.0.0.1:{server.server_address[1]}/")
+        pick(browser, domain, ["a5", "a7", "a8"])
+        assert rows_of(browser) == printed(made.marginal(["a5", "a7", "a8"]))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

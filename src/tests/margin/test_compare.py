@@ -1,0 +1,174 @@
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import margin
+from margin import Domain, DomainError, Marginal, PriView, PureDP, Workload
+from margin.cli.main import main
+from margin.cli.mechanisms import PLAIN
+from margin.compare import compare
+from margin.plots.results import plot_error, plot_marginal
+
+GOOD = PriView(views=[["age", "sex", "region"], ["children", "income"]])
+NARROW = PriView(views=[["age", "sex"]])
+BROKEN = PriView(views=[["nobody"]])
+
+
+@pytest.fixture
+def compared(table, domain):
+    mechanisms = {"broken": BROKEN, "narrow": NARROW, "good": GOOD}
+    workload = Workload.of(domain, [["age", "region"], ["sex"], ["children"]])
+    return compare(
+        table, domain=domain, budget=PureDP(5), mechanisms=mechanisms, workload=workload, runs=2
+    )
+
+
+def test_the_best_comes_first_and_what_failed_last(compared):
+    assert [row.name for row in compared.rows] == [
+        "good",
+        "narrow",
+        "broken",
+    ] and compared.best == "good"
+    good, narrow, broken = compared.rows
+    assert len(good.errors) == 6 and good.error < narrow.error
+    assert good.percentile(0.5) <= good.percentile(0.95)
+    assert "nobody" in broken.problem and math.isnan(broken.error) and not broken.errors
+    assert good.release_seconds > 0 and good.answer_seconds > 0
+
+
+def test_the_errors_are_those_of_simulations(table, domain, compared):
+    errors = []
+    for run in range(2):
+        simulation = margin.simulate(
+            table, domain=domain, budget=PureDP(5), mechanism=GOOD, seed=run
+        )
+        for view in compared.views:
+            truth = simulation.truth(view)
+            errors.append(
+                np.linalg.norm(simulation.marginal(view).counts - truth.counts) / truth.total
+            )
+    assert compared.rows[0].errors == pytest.approx(errors)
+
+
+def test_it_is_marked_as_not_private(compared):
+    assert "not private" in str(compared) and "smallest mean error: good" in str(compared)
+    assert compared.to_json()["private"] is False
+    json.dumps(compared.to_json(), allow_nan=False)
+
+
+def test_large_workloads_are_drawn_from(table, domain):
+    views = [["age"], ["sex"]] * 300
+    found = compare(
+        table, domain=domain, budget=PureDP(1), mechanisms={"a": NARROW}, workload=views, runs=1
+    )
+    assert len(found.views) == 200
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"mechanisms": {}}, {"runs": 0}, {"runs": True}, {"workload": [["nobody"]]}]
+)
+def test_bad_arguments_are_typed_errors(table, domain, wrong):
+    with pytest.raises(DomainError):
+        compare(
+            table,
+            **{
+                "domain": domain,
+                "budget": PureDP(1),
+                "mechanisms": {"a": NARROW},
+                "workload": [["sex"]],
+            }
+            | wrong,
+        )
+
+
+def test_nothing_works_is_said(table, domain):
+    found = compare(
+        table, domain=domain, budget=PureDP(1), mechanisms={"a": BROKEN}, workload=[["sex"]]
+    )
+    assert found.best is None and "every mechanism failed" in str(found)
+    with pytest.raises(DomainError, match="every mechanism of this comparison failed"):
+        found.plot()
+
+
+def test_the_pictures(compared, table, domain):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert len(compared.plot().axes[0].get_yticklabels()) == 2
+    synopsis = margin.release(table, domain=domain, budget=PureDP(5), mechanism=GOOD)
+    bars = plot_marginal(synopsis.marginal(["sex", "age"]))
+    labels = [
+        ", ".join(map(str, pair))
+        for pair in itertools.product(domain["sex"].labels, domain["age"].labels)
+    ]
+    assert [label.get_text() for label in bars.get_yticklabels()] == labels
+    assert len(bars.patches) == 6 and len(bars.collections[0].get_segments()) == 6
+    heat = plot_marginal(synopsis.marginal(["age", "region"]))
+    assert (
+        np.asarray(heat.images[0].get_array()) == synopsis.marginal(["age", "region"]).counts
+    ).all()
+    error = plot_error(synopsis, sizes=(1, 2))
+    assert [label.get_text() for label in error.get_xticklabels()] == ["1", "2"]
+
+
+def test_what_is_too_large_to_draw_is_refused():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    domain = Domain({"a": 4, "b": 4, "c": 5})
+    with pytest.raises(DomainError, match="but this marginal has 80 cells"):
+        plot_marginal(Marginal(domain, np.ones((4, 4, 5)), np.ones((4, 4, 5))))
+
+
+def test_the_command_compares(table, domain, tmp_path, capsys):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    (tmp_path / "domain.json").write_text(domain.to_json())
+    command = [
+        "compare",
+        str(tmp_path / "people.csv"),
+        "--domain",
+        str(tmp_path / "domain.json"),
+        "--epsilon",
+        "1",
+    ]
+    command += ["--mechanisms", "priview,direct,uniform", "--workload", "2way", "--runs", "1"]
+    assert main(command) == 0
+    output = capsys.readouterr().out
+    assert "not private" in output and all(
+        name in output for name in ("priview", "direct", "uniform")
+    )
+    picture = tmp_path / "picture.png"
+    assert main([*command, "--json", "--picture", str(picture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (
+        found["private"] is False
+        and len(found["mechanisms"]) == 3
+        and picture.stat().st_size > 1000
+    )
+    assert main([*command[:-4], "--mechanisms", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(PLAIN))
+def test_every_name_is_a_mechanism_that_releases(table, domain, tmp_path, name, capsys):
+    import pyarrow.csv
+
+    pyarrow.csv.write_csv(table, tmp_path / "people.csv")
+    (tmp_path / "domain.json").write_text(
+        Domain({n: domain[n] for n in ("age", "sex", "region")}).to_json()
+    )
+    out = tmp_path / "out.margin"
+    command = [
+        "release",
+        str(tmp_path / "people.csv"),
+        "--domain",
+        str(tmp_path / "domain.json"),
+        "--epsilon",
+        "1",
+    ]
+    assert main([*command, "--mechanism", name, "--workload", "age,sex", "-o", str(out)]) == 0
+    assert main(["marginal", str(out), "age", "sex"]) == 0 and main(["info", str(out)]) == 0
+    assert "age" in capsys.readouterr().out
+    assert main([*command, "--mechanism", name, "--views", "age,sex", "-o", str(out)]) == 2
+    assert "--workload" in capsys.readouterr().err

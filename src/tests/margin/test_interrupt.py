@@ -1,0 +1,179 @@
+"""Ctrl-C between any two steps of a release: the message agrees with the ledger."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import margin
+from margin import FileError, Ledger, PureDP
+from margin.cli.main import main
+from margin.mechanisms import Flat
+
+FILES = {"release.py", "gate.py", "ledger.py", "ledger_file.py"}
+FOLDER = str(Path(margin.__file__).parent)
+CODES = np.array([[0], [1], [1]])
+DOMAIN = margin.Domain({"a": 2})
+BUDGET = PureDP("0.001")
+
+
+class Interrupting:
+    """Raise KeyboardInterrupt before a given bytecode of the release, the gate or the ledger.
+
+    `at` counts the bytecodes from the call of `Private._charge` on: before, nothing can have been
+    charged.
+    """
+
+    def __init__(self, at):
+        self.at = at
+        self.seen = 0
+        self.begun = False
+
+    def __call__(self, frame, event, _):
+        path = frame.f_code.co_filename
+        if not path.startswith(FOLDER) or path.rpartition("/")[2] not in FILES:
+            return None
+        self.begun |= frame.f_code.co_name == "_charge"
+        frame.f_trace_opcodes = True
+        if event == "opcode" and self.begun:
+            self.seen += 1
+            if self.seen == self.at:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(ledger, at):
+    """The message of a release that is interrupted at a bytecode. None if it ends before."""
+    tracer = Interrupting(at)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        margin.release(
+            CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
+        )
+    except KeyboardInterrupt as error:
+        return str(error)
+    finally:
+        sys.settrace(before)
+    assert tracer.begun and tracer.seen < at
+    return None
+
+
+@pytest.mark.slow
+def test_an_interrupt_at_any_bytecode_says_what_the_ledger_says(tmp_path):
+    new, ledger = Ledger(tmp_path / "new.db"), Ledger(tmp_path / "l.db")
+    new.register("p", PureDP(1))
+    told, at = {True: 0, False: 0}, 0
+    while True:
+        at += 1
+        shutil.copy(new.path, ledger.path)
+        text = interrupted(ledger, at)
+        if text is None:
+            break
+        charged = ledger.spent("p") > 0
+        # After the last handler the interrupt has no message.
+        assert text == "" or ("has already been charged" in text) == charged, (at, text)
+        assert text == "" or ("nothing has been charged" in text) == (not charged), (at, text)
+        told[charged] += text != ""
+    assert min(told.values()) > 100, told
+
+
+def in_the_way(monkeypatch, error, *, after):
+    """Make the charge fail with an error, before or after it is written."""
+    charge = Ledger._charge
+
+    def failing(self, *arguments):
+        if after:
+            charge(self, *arguments)
+        raise error
+
+    monkeypatch.setattr(Ledger, "_charge", failing)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"]
+)
+def test_whatever_stops_a_charge_the_ledger_is_asked(tmp_path, monkeypatch, error, after):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(1))
+    in_the_way(monkeypatch, error, after=after)
+    with pytest.raises(type(error)) as stopped:
+        margin.release(
+            CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
+        )
+    assert (
+        ("the budget has already been charged" in str(stopped.value))
+        == after
+        == bool(ledger.spent("p"))
+    )
+
+
+def test_a_ledger_that_cannot_be_asked_is_not_guessed(tmp_path, monkeypatch):
+    ledger = Ledger(tmp_path / "l.db")
+    ledger.register("p", PureDP(1))
+    in_the_way(monkeypatch, KeyboardInterrupt(), after=True)
+
+    def unreadable(*_):
+        raise FileError("locked")
+
+    monkeypatch.setattr(Ledger, "_has", unreadable)
+    unknown = "it is not known whether the budget has been charged: check the ledger"
+    with pytest.raises(KeyboardInterrupt, match=unknown):
+        margin.release(
+            CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=ledger.dataset("p")
+        )
+
+
+class Own:
+    """A user's own ledger, which cannot say whether it was charged."""
+
+    def __init__(self, *, fails):
+        self.fails = fails
+
+    def charge(self, budget, /):
+        if self.fails:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("own", "where", "told"),
+    [
+        (Own(fails=True), "charge", "it is not known whether"),
+        (Own(fails=False), "read", "nothing has been charged"),
+        (None, "read", "nothing has been charged"),
+        (Own(fails=False), "after", "has already been charged"),
+    ],
+)
+def test_a_ledger_of_ones_own(own, where, told, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    if where == "read":
+        monkeypatch.setattr("margin.private.gate.count", interrupt)
+    if where == "after":
+        monkeypatch.setattr(sys.modules["margin.release"], "describe", interrupt)
+    with pytest.raises(KeyboardInterrupt, match=told):
+        margin.release(CODES, domain=DOMAIN, budget=BUDGET, mechanism=Flat(), ledger=own)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), FileError("the disk is full")], ids=["interrupt", "error"]
+)
+def test_a_release_that_cannot_be_written_says_that_it_was_made(
+    error, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.json").write_text('{"a": 2}')
+    (tmp_path / "t.csv").write_text("a\n0\n1\n")
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr("margin.store.write", fails)
+    code = main(["release", "t.csv", "--domain", "d.json", "--epsilon", "1", "-o", "x.margin"])
+    told = capsys.readouterr().err
+    assert code in (2, 130) and "its budget spent" in told and "'x.margin' was not written" in told

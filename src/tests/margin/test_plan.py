@@ -1,0 +1,269 @@
+import itertools
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, ApproxDP, DomainError, MarginError, Neighbours, PriView, PureDP, Workload
+from margin.cli.main import main
+from margin.mechanisms.views.priview import BestViews
+from margin.plots.plan import errors_by_limit
+
+DOMAIN = margin.Domain({"age": 10, "sex": 2, "region": 5, "income": 6, "smokes": 2, "job": 8})
+BUDGETS = [
+    PureDP(1),
+    ZCDP("0.2"),
+    ApproxDP(1, "1e-6"),
+    PureDP("0.1", neighbours=Neighbours.REPLACE_ROW),
+]
+SMALL = Workload.of(
+    DOMAIN, [["age", "sex"], ["sex", "region"], ["age", "region"], ["income"]], weights=[1, 2, 1, 5]
+)
+
+
+class Priced:
+    """A mechanism with a given expected error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def run(self, private, workload):
+        raise NotImplementedError
+
+    def expected_error(self, domain, workload, budget):
+        if self.error is None:
+            raise DomainError("too large: use another")
+        return self.error
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_the_best_comes_first_and_those_that_refuse_last(budget):
+    mechanisms = [Priced(None), Priced(500.0), PriView(), Priced(1.0)]
+    found = margin.plan(DOMAIN, workload=SMALL, budget=budget, mechanisms=mechanisms)
+    errors = [row.error for row in found.table]
+    assert len(errors) == 4
+    assert errors[:3] == sorted(errors[:3]) and errors[3] is None
+    assert found.best is mechanisms[3]
+    assert found.table[-1].note == "too large: use another"
+    assert "too large" in str(found).splitlines()[-1]
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_what_is_installed_is_compared(budget):
+    found = margin.plan(DOMAIN, workload=SMALL, budget=budget)
+    assert "PriView" in {row.name for row in found.table}
+    for row in found.table:
+        assert (row.error is None) == bool(row.error is None and row.note)
+        if row.error is not None:
+            assert 0 < row.error < math.inf
+            cells = sum(w * DOMAIN.cells(v) for v, w in zip(SMALL, SMALL.weights, strict=True))
+            assert row.per_cell == pytest.approx(math.sqrt(row.error / cells))
+
+
+def test_the_best_is_ready_for_a_release():
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, size, 200) for size in DOMAIN.sizes], axis=1)
+    best = margin.plan(DOMAIN, workload=SMALL, budget=PureDP(1), mechanisms=[PriView()]).best
+    assert best.views is not None and len(best.views) == len(best.shares)
+    synopsis = margin.release(
+        codes, domain=DOMAIN, budget=PureDP(1), mechanism=best, workload=SMALL
+    )
+    assert set(map(frozenset, best.views)) == set(map(frozenset, synopsis.names))
+
+
+def test_pairs_are_planned_for_when_nothing_is_asked():
+    found = margin.plan({"a": 2, "b": 3, "c": 2}, budget=PureDP(1))
+    assert found.workload.views == (("a", "b"), ("a", "c"), ("b", "c"))
+    assert margin.plan({"a": 7}, budget=PureDP(1)).workload.views == (("a",),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"budget": 1.0}, "budget must be"),
+        ({"workload": [["shoe"]]}, "'shoe'"),
+        ({"workload": []}, "workload"),
+        ({"mechanisms": []}, "mechanisms must hold at least one mechanism"),
+        ({"mechanisms": [PriView]}, "each of mechanisms must be an object with a method"),
+        ({"mechanisms": ["PriView"]}, "each of mechanisms must be an object with a method"),
+        ({"domain": {}}, "domain"),
+    ],
+)
+def test_bad_arguments_are_told(changes, says):
+    with pytest.raises(MarginError, match=says):
+        margin.plan(**{"domain": DOMAIN, "workload": SMALL, "budget": PureDP(1), **changes})
+
+
+def test_when_all_refuse_there_is_no_best():
+    found = margin.plan(DOMAIN, workload=SMALL, budget=PureDP(1), mechanisms=[Priced(None)])
+    with pytest.raises(MarginError, match="too large"):
+        _ = found.best
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_the_chosen_views_are_no_worse_than_covers_of_any_limit(budget):
+    found = margin.plan(
+        DOMAIN, workload=Workload.all_kway(DOMAIN, 2), budget=budget, mechanisms=[PriView()]
+    )
+    points = errors_by_limit(found)
+    assert [limit for limit, _ in points] == sorted({limit for limit, _ in points})
+    assert found.table[0].error <= 1.001 * min(error for _, error in points)
+
+
+def test_the_picture_marks_the_choice():
+    pytest.importorskip("matplotlib")
+    axes = margin.plan(DOMAIN, budget=ZCDP("0.1"), mechanisms=[PriView(), Priced(1e5)]).plot()
+    labels = axes.get_legend_handles_labels()[1]
+    assert any("PriView" in label for label in labels) and "Priced" in labels
+    assert "cells" in axes.get_xlabel() and "error" in axes.get_ylabel()
+
+
+def measured(codes, domain, workload, mechanism, budget, seeds):
+    totals = []
+    for seed in range(seeds):
+        simulation = margin.simulate(
+            codes, domain=domain, budget=budget, mechanism=mechanism, workload=workload, seed=seed
+        )
+        truths = simulation.truths(workload)
+        answers = simulation.marginals(workload)
+        errors = [((a.counts - t.counts) ** 2).sum() for a, t in zip(answers, truths, strict=True)]
+        totals.append(sum(w * e for w, e in zip(workload.weights, errors, strict=True)))
+    return np.mean(totals), np.std(totals) / math.sqrt(seeds)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_the_expected_error_of_priview_is_what_releases_show(budget):
+    """Without non-negativity, the mean of 200 releases lies within 6 standard errors.
+
+    The probability of a false alarm is below 1e-8.
+    """
+    rng = np.random.default_rng(3)
+    codes = np.stack([rng.integers(0, size, 500) for size in DOMAIN.sizes], axis=1)
+    mechanism = PriView(nonnegativity=None).planned(DOMAIN, SMALL, budget)
+    mean, deviation = measured(codes, DOMAIN, SMALL, mechanism, budget, 200)
+    assert abs(mean - mechanism.expected_error(DOMAIN, SMALL, budget)) < 6 * deviation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", [PureDP(1), ZCDP("0.1")], ids=repr)
+def test_the_expected_error_on_adult(budget):
+    """For all pairs of 13 real columns, the error without non-negativity is within 5 %."""
+    folder = os.environ.get("MARGIN_DATA")
+    if folder is None:
+        pytest.skip("MARGIN_DATA is not set")
+    domain = margin.Domain(Path(folder) / "adult13_domain.json")
+    pairs = Workload.all_kway(domain, 2)
+    mechanism = PriView(nonnegativity=None).planned(domain, pairs, budget)
+    mean, deviation = measured(
+        str(Path(folder) / "adult13.parquet"), domain, pairs, mechanism, budget, 8
+    )
+    expected = mechanism.expected_error(domain, pairs, budget)
+    assert abs(mean / expected - 1) < 0.05 and deviation / expected < 0.02
+
+
+def test_weights_move_views_towards_what_matters():
+    pairs = [["age", "job"], ["income", "job"], ["age", "income"]]
+    for budget in (PureDP(1), ZCDP("0.1")):
+        errors = []
+        for weights in ([1, 1, 1], [100, 1, 1]):
+            asked = Workload.of(DOMAIN, pairs, weights=weights)
+            chosen = PriView().planned(DOMAIN, asked, budget)
+            errors.append(chosen.expected_error(DOMAIN, Workload.of(DOMAIN, pairs[:1]), budget))
+        assert errors[1] < 0.9 * errors[0]
+
+
+def test_shares_follow_the_views():
+    views = [["age", "sex"], ["region"]]
+    assert PriView(views=views, shares=[3, 1]).shares == (3, 1)
+    rich = PriView(views=views, shares=[9, 1]).expected_error(DOMAIN, [["age"]], PureDP(1))
+    poor = PriView(views=views, shares=[1, 9]).expected_error(DOMAIN, [["age"]], PureDP(1))
+    assert rich < poor / 10
+
+
+@pytest.mark.parametrize(
+    "shares", [[1], [1, 2, 3], [1, 0], [1, -1], [1, math.nan], [1, math.inf], [1, True], "12", 3]
+)
+def test_bad_shares_are_refused(shares):
+    with pytest.raises(DomainError, match="share"):
+        PriView(views=[["a"], ["b"]], shares=shares)
+
+
+def test_shares_need_views():
+    with pytest.raises(DomainError, match="shares divides the budget among views, but no views"):
+        PriView(shares=[1])
+
+
+def test_what_the_views_do_not_hold_has_no_closed_form():
+    with pytest.raises(DomainError, match="can be computed in advance only for marginals within"):
+        PriView(views=[["age"]]).expected_error(DOMAIN, [["age", "sex"]], PureDP(1))
+
+
+def test_a_cell_limit_below_the_largest_pair_is_refused():
+    with pytest.raises(DomainError, match="max_cells"):
+        PriView(selection=BestViews(max_cells=70)).planned(
+            DOMAIN, Workload.all_kway(DOMAIN, 2), PureDP(1)
+        )
+
+
+def test_the_papers_views_have_equal_shares():
+    views, shares = PriView.paper().selection.plan(DOMAIN, None, PureDP(1))
+    assert set(shares) == {1.0}
+    held = {pair for view in views for pair in itertools.combinations(sorted(view), 2)}
+    assert len(held) == 15
+
+
+def test_the_command_plan(tmp_path, capsys):
+    (tmp_path / "domain.json").write_text(DOMAIN.to_json())
+    picture = tmp_path / "plan.png"
+    options = ["plan", "--domain", str(tmp_path / "domain.json"), "--epsilon", "1"]
+    assert main([*options, "--workload", "1way", "--picture", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert "6 views of 6 attributes" in shown and "PriView" in shown
+    assert picture.stat().st_size > 1000
+    assert main([*options, "--workload", "age,sex", "job"]) == 0
+    assert "2 views" in capsys.readouterr().out
+    assert main([*options, "--workload", "age,shoe"]) == 2
+    assert "'shoe'" in capsys.readouterr().err
+    assert main([*options, "--workload", "9way"]) == 2
+    assert main([*options, "--picture", str(tmp_path / "no" / "plan.png")]) == 2
+
+
+def test_the_command_design(capsys):
+    assert main(["design", "9", "6", "2"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown[:3]) == 3 and all(len(line.split()) == 6 for line in shown[:3])
+    assert (
+        shown[4].startswith("size        3 blocks")
+        and "La Jolla" in shown[5]
+        and "bound       3" in shown[6]
+    )
+    assert main(["design", "9", "6", "2", "--blocks"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    for wrong in (
+        ["4", "3", "5"],
+        ["0", "1", "1"],
+        ["9", "6", "2", "--effort", "0"],
+        ["100000", "8", "2"],
+    ):
+        assert main(["design", *wrong]) == 2
+        assert capsys.readouterr().err.startswith("margin: ")
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_with_rows_it_holds_what_auto_considers(budget):
+    found = margin.plan(
+        DOMAIN, workload=SMALL, budget=budget, mechanisms=[PriView()], rows=5000, structure="strong"
+    )
+    prices = margin.Auto(structure="strong").prices(DOMAIN, SMALL, budget, rows=5000)
+    assert len(found.table) == 1 + len(prices) > 3
+    assert {row.error for row in found.table} >= {price.error for price in prices}
+    errors = [row.error for row in found.table]
+    assert errors == sorted(errors)
+    missed = [row for row in found.table if row.missed]
+    assert missed and all("not measured" in row.note for row in missed)
+    assert found.best is found.table[0].mechanism
+    with pytest.raises(DomainError, match="rows"):
+        margin.plan(DOMAIN, budget=budget, mechanisms=[PriView()], rows=-1)

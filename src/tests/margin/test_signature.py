@@ -1,0 +1,197 @@
+"""Signatures: every change of a signed file is detected."""
+
+import hashlib
+import io
+import json
+import os
+import stat
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+import margin
+from margin import FileError, PureDP, signature, store
+from margin.cli.main import main
+
+DOMAIN = margin.Domain({"a": 2})
+TABLE = {"a": [0, 1, 1, 0] * 10}
+
+
+@pytest.fixture
+def keys(tmp_path):
+    pytest.importorskip("cryptography", reason="cryptography is not installed")
+    public = margin.keygen(tmp_path / "agency.key")
+    return tmp_path / "agency.key", public
+
+
+@pytest.fixture
+def signed(keys, tmp_path):
+    path = tmp_path / "x.margin"
+    margin.release(TABLE, domain=DOMAIN, budget=PureDP(1)).save(path)
+    margin.sign(path, keys[0])
+    return path
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, contents):
+    """Write a file of these members with matching checksums."""
+    others = {
+        name: data
+        for name, data in contents.items()
+        if name not in ("checksums.json", "signature.json")
+    }
+    sums = json.dumps(
+        {name: hashlib.sha256(data).hexdigest() for name, data in others.items()}, indent=1
+    )
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in {**contents, "checksums.json": sums.encode()}.items():
+            archive.writestr(name, data)
+
+
+def test_a_signed_file_is_verified_and_read_like_any_other(signed, keys):
+    synopsis = margin.verify(signed, keys[1])
+    assert (synopsis.marginal(["a"]).counts == margin.load(signed).marginal(["a"]).counts).all()
+    margin.sign(signed, keys[0])
+    assert margin.verify(signed, keys[1]).spent == PureDP(1)
+
+
+def test_a_signature_changes_nothing_that_is_signed(signed, keys, tmp_path):
+    before = members(signed)
+    margin.sign(signed, keys[0])
+    assert members(signed) == before, "Ed25519 is deterministic"
+    margin.load(signed).save(tmp_path / "again.margin")
+    assert members(tmp_path / "again.margin").keys() == before.keys() - {"signature.json"}
+
+
+def flipped_to_a_release(contents):
+    manifest = json.loads(contents["manifest.json"])
+    return {**contents, "manifest.json": json.dumps({**manifest, "version": "9"}).encode()}
+
+
+def another_count(contents):
+    array = np.load(io.BytesIO(contents["tables.npy"]))
+    array[0] += 1
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return {**contents, "tables.npy": buffer.getvalue()}
+
+
+SIGNATURES = {
+    "empty": b"",
+    "no JSON": b"{",
+    "no object": b"[]",
+    "another kind": b'{"kind": "rsa", "signature": "00"}',
+    "no digits": b'{"kind": "ed25519", "signature": "zz"}',
+    "no text": b'{"kind": "ed25519", "signature": 7}',
+    "zeros": json.dumps({"kind": "ed25519", "signature": "00" * 64}).encode(),
+    "too deep": b"[" * 100_000,
+}
+FORGERIES = {
+    "a fact": flipped_to_a_release,
+    "a count": another_count,
+    **{
+        f"signature: {name}": (lambda it, text=text: {**it, "signature.json": text})
+        for name, text in SIGNATURES.items()
+    },
+}
+
+
+@pytest.mark.parametrize("change", FORGERIES.values(), ids=FORGERIES)
+def test_a_forgery_is_refused(signed, keys, change):
+    write(signed, change(members(signed)))
+    with pytest.raises(FileError, match="do not trust"):
+        margin.verify(signed, keys[1])
+
+
+def test_a_simulation_that_was_made_a_release_by_hand_is_seen(signed, keys, tmp_path):
+    forged = tmp_path / "forged.margin"
+    margin.simulate(TABLE, domain=DOMAIN, budget=PureDP(1), seed=3).save(forged)
+    with pytest.raises(FileError, match="simulation"):
+        margin.sign(forged, keys[0])
+    contents = members(forged)
+    manifest = {**json.loads(contents["manifest.json"]), "private": True}
+    contents["manifest.json"] = json.dumps(manifest).encode()
+    write(forged, contents)
+    assert margin.load(forged), "nothing but a signature shows it"
+    with pytest.raises(FileError, match="must be signed, but it is not"):
+        margin.verify(forged, keys[1])
+    write(forged, {**contents, "signature.json": members(signed)["signature.json"]})
+    with pytest.raises(FileError, match="do not trust"):
+        margin.verify(forged, keys[1])
+
+
+def test_another_key_is_refused(signed, tmp_path):
+    with pytest.raises(FileError, match="do not trust"):
+        margin.verify(signed, margin.keygen(tmp_path / "other.key"))
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"no key", b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"]
+)
+def test_what_is_no_key_is_refused_and_not_quoted(signed, keys, tmp_path, text):
+    (tmp_path / "bad").write_bytes(text)
+    for call in (margin.sign, margin.verify):
+        with pytest.raises(FileError, match=r"key file .*bad' does not hold a"):
+            call(signed, tmp_path / "bad")
+        with pytest.raises(FileError, match="cannot be read"):
+            call(signed, tmp_path / "none")
+    with pytest.raises(FileError, match="does not hold a secret Ed25519 key"):
+        margin.sign(signed, keys[1])
+    with pytest.raises(FileError, match="does not hold a public Ed25519 key") as refused:
+        margin.verify(signed, keys[0])
+    assert keys[0].read_text().splitlines()[1] not in str(refused.value)
+
+
+def test_keys_are_never_replaced_and_the_secret_one_is_its_owners(keys, tmp_path):
+    assert stat.S_IMODE(os.stat(keys[0]).st_mode) == 0o600
+    before = keys[0].read_bytes(), keys[1].read_bytes()
+    with pytest.raises(FileError, match="never replaced"):
+        margin.keygen(keys[0])
+    keys[1].unlink()
+    with pytest.raises(FileError, match="never replaced"):
+        margin.keygen(keys[0])
+    assert keys[0].read_bytes() == before[0] and not keys[1].exists()
+    (tmp_path / "new.key.pub").write_text("mine")
+    with pytest.raises(FileError, match="never replaced"):
+        margin.keygen(tmp_path / "new.key")
+    assert not (tmp_path / "new.key").exists()
+
+
+def test_the_commands(signed, keys, tmp_path, capsys):
+    assert main(["verify", str(signed), "--key", str(keys[1]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["statement"]["rows"] == 1
+    margin.load(signed).save(signed)
+    assert main(["verify", str(signed), "--key", str(keys[1])]) == 2
+    assert main(["sign", str(signed), "--key", str(keys[0])]) == 0
+    assert main(["verify", str(signed), "--key", str(keys[1])]) == 0
+    assert "Protects one row" in capsys.readouterr().out
+
+
+def test_without_its_package_it_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives", None)
+    for call in (
+        lambda: margin.keygen(tmp_path / "k"),
+        lambda: margin.sign(tmp_path / "x", tmp_path / "k"),
+        lambda: margin.verify(tmp_path / "x", tmp_path / "k"),
+    ):
+        with pytest.raises(FileError, match=r"margin\[sign\]"):
+            call()
+
+
+def test_a_simulation_signed_by_hand_is_none(keys, tmp_path):
+    """`sign` refuses a simulation. The holder of the key can still sign it by other means."""
+    path = tmp_path / "simulated.margin"
+    margin.simulate(TABLE, domain=DOMAIN, budget=PureDP(1), seed=1).synopsis.save(path)
+    contents = store.read(path)
+    made = signature._secret_key(keys[0]).sign(signature._CONTEXT + contents.checksums)
+    written = json.dumps({"kind": "ed25519", "signature": made.hex()}).encode()
+    store.write(path, contents._replace(signature=written))
+    assert signature._is_valid(signature._public_key(keys[1]), store.read(path))
+    with pytest.raises(FileError, match="simulation"):
+        margin.verify(path, keys[1])

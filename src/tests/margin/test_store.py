@@ -1,0 +1,488 @@
+import contextlib
+import copy
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import zipfile
+
+import numpy as np
+import pytest
+
+import margin
+from margin import ZCDP, Domain, FileError, PriView, PureDP, Simulation
+from margin.privacy.budget import certified
+from margin.solvers import Newton, Solution, Status
+from margin.store import _CHECKSUMS, _MANIFEST, _SIGNATURE
+from margin.synopses import ViewSynopsis
+
+_TABLES = "tables.npy"
+
+VIEWS = [["age", "sex"], ["region", "sex", "children"]]
+
+
+@pytest.fixture
+def synopsis(table, domain):
+    return margin.release(
+        table, domain=domain, budget=PureDP("0.3"), mechanism=PriView(views=VIEWS)
+    )
+
+
+@pytest.fixture
+def saved(synopsis, tmp_path):
+    path = tmp_path / "people.margin"
+    synopsis.save(path)
+    return path
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, contents, checksums=True):
+    """Write the members to a file, by default with matching checksums."""
+    if checksums:
+        sums = {
+            name: hashlib.sha256(data).hexdigest()
+            for name, data in contents.items()
+            if name != _CHECKSUMS
+        }
+        contents = {**contents, _CHECKSUMS: json.dumps(sums).encode()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+
+
+def changed(path, **change):
+    contents = members(path)
+    manifest = json.loads(contents[_MANIFEST])
+    manifest.update(change)
+    write(path, {**contents, _MANIFEST: json.dumps(manifest).encode()})
+
+
+def restated(path, **change):
+    statement = json.loads(members(path)[_MANIFEST])["statement"]
+    changed(path, statement={**statement, **change})
+
+
+def repacked(path, **change):
+    synopsis = json.loads(members(path)[_MANIFEST])["synopsis"]
+    changed(path, synopsis={**synopsis, **change})
+
+
+@pytest.mark.parametrize(
+    "budget", [PureDP("0.3"), ZCDP("0.1"), margin.ApproxDP(1, "1e-9")], ids=repr
+)
+def test_what_is_loaded_is_what_was_saved(table, domain, budget, tmp_path):
+    mechanism = PriView(views=VIEWS, reconstruction=Newton(strength=2.0))
+    synopsis = margin.release(table, domain=domain, budget=budget, mechanism=mechanism)
+    synopsis.save(tmp_path / "x.margin")
+    loaded = margin.load(tmp_path / "x.margin")
+    assert isinstance(loaded, ViewSynopsis)
+    promised = (
+        certified(budget) if isinstance(budget, margin.ApproxDP) else budget
+    )  # one call that spends all
+    assert (loaded.domain, loaded.names, loaded.spent) == (domain, synopsis.names, promised)
+    assert loaded.reconstruction == Newton(strength=2.0)
+    assert loaded.provenance.private and loaded.provenance.version == margin.__version__
+    for view in (["sex", "age"], ["age", "income", "children"]):
+        ours, theirs = synopsis.marginal(view), loaded.marginal(view)
+        assert (ours.counts == theirs.counts).all()
+        assert np.array_equal(ours.variance, theirs.variance, equal_nan=True)
+
+
+def test_a_users_own_solver_is_not_loaded_from_a_file(table, domain, tmp_path):
+    class Mine:
+        def solve(self, problem):
+            return Solution(np.zeros(problem.shape), Status.FAILED, 0, 0, 0, 0, 0)
+
+    mechanism = PriView(views=VIEWS, reconstruction=Mine())
+    margin.release(table, domain=domain, budget=PureDP(1), mechanism=mechanism).save(
+        tmp_path / "x.margin"
+    )
+    assert margin.load(tmp_path / "x.margin").reconstruction == Newton()
+
+
+def test_the_file_holds_only_what_was_declared_or_paid_for(saved, synopsis, domain):
+    contents = members(saved)
+    assert set(contents) == {_MANIFEST, _TABLES, _CHECKSUMS}
+    manifest = json.loads(contents[_MANIFEST])
+    assert set(manifest) == {
+        "format",
+        "private",
+        "version",
+        "domain",
+        "statement",
+        "charge",
+        "mechanism",
+        "kind",
+        "synopsis",
+    }
+    assert set(manifest["synopsis"]) == {"reconstruction", "views", "variances"}
+    assert Domain(manifest["domain"]) == domain
+    cells = np.load(io.BytesIO(contents[_TABLES]), allow_pickle=False)
+    assert (
+        cells.tolist()
+        == np.concatenate([value.ravel() for value in synopsis.tables.values]).tolist()
+    )
+    with zipfile.ZipFile(saved) as archive:
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert b"person " not in b"".join(contents.values())
+
+
+def test_equal_simulations_make_equal_files(table, domain, tmp_path):
+    for name in ("one", "two"):
+        margin.simulate(table, domain=domain, budget=PureDP(1), seed=5).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_simulation_is_loaded_only_on_request(table, domain, tmp_path):
+    path = tmp_path / "x.margin"
+    simulation = margin.simulate(table, domain=domain, budget=PureDP(1), seed=5)
+    simulation.save(path)
+    with pytest.raises(FileError, match="simulation"):
+        margin.load(path)
+    loaded = margin.load(path, allow_simulation=True)
+    assert isinstance(loaded, Simulation)
+    assert (loaded.marginal(["sex"]).counts == simulation.marginal(["sex"]).counts).all()
+    with pytest.raises(margin.DomainError, match="that was loaded from a file does not hold them"):
+        loaded.truth(["sex"])
+
+
+def test_a_synopsis_that_is_no_release_cannot_be_saved(domain, synopsis, tmp_path):
+    made = ViewSynopsis.of(domain, synopsis.views, reconstruction=Newton())
+    with pytest.raises(FileError, match="release"):
+        made.save(tmp_path / "x.margin")
+    with pytest.raises(margin.DomainError, match="not yet"):
+        _ = made.spent
+    assert not list(tmp_path.iterdir())
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-200])
+
+
+def flipped(path):
+    """Flip a byte in the middle of the array. Zip ignores some bytes outside of its members."""
+    with zipfile.ZipFile(path) as archive:
+        member = archive.getinfo(_TABLES)
+    header = 30 + len(_TABLES)
+    data = bytearray(path.read_bytes())
+    data[member.header_offset + header + member.compress_size // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def with_array(make):
+    def change(path):
+        array = io.BytesIO()
+        np.save(array, make(np.load(io.BytesIO(members(path)[_TABLES]))))
+        write(path, {**members(path), _TABLES: array.getvalue()})
+
+    return change
+
+
+def with_nan(cells):
+    cells[0] = np.nan
+    return cells
+
+
+DAMAGE = {
+    "empty": lambda path: path.write_bytes(b""),
+    "text": lambda path: path.write_text("a,b\n1,2\n"),
+    "truncated": truncated,
+    "flipped byte": flipped,
+    "another zip": lambda path: write(path, {"x.txt": b"1"}),
+    "member missing": lambda path: write(path, {_MANIFEST: b"{}"}),
+    "wrong checksum": lambda path: write(
+        path, {**members(path), _MANIFEST: b"{}"}, checksums=False
+    ),
+    "manifest is no JSON": lambda path: write(path, {**members(path), _MANIFEST: b"{"}),
+    "manifest is a list": lambda path: write(path, {**members(path), _MANIFEST: b"[]"}),
+    "newer format": lambda path: changed(path, format=99),
+    "unknown field": lambda path: changed(path, rows=500),
+    "private is a text": lambda path: changed(path, private="yes"),
+    "bad domain": lambda path: changed(path, domain={"age": 0}),
+    "bad views": lambda path: repacked(path, views=[["nobody"]]),
+    "unknown kind": lambda path: changed(path, kind="Synopsis"),
+    "kind is a list": lambda path: changed(path, kind=[]),
+    "synopsis is a text": lambda path: changed(path, synopsis="views"),
+    "bad receipt": lambda path: changed(path, charge={"ledger": "x"}),
+    "bad budget": lambda path: restated(path, budget={"kind": "pure", "epsilon": "-1"}),
+    "another unit": lambda path: restated(path, unit="person"),
+    "no digest": lambda path: restated(path, domain="sha256:" + "0" * 63),
+    "infinite variance": lambda path: repacked(path, variances=[float("inf"), 1.0]),
+    "bad solver": lambda path: repacked(path, reconstruction={"name": "Newton", "strength": -1}),
+    "array too short": with_array(lambda cells: cells[:-1]),
+    "array of objects": with_array(lambda cells: np.array([None, 1], dtype=object)),
+    "array with NaN": with_array(with_nan),
+    "array of integers": with_array(lambda cells: cells.astype(int)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_file_is_a_typed_error(saved, damage):
+    damage(saved)
+    with pytest.raises(FileError, match=r"people\.margin"):
+        margin.load(saved)
+
+
+def test_a_missing_file_is_a_typed_error(tmp_path):
+    with pytest.raises(FileError, match="does not exist"):
+        margin.load(tmp_path / "none.margin")
+    with pytest.raises(FileError):
+        margin.load(tmp_path)
+
+
+def test_what_cannot_be_written_is_a_typed_error_and_leaves_nothing(synopsis, tmp_path):
+    with pytest.raises(FileError, match="cannot be written"):
+        synopsis.save(tmp_path / "no folder" / "x.margin")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="cannot be written"):
+        synopsis.save(tmp_path / "folder")
+    assert sorted(os.listdir(tmp_path)) == ["folder"] and not os.listdir(tmp_path / "folder")
+
+
+def test_saving_again_replaces_the_file(saved, synopsis):
+    synopsis.save(saved)
+    assert isinstance(margin.load(saved), ViewSynopsis)
+    assert os.listdir(saved.parent) == ["people.margin"]
+
+
+# Files of strangers
+
+
+def header(shape, dtype="<f8"):
+    """The first bytes of an .npy member."""
+    text = (
+        repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b" " * 50 + b"\n"
+    )
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def with_manifest(change):
+    """Change the text of the manifest, to make texts that `json` would not write."""
+
+    def changing(path):
+        contents = members(path)
+        write(path, {**contents, _MANIFEST: change(contents[_MANIFEST].decode()).encode()})
+
+    return changing
+
+
+def with_tables(content):
+    return lambda path: write(path, {**members(path), _TABLES: content})
+
+
+def mixed_up_domain(path):
+    manifest = json.loads(members(path)[_MANIFEST])
+    names = list(manifest["domain"])
+    rules = [{names[0]: "x", names[1]: "y"}]
+    changed(path, domain={**manifest["domain"], "$impossible": rules})
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_are_kept_in_either_order(tmp_path, order):
+    codes = np.array([[0, 1], [1, 0], [1, 1]], np.int64, order=order)
+    domain = Domain({"a": 2, "b": 2})
+    made = margin.release(
+        {"a": [0], "b": [1]}, domain=domain, budget=PureDP(1), mechanism=margin.HighPass(theta=3)
+    )
+    values = np.array([5, 6, 7])
+    dataclasses.replace(made, codes=codes, values=values, agreed=None).save(tmp_path / "x.margin")
+    loaded = margin.load(tmp_path / "x.margin")
+    assert (loaded.codes == codes).all() and (loaded.values == values).all()
+
+
+CRAFTED = {
+    "array of 10**13 numbers": with_tables(header((10**13,))),
+    "array of 2**62 numbers": with_tables(header((1 << 62,))),
+    "array whose size wraps": with_tables(header((1 << 32, 1 << 32)) + bytes(8)),
+    "array of a negative size": with_tables(header((-1,))),
+    "array of objects": with_tables(header((2,), "|O") + b"cos\nsystem\n"),
+    "array of no bytes each": with_tables(header((1 << 60,), "|V0")),
+    "array of Python 2": with_tables(header((1,)).replace(b"(1,)", b"(1L,)") + bytes(8)),
+    "array with a deep header": with_tables(
+        b"\x93NUMPY\x01\x00" + (60_000).to_bytes(2, "little") + b"(" * 60_000
+    ),
+    "array of version 3": with_tables(b"\x93NUMPY\x03\x00" + bytes(20)),
+    "array of another name": lambda path: write(
+        path, {**members(path), "more.npy": header((1,)) + bytes(8)}
+    ),
+    "path as a name": lambda path: write(
+        path, {**members(path), "../../x.npy": header((1,)) + bytes(8)}
+    ),
+    "deep manifest": with_manifest(lambda _: "[" * 200_000 + "]" * 200_000),
+    "deep mechanism": lambda path: with_manifest(
+        lambda text: json.dumps({**json.loads(text), "mechanism": 0}).replace(
+            '"mechanism": 0', '"mechanism": ' + "[" * 900 + "]" * 900
+        )
+    )(path),
+    "long number": with_manifest(
+        lambda text: text.replace('"children": 4', '"children": ' + "9" * 5000)
+    ),
+    "huge size": with_manifest(
+        lambda text: text.replace('"children": 4', '"children": 2147483647')
+    ),
+    "sizes whose product is huge": lambda path: changed(
+        path, domain={f"a{place}": 2**31 - 1 for place in range(50)}
+    ),
+    "not a number": with_manifest(lambda text: text.replace('"children": 4', '"children": NaN')),
+    "domain is a list": lambda path: changed(path, domain=["age"]),
+    "domain is nothing": lambda path: changed(path, domain=None),
+    "domain is a draft": lambda path: changed(path, domain={"$draft": "x", "age": 2}),
+    "rules of no category": mixed_up_domain,
+    "another domain": lambda path: changed(path, domain={"age": 2}),
+    "signature without a file": lambda path: write(path, {"signature.json": b"{}"}),
+}
+
+
+@pytest.mark.parametrize("craft", CRAFTED.values(), ids=CRAFTED)
+def test_a_crafted_file_is_a_typed_error(saved, craft):
+    craft(saved)
+    with pytest.raises(FileError, match=r"people\.margin"):
+        margin.load(saved)
+
+
+@pytest.mark.parametrize("kind", ["file", "fifo", "folder", "device"])
+def test_a_text_in_place_of_a_domain_is_not_opened(saved, tmp_path, kind):
+    """As a path it would be read: this could show a secret file or block on a pipe."""
+    place = tmp_path / "private.json"
+    if kind == "file":
+        place.write_text('{"age": {"values": ["SECRET"]}}')
+    elif kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    else:
+        place = "/dev/zero"
+    changed(saved, domain=str(place))
+    with pytest.raises(FileError) as refused:
+        margin.load(saved)
+    assert "SECRET" not in str(refused.value)
+
+
+def bomb(path, name, content, *, lies=False, compression=zipfile.ZIP_DEFLATED):
+    """Write a file with one very large member that compresses to a few bytes."""
+    contents = {**members(path), name: content}
+    sums = {
+        it: hashlib.sha256(data).hexdigest() for it, data in contents.items() if it != _CHECKSUMS
+    }
+    contents[_CHECKSUMS] = json.dumps(sums).encode()
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for it, data in contents.items():
+            archive.writestr(it, data)
+    if lies:  # the list of members declares too few bytes
+        told = len(content).to_bytes(4, "little")
+        raw = path.read_bytes()
+        assert raw.count(told) >= 2
+        path.write_bytes(raw.replace(told, (200).to_bytes(4, "little")))
+
+
+ZEROS = 1 << 26
+BOMBS = {
+    "array": (_TABLES, header((ZEROS // 8,)) + bytes(ZEROS), {}),
+    "array that lies": (_TABLES, header((ZEROS // 8,)) + bytes(ZEROS), {"lies": True}),
+    "manifest": (_MANIFEST, b" " * ZEROS, {}),
+    "manifest that lies": (_MANIFEST, b" " * ZEROS, {"lies": True}),
+    "checksums": (_SIGNATURE, b" " * ZEROS, {}),
+    "another compression": (
+        _TABLES,
+        header((ZEROS // 8,)) + bytes(ZEROS),
+        {"compression": zipfile.ZIP_LZMA},
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "how"), BOMBS.values(), ids=BOMBS)
+def test_a_bomb_is_refused_before_it_is_inflated(saved, name, content, how):
+    import tracemalloc
+
+    bomb(saved, name, content, **how)
+    assert saved.stat().st_size < ZEROS / 100
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError):
+            margin.load(saved)
+        assert tracemalloc.get_traced_memory()[1] < ZEROS / 4
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_manifest_is_kept_as_it_is_and_read_again(table, domain, tmp_path, monkeypatch):
+    """A reader can then refuse every long compressed text as a bomb."""
+    monkeypatch.setattr("margin.store._DEFLATED", 300)
+    path = tmp_path / "x.margin"
+    margin.release(table, domain=domain, budget=PureDP(1), mechanism=PriView(views=VIEWS)).save(
+        path
+    )
+    with zipfile.ZipFile(path) as archive:
+        assert archive.getinfo(_MANIFEST).compress_type == zipfile.ZIP_STORED
+        assert archive.getinfo(_TABLES).compress_type == zipfile.ZIP_DEFLATED
+    assert margin.load(path).domain == domain
+
+
+@pytest.mark.parametrize("error", [MemoryError, RecursionError, OverflowError, ZeroDivisionError])
+@pytest.mark.parametrize("where", ["json.loads", "numpy.load", "margin.store.Domain"])
+def test_whatever_a_file_makes_a_library_raise_is_a_typed_error(saved, monkeypatch, where, error):
+    def raises(*_, **__):
+        raise error
+
+    monkeypatch.setattr(where, raises)
+    with pytest.raises(FileError, match=error.__name__):
+        margin.load(saved)
+
+
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**400,
+    "",
+    "x",
+    "/dev/zero",
+    [],
+    {},
+    [[]],
+    {"name": []},
+    [None] * 9,
+    1 << 62,
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_change_is_a_typed_error_or_a_synopsis(saved, tmp_path, seed):
+    """The test changes random values of the manifest and random bytes of the members."""
+    rng = np.random.default_rng(seed)
+    contents = members(saved)
+    path = tmp_path / "changed.margin"
+    for _ in range(40):
+        manifest = json.loads(contents[_MANIFEST])
+        for _ in range(rng.integers(1, 3)):
+            change_one(manifest, rng)
+        made = {**contents, _MANIFEST: json.dumps(manifest).encode()}
+        if rng.random() < 0.2:
+            name = str(rng.choice(list(made)))
+            raw = bytearray(made[name])
+            raw[rng.integers(len(raw))] ^= 1 << rng.integers(8)
+            made[name] = bytes(raw)
+        write(path, made)
+        with contextlib.suppress(FileError):
+            assert margin.load(path, allow_simulation=True).domain
+
+
+def change_one(value, rng):
+    """Change one element of a JSON value, at any depth."""
+    places = list(value) if isinstance(value, dict) else list(range(len(value)))
+    if not places:
+        return
+    place = places[rng.integers(len(places))]
+    if isinstance(value[place], dict | list) and value[place] and rng.random() < 0.7:
+        change_one(value[place], rng)
+    elif rng.random() < 0.15:
+        del value[place]
+    else:
+        value[place] = copy.deepcopy(VALUES[rng.integers(len(VALUES))])

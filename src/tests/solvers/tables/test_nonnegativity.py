@@ -1,0 +1,229 @@
+import numpy as np
+import pytest
+from cases import disagreement, random_tables, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from margin.solvers import (
+    Clip,
+    JointProjection,
+    ProjectionQP,
+    ResidualConsistency,
+    Ripple,
+    Simplex,
+    Tables,
+)
+from margin.solvers.basis import transform
+from margin.solvers.tables import nonnegativity
+from margin.solvers.tables.consistency import Components
+
+METHODS = [Clip(), Simplex(), Ripple(), JointProjection()]
+
+
+def one_table(value, variance=1.0):
+    value = np.asarray(value, dtype=float)
+    return Tables(
+        sizes=value.shape, views=(tuple(range(value.ndim)),), values=(value,), variances=(variance,)
+    )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+@given(seed=seeds, mean=st.sampled_from([-20.0, 0.0, 0.5, 5.0, 100.0]))
+@settings(max_examples=25, deadline=None)
+def test_no_cell_is_negative_and_totals_stay(method, seed, mean):
+    tables = ResidualConsistency()(random_tables(seed, mean=mean))
+    result = method(tables)
+    slack = 0.01 * np.sqrt(max(tables.variances)) if isinstance(method, Ripple) else 0.0
+    for before, after in zip(tables.values, result.values, strict=True):
+        assert after.min() >= -slack
+        if not isinstance(method, Clip):
+            total = before.sum() if before.sum() > 1e-9 else 0.0
+            assert after.sum() == pytest.approx(total, abs=1e-6 * max(1.0, abs(total)))
+    if method.keeps_consistency:
+        assert disagreement(result) < 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+@given(seed=seeds)
+@settings(max_examples=20, deadline=None)
+def test_what_is_non_negative_is_left_alone(method, seed):
+    tables = ResidualConsistency()(random_tables(seed, mean=100.0, noise=1.0))
+    for before, after in zip(tables.values, method(tables).values, strict=True):
+        assert after == pytest.approx(before, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "method", [Simplex(), Ripple(), JointProjection()], ids=lambda method: type(method).__name__
+)
+def test_a_negative_total_ends_in_zeros(method):
+    """The published ripple does not end on such a table."""
+    result = method(one_table(np.full((2,) * 8, -3.0)))
+    assert not result.values[0].any()
+
+
+def test_one_step_of_ripple_by_hand():
+    """-4 goes to zero, and its three neighbours pay a third each (PriView, section 4.4)."""
+    table = np.full((2, 2, 2), 10.0)
+    table[0, 0, 0] = -3.0
+    result = Ripple()(one_table(table)).values[0]
+    expected = np.full((2, 2, 2), 10.0)
+    expected[0, 0, 0] = 0.0
+    for neighbour in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
+        expected[neighbour] = 9.0
+    assert result == pytest.approx(expected)
+
+
+def test_ripple_neighbours_of_categories_differ_in_one_attribute():
+    """Section 4.7: a 2 x 3 cell has one neighbour along the first axis and two along the second."""
+    table = np.full((2, 3), 10.0)
+    table[0, 0] = -3.0
+    assert Ripple()(one_table(table)).values[0] == pytest.approx(np.array([[0, 9, 9], [9, 10, 10]]))
+
+
+def test_ripple_that_runs_out_of_sweeps_is_finished():
+    rng = np.random.default_rng(3)
+    table = rng.normal(0.001, 1.0, (2,) * 6)
+    table += 0.001 - table.mean()
+    result = Ripple(sweeps=2)(one_table(table)).values[0]
+    assert result.min() >= 0 and result.sum() == pytest.approx(table.sum())
+
+
+@given(seed=seeds)
+def test_simplex_is_the_euclidean_projection(seed):
+    """Its optimality conditions: one number is taken from every positive cell, and zero cells had
+    no more than it."""
+    table = np.random.default_rng(seed).normal(1.0, 3.0, 12)
+    if table.sum() <= 0:
+        return
+    result = Simplex()(one_table(table)).values[0]
+    taken = (table - result)[result > 0]
+    assert result.sum() == pytest.approx(table.sum())
+    assert taken == pytest.approx(np.full(len(taken), taken[0]), abs=1e-9)
+    assert table[result == 0].max(initial=-np.inf) <= taken[0] + 1e-9
+
+
+def importance(axes, views, decay):
+    """As it is stated."""
+    holders = sum(axes <= set(view) for view in views)
+    return (3.0 if len(axes) == 1 else len(axes) ** -decay) * np.sqrt(holders)
+
+
+@pytest.mark.parametrize("decay", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_joint_projection_solves_its_programme(decay, seed):
+    """Against the same quadratic programme in cvxpy over the cells of all views."""
+    cvxpy = pytest.importorskip("cvxpy")
+    sizes, views = (2, 3, 2, 2), ((0, 1), (1, 2, 3), (0, 3))
+    rng = np.random.default_rng(seed)
+    values = tuple(rng.normal(3, 5, [sizes[a] for a in view]) for view in views)
+    tables = Tables(sizes=sizes, views=views, values=values, variances=(1.0, 4.0, 2.0))
+    result = JointProjection(decay=decay, tolerance=1e-9, iterations=20_000)(tables)
+
+    # |c_S - observed_S|^2 of a component is the same number in every view, up to the cells outside
+    # S; and the weighted
+    # sum of squares over the views of the component's tables is precision_S times it.
+    consistent = ResidualConsistency()(tables)
+    cells = [cvxpy.Variable(value.size, nonneg=True) for value in values]
+    objective, constraints = 0.0, []
+    shared = {}
+    for view, value, variance, cell in zip(
+        views, consistent.values, tables.variances, cells, strict=True
+    ):
+        basis = transform(value.shape)
+        matrix = basis.analyse(np.eye(value.size)).T
+        constraints.append(cvxpy.sum(cell) == tables.total)
+        for row in range(1, value.size):
+            varying = {
+                axis
+                for axis, place in zip(view, np.unravel_index(row, value.shape), strict=True)
+                if place
+            }
+            weight = importance(varying, views, decay) / variance
+            objective += weight * cvxpy.square(matrix[row] @ (cell - value.ravel()))
+            position = np.unravel_index(row, value.shape)
+            key = tuple(
+                (axis, int(place)) for axis, place in zip(view, position, strict=True) if place
+            )
+            outside = np.prod([sizes[axis] for axis in view if axis not in dict(key)])
+            shared.setdefault(key, []).append(matrix[row] @ cell * float(np.sqrt(outside)))
+    constraints += [first == other for first, *others in shared.values() for other in others]
+    best = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
+    best.solve(solver="CLARABEL")
+    for cell, value in zip(cells, result.values, strict=True):
+        assert cell.value == pytest.approx(value.ravel(), abs=1e-4)
+
+
+def test_a_decay_may_be_a_whole_number():
+    tables = ResidualConsistency()(random_tables(0, mean=1.0))
+    for one, other in zip(
+        JointProjection(decay=2)(tables).values,
+        JointProjection(decay=2.0)(tables).values,
+        strict=True,
+    ):
+        assert one == pytest.approx(other)
+
+
+@pytest.mark.parametrize("sizes", [(2,) * 6, (2, 3, 4, 2, 5), (1, 4, 3, 1), (70, 2, 3)], ids=str)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
+    """With views that share everything, something and nothing, and any division among threads."""
+    loops = pytest.importorskip("margin.solvers.tables.projection_loops")
+    tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
+    found = []
+    for module in (None, loops):
+        monkeypatch.setattr(nonnegativity, "_compiled_loops", lambda seconds, module=module: module)
+        monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
+        monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
+        found.append(JointProjection()(tables))
+    for one, other in zip(*(some.values for some in found), strict=True):
+        assert other == pytest.approx(one, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Ripple(threshold=0.0), "threshold"),
+        (lambda: JointProjection(decay=-1.0), "decay"),
+        (lambda: JointProjection(tolerance=0.0), "tolerance"),
+    ],
+)
+def test_parameters_are_checked(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
+
+
+def distance(before, after, decay):
+    """What `JointProjection` minimises, component by component from its definition."""
+    components = Components(before)
+    change = components.average(
+        components.analyse(components.flatten(after.values) - components.flatten(before.values))
+    )
+    free = components.order > 0
+    weight = np.where(components.order == 1, 3.0, np.maximum(components.order, 1) ** -decay)
+    weight *= np.sqrt(components.holders) * components.precision
+    return (weight[free] * change[free] ** 2).sum()
+
+
+@pytest.mark.parametrize("solver", ["OSQP", "CLARABEL"])
+@pytest.mark.parametrize("seed", range(4))
+def test_general_solvers_reach_the_same_objective(solver, seed):
+    tables = ResidualConsistency()(
+        random_tables(seed, sizes=(2, 3, 2, 3, 2), count=6, mean=4.0, noise=6.0)
+    )
+    ours, theirs = (
+        JointProjection(tolerance=1e-7, iterations=50_000)(tables),
+        ProjectionQP(solver=solver)(tables),
+    )
+    assert distance(tables, ours, 1.0) == pytest.approx(distance(tables, theirs, 1.0), rel=1e-4)
+    for one, other in zip(ours.values, theirs.values, strict=True):
+        assert one == pytest.approx(other, abs=1e-3)
+
+
+def test_a_solver_that_is_missing_is_told():
+    tables = ResidualConsistency()(random_tables(0, mean=4.0))
+    with pytest.raises(RuntimeError, match="not installed"):
+        ProjectionQP(solver="NOSUCH")(tables)
+
+
+def test_a_general_solver_too_ends_a_negative_total_in_zeros():
+    assert not ProjectionQP()(one_table(np.full((2, 2), -3.0))).values[0].any()
