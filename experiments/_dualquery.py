@@ -40,10 +40,12 @@ SIZES = {"adult": (235, 30_162), "kdd99": (396, 494_021)}
 
 @lru_cache(maxsize=1)
 def table(name: str, attributes: int = 0, rows: int = 0) -> tuple[Domain, BitTable]:
-    """The binary table "adult", "kdd99" or "biased".
+    """The binary table "adult", "kdd99" or "biased", or the table "categories".
 
     If the files of a real table are not available, biased bits of the same size replace it.
     """
+    if name == "categories":
+        return categories(attributes, rows, seed=attributes)
     columns = None if name == "biased" else _columns(name)
     if columns is None:
         attributes, rows = SIZES.get(name, (attributes, rows))
@@ -72,6 +74,22 @@ def biased(attributes: int, rows: int, seed: int) -> BitTable:
         words[:, -1] &= np.uint64((1 << rows % BITS) - 1)
     domain = Domain({f"x{place}": 2 for place in range(attributes)})
     return BitTable.of_words(domain, words, rows)
+
+
+def categories(attributes: int, rows: int, seed: int) -> tuple[Domain, BitTable]:
+    """Random codes of two to six categories, a mixture of eight groups of rows.
+
+    In each group an attribute has its own probabilities, drawn from a Dirichlet distribution.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 7, attributes)
+    group = rng.integers(0, 8, rows)
+    codes = np.empty((rows, attributes), np.int64)
+    for axis, size in enumerate(sizes):
+        reach = np.cumsum(rng.dirichlet(np.full(size, 0.5), 8), axis=1)
+        codes[:, axis] = (rng.random(rows)[:, None] > reach[group, :-1]).sum(axis=1)
+    domain = Domain({f"x{place}": int(size) for place, size in enumerate(sizes)})
+    return domain, BitTable.of_codes(domain, codes)
 
 
 def measure(

@@ -26,7 +26,7 @@ __all__ = [
     "NUMPY_SECONDS_A_PROBLEM",
     "PAIR_ROOM",
     "PATIENCE",
-    "PROVED_DENSITY",
+    "PROVED_GAP",
     "PROVED_TERMS",
     "RELAXATION",
     "REUSE",
@@ -216,10 +216,14 @@ ENUMERATED_RECORDS = 2**12
 Fitted on: not recorded. Effect: `python -m experiments run bestresponse`.
 """
 
-PROVED_DENSITY = 1.75
-PROVED_TERMS = 500
-"""Largest number of terms per attribute, and of terms, for which `ByComponents` looks for a proof.
+PROVED_GAP = 4.0
+"""Largest gap for which `ByComponents` asks its second back-end, in mean absolute weights.
 
-At two or more terms per attribute the relaxation says little (docs/best_response.md). Fitted on:
-recorded instances of DualQuery. Effect: `python -m experiments run bestresponse`.
+TODO
+"""
+
+PROVED_TERMS = 5000
+"""Largest number of terms of a component for which `ByComponents` solves the linear relaxation.
+
+TODO
 """

@@ -8,7 +8,8 @@ connections that are opened; the state of the mechanism itself, of its classes a
 of their modules.
 
 Not seen: what code in C or another library keeps to itself, such as a cache, the state of a
-generator of chance, shared memory, or a file elsewhere.
+generator of chance, shared memory, or a file elsewhere. The library's own clock stands still, so
+that the seconds that a synopsis reports are not compared: how long code takes is not audited.
 """
 
 import builtins
@@ -30,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _clock
 from ..errors import MarginError
 from .look import Seen, Violation, difference, look
 
@@ -156,6 +158,7 @@ def _watched() -> Generator[dict[str, Any]]:
         found["warnings"] = warned = stack.enter_context(_warnings())
         found["logs"] = stack.enter_context(_logs())
         found["environment"] = stack.enter_context(_environment())
+        stack.enter_context(_clock.stopped())
         yield found
     found["files"] = files.found()
     found["warnings"] = [(w.category.__name__, str(w.message)) for w in warned]

@@ -14,6 +14,8 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..queries import BitTable, Queries
+from ..solvers import Status
+from .rounds import SolvedRound, pack_rounds, unpack_rounds
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["RecordSynopsis"]
@@ -45,12 +47,16 @@ class RecordSynopsis(Synopsis):
     mean_error, largest_error
         Noisy estimates of the mean and of the largest absolute error over the queries of the
         release, as shares of the rows; None if they were not requested.
+    rounds
+        How each record was found, in the order of the records; see `SolvedRound`. The records of
+        one round follow each other: with one record a round there is one entry for each round.
     """
 
     table: BitTable
     total: int
     mean_error: float | None = None
     largest_error: float | None = None
+    rounds: tuple[SolvedRound, ...] = ()
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """See `Synopsis.answer`: shares of the records, shape (queries,).
@@ -102,6 +108,9 @@ class RecordSynopsis(Synopsis):
         """See `Synopsis.summary`."""
         lines = {"records": f"{self.table.rows:,}, for about {self.total:,} rows"}
         about = "of the rows, an estimate over the queries asked"
+        if self.rounds:
+            proved = sum(one.status is Status.OPTIMAL for one in self.rounds)
+            lines["responses"] = f"{proved:,} of {len(self.rounds):,} proved to be best"
         if self.mean_error is not None:
             lines["mean error"] = f"{self.mean_error:.2g} {about}"
         if self.largest_error is not None:
@@ -111,13 +120,16 @@ class RecordSynopsis(Synopsis):
     def pack(self) -> Packed:
         """See `Synopsis.pack`: bits, a line for a binary attribute, else a line for each
         category."""
+        names, arrays = pack_rounds(self.rounds)
         fields: dict[str, Any] = {
             "records": self.table.rows,
             "total": self.total,
             "mean_error": self.mean_error,
             "largest_error": self.largest_error,
+            "rounds": len(self.rounds),
+            **names,
         }
-        return Packed(fields, {"bits": self.table.words})
+        return Packed(fields, {"bits": self.table.words, **arrays})
 
     @classmethod
     def room(
@@ -128,7 +140,12 @@ class RecordSynopsis(Synopsis):
     ) -> Mapping[str, int]:
         """See `Synopsis.room`."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
-        return {"bits": lines * -(-int(fields["records"]) // 64)}
+        rounds = int(fields["rounds"])
+        return {
+            "bits": lines * -(-int(fields["records"]) // 64),
+            "solved": 4 * rounds,
+            "seconds": rounds,
+        }
 
     @classmethod
     def unpack(
@@ -140,8 +157,7 @@ class RecordSynopsis(Synopsis):
     ) -> Self:
         """See `Synopsis.unpack`."""
         # Words of another type are refused, not converted.
-        (words,) = packed.arrays.values()
-        bits = words.astype(np.uint64, casting="equiv")
+        bits = packed.arrays["bits"].astype(np.uint64, casting="equiv")
         table = BitTable.of_words(domain, bits, int(packed.fields["records"]))
         errors = {name: packed.fields[name] for name in ("mean_error", "largest_error")}
         if not all(error is None or isinstance(error, float) for error in errors.values()):
@@ -151,6 +167,7 @@ class RecordSynopsis(Synopsis):
             domain=domain,
             table=table,
             total=total,
+            rounds=unpack_rounds(packed.fields, packed.arrays),
             provenance=provenance,
             **errors,
         )

@@ -10,7 +10,7 @@ from ..fitted import (
     ANNEALING_SWEEPS,
     CHECK_SWEEPS,
     ENUMERATED_RECORDS,
-    PROVED_DENSITY,
+    PROVED_GAP,
     PROVED_TERMS,
 )
 from ..status import Status
@@ -19,6 +19,7 @@ from .anneal import Anneal
 from .integer import BestResponse, Responder, Response, Seed
 from .milp import Milp
 from .presolve import presolve, take
+from .relaxation import upper_bound
 
 
 @dataclass(
@@ -26,11 +27,15 @@ from .presolve import presolve, take
     kw_only=True,
 )
 class ByComponents:
-    """Presolve, then components: tiny ones are enumerated, others annealed, sparse ones proved.
+    """Presolve, then components: tiny ones are enumerated, others annealed and, if cheap, proved.
 
     Components share no attribute. They are solved separately, and their records are put together.
     `Response.work` is the sum of the components' works, in their own units. If `otherwise` finds no
     record that meets the constraints, an integer programme looks for any.
+
+    The linear relaxation of a component bounds the value of its records. If the annealed record
+    reaches this bound, it is proved to be best. If it nearly does, `exact` is asked. The relaxation
+    tells dense components apart: there it is far above every record, and a proof is out of reach.
 
     Parameters
     ----------
@@ -39,18 +44,20 @@ class ByComponents:
     otherwise
         The back-end for the other components.
     exact
-        A second back-end for other components with at most `sparse` terms per attribute and `most`
-        terms in all; None for never. Its answer is compared with the answer of `otherwise`: a
-        failure or a wrong claim does no harm.
-    sparse, most
-        See `exact`. The relaxation of sparse programmes is tight; the relaxation of dense ones says
-        almost nothing.
+        A second back-end for other components that the relaxation does not settle but whose `gap`
+        is small. Its answer is compared with the answer of `otherwise`: a failure or a wrong claim
+        does no harm. None for no proofs by relaxation or second back-end.
+    gap
+        The largest difference of the relaxation's bound and the value of the annealed record for
+        which `exact` is asked, in units of the mean absolute weight of the terms.
+    most
+        The largest number of terms of a component for which the relaxation is solved.
     """
 
     tiny: int = ENUMERATED_RECORDS
     otherwise: Responder = field(default_factory=lambda: Anneal(sweeps=ANNEALING_SWEEPS))
     exact: Responder | None = field(default_factory=lambda: Milp(nodes=1))
-    sparse: float = PROVED_DENSITY
+    gap: float = PROVED_GAP
     most: int = PROVED_TERMS
 
     def solve(
@@ -110,14 +117,33 @@ class ByComponents:
         response = _checked(part, self.otherwise.solve(part, seed=seed), seed)
         if response.record is None or response.status is Status.FAILED:
             response = _rescued(part, response, seed)
-        light = part.terms <= min(self.most, self.sparse * len(part.sizes))
         settled = response.status in (Status.OPTIMAL, Status.INFEASIBLE)
-        if self.exact is not None and light and not settled:
-            other = _checked(part, self.exact.solve(part, seed=seed), seed)
-            response = _better(part, response, other)
+        if self.exact is not None and part.terms <= self.most and not settled:
+            response = self._proved(part, response, self.exact, seed)
         if response.record is not None:
             x[own] = response.record
         return response
+
+    def _proved(
+        self,
+        part: BestResponse,
+        response: Response,
+        exact: Responder,
+        seed: int,
+    ) -> Response:
+        """A response with the bound of the relaxation, improved by `exact` if the gap is small."""
+        bounded = part.respond(
+            response.record,
+            status=response.status,
+            bound=min(response.bound, upper_bound(part)),
+            work=response.work,
+            detail=response.detail,
+        )
+        mean = float(np.abs(part.weight).mean()) if part.terms else 0.0
+        if not 0 < bounded.gap <= self.gap * mean:
+            return bounded
+        other = _checked(part, exact.solve(part, seed=seed), seed)
+        return _better(part, bounded, other)
 
 
 def components(instance: BestResponse) -> Integers:

@@ -27,12 +27,14 @@ class Programme:
     and for others one column per class, which sum to one. Then each term that is not a single
     literal has a column c:
 
-    - a conjunction of positive weight w: c <= l for each literal l, cost w;
+    - a conjunction of positive weight w: c <= l for each literal l, cost w; as published, one row
+      k c <= sum of l for its k literals;
     - one of negative weight: n <= sum of (1 - l), cost -w, offset w; n = 1 if it does not hold;
     - a parity: sum of l = 2 e + 1 - c with a whole e, cost w.
 
-    c and n need not be declared whole: they are whole at the optimum. One row for each literal
-    makes the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of
+    With a row for each literal the relaxation is tight, and c and n need not be declared whole:
+    they are whole at the optimum. The published programme (Dual Query, section 5.2) has one row
+    for each conjunction and declares c and n whole. Both have the same best records. The rows of
     the instance's constraints follow.
 
     Attributes
@@ -59,9 +61,17 @@ class Programme:
     reduced: Reduced
 
     @classmethod
-    def of(cls, instance: BestResponse) -> "Programme":
-        """The programme of an instance, after `compress`."""
-        return _Builder(compress(instance)).build()
+    def of(
+        cls,
+        instance: BestResponse,
+        *,
+        published: bool = False,
+    ) -> "Programme":
+        """The programme of an instance, after `compress`.
+
+        With `published`, each conjunction has one row and a whole column.
+        """
+        return _Builder(compress(instance), published=published).build()
 
     @property
     def columns(self) -> int:
@@ -111,8 +121,14 @@ def _columns(sizes: Integers) -> tuple[Integers, Integers]:
 class _Builder:
     """Builds the programme: rows and columns are added family by family."""
 
-    def __init__(self, reduced: Reduced) -> None:
+    def __init__(
+        self,
+        reduced: Reduced,
+        *,
+        published: bool,
+    ) -> None:
         self.reduced = reduced
+        self.published = published
         self.instance = reduced.instance
         instance = self.instance
         self.first, width = _columns(instance.sizes)
@@ -239,9 +255,20 @@ class _Builder:
         self.offset += int((base * weight).sum())
 
     def _wanted(self, terms: Flags) -> None:
-        """Conjunctions of positive weight: c <= l for each literal l."""
-        columns = self._new(self.instance.weight[terms])
+        """Conjunctions of positive weight: c <= l for each literal l, or k c <= sum of l."""
+        columns = self._new(self.instance.weight[terms], whole=self.published)
         literals, own = self._literals(terms)
+        if self.published:
+            rows = np.arange(len(columns))
+            lengths = np.bincount(own, minlength=len(columns))
+            self._add(
+                np.concatenate([own, rows]),
+                np.concatenate([self.column[literals], columns]),
+                np.concatenate([self.sign[literals], -lengths]),
+                -np.bincount(own, self.base[literals], minlength=len(columns)),
+                np.full(len(columns), np.inf),
+            )
+            return
         rows = np.arange(len(literals))
         self._add(
             np.concatenate([rows, rows]),
@@ -255,7 +282,7 @@ class _Builder:
         """Conjunctions of negative weight: n <= sum of (1 - l)."""
         weight = self.instance.weight[terms]
         self.offset += int(weight.sum())
-        columns = self._new(-weight)
+        columns = self._new(-weight, whole=self.published)
         literals, own = self._literals(terms)
         rows = np.arange(len(columns))
         room = np.bincount(own, 1 - self.base[literals], minlength=len(columns))

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import _clock
 from ..._types import Integers, Words
 from ...domain.domain import Domain
 from ...privacy.rounds import Rounds
 from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
-from ...solvers import BestResponse, Constraint, Responder
+from ...solvers import BestResponse, Constraint, Responder, Status
+from ...synopses import SolvedRound
 
 __all__ = ["Play", "probe"]
 
@@ -60,6 +62,8 @@ class Play:
     ----------
     failures
         The number of records for which the solver failed so far.
+    solved
+        How each record was found so far.
     """
 
     queries: Queries
@@ -69,6 +73,10 @@ class Play:
     weight: float
     failures: int = field(
         default=0,
+        init=False,
+    )
+    solved: list[SolvedRound] = field(
+        default_factory=list,
         init=False,
     )
 
@@ -144,26 +152,48 @@ class Play:
         it keeps all of them.
         """
         record: NDArray[Any] | None = None
+        answer: Any = None
+        began = _clock.seconds()
         # The solver may be a user's own. The budget is spent, so the round must go on after any
         # error.
         try:
-            found = self.response.solve(instance, seed=seed).record
+            answer = self.response.solve(instance, seed=seed)
+            found = answer.record
         except Exception as error:
             log.debug("a response failed: %s", type(error).__name__)
         else:
             record = None if found is None else np.asarray(found)
+        seconds = _clock.seconds() - began
         fits = record is not None and _fits(record, instance)
         if record is not None and fits and instance.feasible(record):
-            return record.astype(instance.record_type)
+            kept = record.astype(instance.record_type)
+            self.solved.append(_solved(self._solver, instance, kept, answer, seconds))
+            return kept
+        drawn = self._instead(instance, record if fits else None, seed)
+        self.solved.append(_solved("random record", instance, drawn, answer, seconds))
+        return drawn
+
+    def _instead(
+        self,
+        instance: BestResponse,
+        record: NDArray[Any] | None,
+        seed: tuple[int, int],
+    ) -> _Record:
+        """A record after the solver failed: random, or its record made to keep the rules."""
         self.failures += 1
         rng = np.random.default_rng(seed)
-        if record is not None and fits:
+        drawn = instance.random(rng)
+        if record is not None:
             drawn = record.astype(instance.record_type)
-        else:
-            drawn = instance.random(rng)
         if self.queries.domain.zeros is not None:
             self.queries.domain.zeros.mend(drawn[None], rng)
         return drawn
+
+    @property
+    def _solver(self) -> str:
+        """The name of the solver."""
+        name = getattr(self.response, "name", None)
+        return name if isinstance(name, str) else type(self.response).__name__
 
     @cached_property
     def _rules(self) -> tuple[Constraint, ...]:
@@ -184,6 +214,34 @@ def _fits(record: NDArray[Any], instance: BestResponse) -> bool:
     if record.shape != instance.sizes.shape or record.dtype.kind not in "iu":
         return False
     return bool((record >= 0).all() and (record < instance.sizes).all())
+
+
+def _solved(
+    solver: str,
+    instance: BestResponse,
+    record: _Record,
+    answer: object,
+    seconds: float,
+) -> SolvedRound:
+    """How a record was found.
+
+    Of the solver's answer, which may be anything, the status and the bound are taken if they are
+    what they should be. `respond` checks them against the record.
+    """
+    status = getattr(answer, "status", None)
+    bound = getattr(answer, "bound", None)
+    held = instance.respond(
+        record,
+        status=status if isinstance(status, Status) else Status.FAILED,
+        bound=float(bound) if isinstance(bound, int | float | np.integer) else None,
+    )
+    return SolvedRound(
+        solver=solver,
+        status=held.status,
+        value=instance.objective(record),
+        bound=held.bound,
+        seconds=seconds,
+    )
 
 
 class _Kept:
