@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from ..solvers import Status
 
-__all__ = ["SolvedRound", "pack_rounds", "unpack_rounds"]
+RANDOM_RECORD = "random record"
+"""Stands in place of the solver's name after it failed."""
+
+__all__ = ["RANDOM_RECORD", "SolvedRound", "pack_rounds", "unpack_rounds"]
 
 
 @dataclass(

@@ -19,7 +19,7 @@ from .anneal import Anneal
 from .integer import BestResponse, Responder, Response, Seed
 from .milp import Milp
 from .presolve import presolve, take
-from .relaxation import upper_bound
+from .relaxation import relaxed
 
 
 @dataclass(
@@ -33,9 +33,10 @@ class ByComponents:
     `Response.work` is the sum of the components' works, in their own units. If `otherwise` finds no
     record that meets the constraints, an integer programme looks for any.
 
-    The linear relaxation of a component bounds the value of its records. If the annealed record
-    reaches this bound, it is proved to be best. If it nearly does, `exact` is asked. The relaxation
-    tells dense components apart: there it is far above every record, and a proof is out of reach.
+    The linear relaxation of a component bounds the value of its records, and its solution, rounded,
+    is another record. If the better record reaches the bound, it is proved to be best. If it nearly
+    does, `exact` is asked. The relaxation tells dense components apart: there the bound is far
+    above every record, and a proof is out of reach.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class ByComponents:
         is small. Its answer is compared with the answer of `otherwise`: a failure or a wrong claim
         does no harm. None for no proofs by relaxation or second back-end.
     gap
-        The largest difference of the relaxation's bound and the value of the annealed record for
+        The largest difference of the relaxation's bound and the value of the better record for
         which `exact` is asked, in units of the mean absolute weight of the terms.
     most
         The largest number of terms of a component for which the relaxation is solved.
@@ -131,14 +132,8 @@ class ByComponents:
         exact: Responder,
         seed: int,
     ) -> Response:
-        """A response with the bound of the relaxation, improved by `exact` if the gap is small."""
-        bounded = part.respond(
-            response.record,
-            status=response.status,
-            bound=min(response.bound, upper_bound(part)),
-            work=response.work,
-            detail=response.detail,
-        )
+        """A response improved by the relaxation, and by `exact` if the gap is small."""
+        bounded = _better(part, response, relaxed(part, seed=seed))
         mean = float(np.abs(part.weight).mean()) if part.terms else 0.0
         if not 0 < bounded.gap <= self.gap * mean:
             return bounded
@@ -266,7 +261,7 @@ def _better(
         status=status,
         bound=min(one.bound, held.bound),
         work=one.work + other.work,
-        detail=held.detail,
+        detail="; ".join(dict.fromkeys(filter(None, (one.detail, held.detail)))),
     )
 
 

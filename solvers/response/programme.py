@@ -78,6 +78,21 @@ class Programme:
         """The number of columns."""
         return len(self.cost)
 
+    def rounded(self, point: NDArray[np.floating]) -> Floats:
+        """The columns of the attributes at a point, rounded to a record, shape (used columns,).
+
+        A binary attribute has the value to which its column is nearer; any other attribute has the
+        class with the largest column.
+        """
+        sizes = self.reduced.instance.sizes
+        first, width = _columns(sizes)
+        values = np.round(point[: int(width.sum())])
+        for start, count in zip(first[sizes != 2], width[sizes != 2], strict=True):
+            group = slice(start, start + count)
+            largest = np.argmax(point[group])
+            values[group] = np.arange(count) == largest
+        return values
+
     def record(
         self,
         instance: BestResponse,

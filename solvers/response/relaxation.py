@@ -1,4 +1,4 @@
-"""`upper_bound`: a bound on all values of a `BestResponse`, by its linear relaxation."""
+"""`relaxed`: a bound on all values of a `BestResponse`, and a record, by its linear relaxation."""
 
 import importlib
 from typing import Any
@@ -6,25 +6,34 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..status import Status
 from ..types import Floats
-from .integer import BestResponse
+from .integer import BestResponse, Response, Seed
 from .programme import Programme
 
 
-def upper_bound(instance: BestResponse) -> float:
-    """A bound on the value of every record: the linear relaxation of `Programme`, by HiGHS.
+def relaxed(
+    instance: BestResponse,
+    *,
+    seed: Seed = 0,
+) -> Response:
+    """The linear relaxation of `Programme`, by HiGHS: its bound, and its solution as a record.
+
+    The solution is rounded. If it is whole, the record reaches the bound, and is proved to be best.
 
     The bound does not trust the solver. For the programme "maximise c y, A y <= b, E y = f, 0 <= y
     <= top" and any multipliers u >= 0 and v, weak duality says
 
         c y <= u b + v f + sum over columns j of top_j max(0, c_j - (u A + v E)_j),
 
-    and this right-hand side is computed here from the solver's multipliers. It is infinite if the
-    solver returns none.
+    and this right-hand side is computed here from the solver's multipliers.
     """
     programme = Programme.of(instance)
-    if programme.columns == 0 or not programme.matrix.shape[0]:
-        return programme.offset + float(np.maximum(programme.cost, 0) @ programme.top)
+    if not programme.matrix.shape[0]:
+        # Nothing holds the columns together: each takes the bound that pays.
+        point = np.where(programme.cost > 0, programme.top, 0.0)
+        bound = programme.offset + float(programme.cost @ point)
+        return _response(instance, programme, point, bound, seed)
     # Rows with two different bounds are written twice, once for each bound.
     equal = programme.lower == programme.upper
     below = np.isfinite(programme.upper) & ~equal
@@ -43,10 +52,25 @@ def upper_bound(instance: BestResponse) -> float:
         method="highs",
     )
     if found.status != 0:
-        return np.inf
+        return instance.respond(None, status=Status.FAILED, detail=f"relaxation: {found.message}")
     # scipy minimises, so that its multipliers have the other sign.
     u: Floats = np.maximum(-found.ineqlin.marginals, 0)
     v: Floats = -found.eqlin.marginals
     left = programme.cost - rows.T @ u - programme.matrix[equal].T @ v
     bound = u @ limits + v @ programme.upper[equal] + programme.top @ np.maximum(left, 0)
-    return float(programme.offset + bound)
+    return _response(instance, programme, found.x, programme.offset + float(bound), seed)
+
+
+def _response(
+    instance: BestResponse,
+    programme: Programme,
+    point: Floats,
+    bound: float,
+    seed: Seed,
+) -> Response:
+    """The response for a solution of the relaxation; without a record if it breaks a constraint."""
+    rng = np.random.default_rng(seed)
+    record = programme.record(instance, programme.rounded(point), rng)
+    if record is not None and not instance.feasible(record):
+        record = None
+    return instance.respond(record, status=Status.UNPROVEN, bound=bound)

@@ -19,7 +19,7 @@ from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
 from ...solvers import BestResponse, Constraint, Responder, Status
-from ...synopses import SolvedRound
+from ...synopses.rounds import RANDOM_RECORD, SolvedRound
 
 __all__ = ["Play", "probe"]
 
@@ -170,7 +170,7 @@ class Play:
             self.solved.append(_solved(self._solver, instance, kept, answer, seconds))
             return kept
         drawn = self._instead(instance, record if fits else None, seed)
-        self.solved.append(_solved("random record", instance, drawn, answer, seconds))
+        self.solved.append(_solved(RANDOM_RECORD, instance, drawn, answer, seconds))
         return drawn
 
     def _instead(
@@ -230,9 +230,13 @@ def _solved(
     """
     status = getattr(answer, "status", None)
     bound = getattr(answer, "bound", None)
+    if not isinstance(status, Status) or (solver == RANDOM_RECORD and status.ok):
+        # A solver whose record cannot be used has proved nothing about the record in its place.
+        status = Status.FAILED
+        bound = None
     held = instance.respond(
         record,
-        status=status if isinstance(status, Status) else Status.FAILED,
+        status=status,
         bound=float(bound) if isinstance(bound, int | float | np.integer) else None,
     )
     return SolvedRound(

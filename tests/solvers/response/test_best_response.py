@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ from margin.solvers import (
 )
 from margin.solvers.response.presolve import compress, merge, presolve
 from margin.solvers.response.programme import Programme
+from margin.solvers.response.relaxation import relaxed
 
 EXACT = [
     Enumerate(),
@@ -610,3 +612,38 @@ def test_the_compiled_loops_are_the_written_ones():
         moves = anneal(layout, small.weight, x, 20, 1.0, 0.1, (1.0, 5.0), np.random.default_rng(3))
         records.append((moves, x.tolist()))
     assert records[0] == records[1]
+
+
+@settings(deadline=None, max_examples=100, derandomize=True)
+@given(shape=SHAPES, seed=st.integers(0, 2**32))
+def test_the_relaxation_bounds_every_record(shape, seed):
+    instance = instance_of(np.random.default_rng(seed), **shape)
+    truth = best(instance)
+    if truth is not None:
+        check(instance, relaxed(instance, seed=seed), truth)
+
+
+def test_multipliers_that_are_not_best_give_a_weaker_bound(monkeypatch):
+    """Weak duality: the bound holds for any multipliers, so a wrong solver proves nothing."""
+    instance = dense()
+    value = Anneal(sweeps=1000).solve(instance).value
+    rng = np.random.default_rng(1)
+    linprog = scipy.optimize.linprog
+
+    def perturbed(*given, **named):
+        found = linprog(*given, **named)
+        for part in (found.ineqlin, found.eqlin):
+            part.marginals = part.marginals + rng.normal(0, 1, part.marginals.shape)
+        return found
+
+    tight = relaxed(instance).bound
+    monkeypatch.setattr(scipy.optimize, "linprog", perturbed)
+    assert relaxed(instance).bound > tight >= value
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: FailedLP())
+    assert relaxed(instance).status is Status.FAILED
+    assert ByComponents().solve(instance).status is Status.UNPROVEN
+
+
+class FailedLP:
+    status = 4
+    message = "numerical difficulties"
