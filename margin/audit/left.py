@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _clock
 from ..errors import MarginError
+from ..synopses import clock
 from .look import Seen, Violation, difference, look
 
 __all__ = ["Outcome", "left", "outcome"]
@@ -158,7 +158,7 @@ def _watched() -> Generator[dict[str, Any]]:
         found["warnings"] = warned = stack.enter_context(_warnings())
         found["logs"] = stack.enter_context(_logs())
         found["environment"] = stack.enter_context(_environment())
-        stack.enter_context(_clock.stopped())
+        stack.enter_context(clock.stopped())
         yield found
     found["files"] = files.found()
     found["warnings"] = [(w.category.__name__, str(w.message)) for w in warned]

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import _clock
 from ..._types import Integers, Words
 from ...domain.domain import Domain
 from ...privacy.rounds import Rounds
@@ -19,6 +18,7 @@ from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
 from ...solvers import BestResponse, Constraint, Responder, Status
+from ...synopses import clock
 from ...synopses.rounds import RANDOM_RECORD, SolvedRound
 
 __all__ = ["Play", "probe"]
@@ -153,7 +153,7 @@ class Play:
         """
         record: NDArray[Any] | None = None
         answer: Any = None
-        began = _clock.seconds()
+        began = clock.seconds()
         # The solver may be a user's own. The budget is spent, so the round must go on after any
         # error.
         try:
@@ -163,7 +163,7 @@ class Play:
             log.debug("a response failed: %s", type(error).__name__)
         else:
             record = None if found is None else np.asarray(found)
-        seconds = _clock.seconds() - began
+        seconds = clock.seconds() - began
         fits = record is not None and _fits(record, instance)
         if record is not None and fits and instance.feasible(record):
             kept = record.astype(instance.record_type)

@@ -648,7 +648,7 @@ def test_rounds_are_saved_and_crafted_ones_are_refused(tmp_path):
     mechanism = small(response=Highs(nodes=100, published=True))
     synopsis = simulate(CODES, mechanism=mechanism, **run).synopsis
     synopsis.save(tmp_path / "a.margin")
-    again = load(tmp_path / "a.margin", allow_simulation=True)
+    again = load(tmp_path / "a.margin", allow_simulation=True).synopsis
     assert again.rounds == synopsis.rounds and len(again.rounds) == synopsis.table.rows
     assert all(isinstance(one, SolvedRound) for one in again.rounds)
     assert "proved to be best" in again.summary()["responses"]

@@ -1,4 +1,4 @@
-"""The clock by which the library times what it reports."""
+"""The clock by which the seconds that a synopsis reports are taken."""
 
 import contextlib
 import time
