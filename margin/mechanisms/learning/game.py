@@ -29,6 +29,9 @@ log = logging.getLogger("margin")
 _Record = NDArray[np.unsignedinteger[Any]]
 """Codes of one record, or of several: shape (attributes,) or (records, attributes)."""
 
+_Claims = tuple[Status, float | None]
+"""The status of a solver and its bound, if it gives one."""
+
 _GRAIN = 1 << 10
 """Scale of weights that are not whole numbers, before they are rounded."""
 
@@ -152,13 +155,14 @@ class Play:
         it keeps all of them.
         """
         record: NDArray[Any] | None = None
-        answer: Any = None
+        claims: _Claims = (Status.FAILED, None)
         began = clock.seconds()
         # The solver may be a user's own. The budget is spent, so the round must go on after any
         # error.
         try:
             answer = self.response.solve(instance, seed=seed)
             found = answer.record
+            claims = _claims(answer)
         except Exception as error:
             log.debug("a response failed: %s", type(error).__name__)
         else:
@@ -167,10 +171,12 @@ class Play:
         fits = record is not None and _fits(record, instance)
         if record is not None and fits and instance.feasible(record):
             kept = record.astype(instance.record_type)
-            self.solved.append(_solved(self._solver, instance, kept, answer, seconds))
+            self.solved.append(_solved(self._solver, instance, kept, claims, seconds))
             return kept
         drawn = self._instead(instance, record if fits else None, seed)
-        self.solved.append(_solved(RANDOM_RECORD, instance, drawn, answer, seconds))
+        # A solver whose record cannot be used has proved nothing about the record in its place.
+        failed = Status.FAILED if claims[0].ok else claims[0]
+        self.solved.append(_solved(RANDOM_RECORD, instance, drawn, (failed, None), seconds))
         return drawn
 
     def _instead(
@@ -182,9 +188,7 @@ class Play:
         """A record after the solver failed: random, or its record made to keep the rules."""
         self.failures += 1
         rng = np.random.default_rng(seed)
-        drawn = instance.random(rng)
-        if record is not None:
-            drawn = record.astype(instance.record_type)
+        drawn = instance.random(rng) if record is None else record.astype(instance.record_type)
         if self.queries.domain.zeros is not None:
             self.queries.domain.zeros.mend(drawn[None], rng)
         return drawn
@@ -216,29 +220,25 @@ def _fits(record: NDArray[Any], instance: BestResponse) -> bool:
     return bool((record >= 0).all() and (record < instance.sizes).all())
 
 
+def _claims(answer: object) -> _Claims:
+    """The status and the bound of a solver's answer, which may be anything."""
+    status = getattr(answer, "status", None)
+    bound = getattr(answer, "bound", None)
+    if not isinstance(status, Status):
+        return Status.FAILED, None
+    return status, float(bound) if isinstance(bound, int | float | np.integer) else None
+
+
 def _solved(
     solver: str,
     instance: BestResponse,
     record: _Record,
-    answer: object,
+    claims: _Claims,
     seconds: float,
 ) -> SolvedRound:
-    """How a record was found.
-
-    Of the solver's answer, which may be anything, the status and the bound are taken if they are
-    what they should be. `respond` checks them against the record.
-    """
-    status = getattr(answer, "status", None)
-    bound = getattr(answer, "bound", None)
-    if not isinstance(status, Status) or (solver == RANDOM_RECORD and status.ok):
-        # A solver whose record cannot be used has proved nothing about the record in its place.
-        status = Status.FAILED
-        bound = None
-    held = instance.respond(
-        record,
-        status=status,
-        bound=float(bound) if isinstance(bound, int | float | np.integer) else None,
-    )
+    """How a record was found. The solver's claims are checked against the record."""
+    status, bound = claims
+    held = instance.respond(record, status=status, bound=bound)
     return SolvedRound(
         solver=solver,
         status=held.status,
