@@ -645,7 +645,7 @@ def test_rounds_say_what_happened_when_the_solver_failed():
 
 def test_rounds_are_saved_and_crafted_ones_are_refused(tmp_path):
     run = {"domain": BINARY, "budget": PureDP(1, **REPLACE), "seed": 3}
-    mechanism = small(response=Highs(nodes=100, published=True))
+    mechanism = small(response=Enumerate())
     synopsis = simulate(CODES, mechanism=mechanism, **run).synopsis
     synopsis.save(tmp_path / "a.margin")
     again = load(tmp_path / "a.margin", allow_simulation=True).synopsis
