@@ -68,7 +68,7 @@ def check_mechanism(
         )
         findings += [f"{budget!r}: {finding}" for finding in report.findings]
     if findings:
-        title = f"{type(mechanism).__name__} is not private:"
+        title = f"{type(mechanism).__name__} is not private; correct what the audit found:"
         raise AssertionError("\n".join([title, *findings]))
 
 
@@ -90,8 +90,9 @@ def check_source(
     - The counts of a table are the sum of the counts of its rows, each in a table of its own.
     - With a unit, two rows belong to the same unit in a table exactly if they do so in a table of
       these two rows alone; the number of counted rows follows from this.
-    - One row, or all rows of a unit, are inserted anywhere. What leaves the gate is recorded and
-      replayed on both tables, and must be as private as the budget says (see `audit`).
+    - One row, or all rows of a unit, are inserted at a random place. The answers with noise that a
+      mechanism receives from both tables must be as hard to tell apart as the budget says (see
+      `audit`).
 
     Parameters
     ----------
@@ -133,5 +134,5 @@ def check_source(
         seed=seed,
     )
     if found := tried.problems(tables, beyond=beyond):
-        title = "the source does not treat its rows independently of each other:"
+        title = "the source does not treat each row by itself; correct what was found:"
         raise AssertionError("\n".join([title, *found]))

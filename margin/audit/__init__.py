@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.opening import open_source
+from ..data.rows_per_person import bound
 from ..data.source import CodesSource, Source
-from ..data.units import bound
 from ..domain.domain import Domain
 from ..errors import MarginError
 from ..noise.entropy import SeededEntropy

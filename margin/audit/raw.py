@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..data.encode import ROWS, Batch
 from ..data.opening import open_source
+from ..data.rows_per_person import bound
 from ..data.source import Source
-from ..data.units import bound
 from ..domain.domain import Domain
 from ..errors import MarginError
 from ..noise.entropy import SeededEntropy

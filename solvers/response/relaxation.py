@@ -8,7 +8,7 @@ from scipy import sparse
 
 from ..status import Status
 from ..types import Floats
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .programme import Programme
 
 

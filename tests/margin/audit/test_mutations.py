@@ -30,7 +30,7 @@ from margin._numbers import UNIT
 from margin.audit import _Trial, neighbours
 from margin.audit.grey import Player, Recorder, Violation, outcome
 from margin.counting import CountPlan
-from margin.data import units
+from margin.data import rows_per_person
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.errors import DataError
@@ -842,7 +842,13 @@ def cells_of_one_row_dropped_when_spilled(patch):
 
 
 def rows_bounded_by_unit_and_attribute(patch):
-    rewritten(patch, units.BoundedSource, "batches", r"PARTITION BY unit", "PARTITION BY unit, c0")
+    rewritten(
+        patch,
+        rows_per_person.BoundedSource,
+        "batches",
+        r"PARTITION BY unit",
+        "PARTITION BY unit, c0",
+    )
 
 
 def norm_in_32_bits(patch):
@@ -1017,18 +1023,20 @@ def test_units_are_bounded():
 
 
 def a_row_too_many_of_a_person(patch):
-    made = units.BoundedSource.__init__
+    made = rows_per_person.BoundedSource.__init__
     patch.setattr(
-        units.BoundedSource,
+        rows_per_person.BoundedSource,
         "__init__",
         lambda self, rows, unit, m, key: made(self, rows, unit, m + 1, key),
     )
 
 
 def one_bound_for_all_people(patch):
-    identities = units.identities
+    identities = rows_per_person.identities
     patch.setattr(
-        units, "identities", lambda name, column: identities(name, pa.array([0] * len(column)))
+        rows_per_person,
+        "identities",
+        lambda name, column: identities(name, pa.array([0] * len(column))),
     )
 
 
@@ -1039,7 +1047,7 @@ def rows_of_a_person_kept_by_the_place_in_the_table(patch):
     def order(people, codes, key):
         return np.array([hash((key, next(places))) for _ in range(len(people))], np.int64)
 
-    patch.setattr(units, "order", order)
+    patch.setattr(rows_per_person, "order", order)
 
 
 UNITS = [
@@ -1059,7 +1067,7 @@ def bounded():
     columns = {"person": people, **dict(zip("abc", codes.T, strict=True))}
     tables = [columns, {name: column[300:] for name, column in columns.items()}]
     key = bytes([1] * 16)  # with which the rows of that person come first
-    sources = [units.bound(open_source(table), "person", 2, key) for table in tables]
+    sources = [rows_per_person.bound(open_source(table), "person", 2, key) for table in tables]
     settings = {
         "domain": DOMAIN,
         "budget": PureDP(1, rows_per_person=2),

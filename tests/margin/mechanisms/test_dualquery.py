@@ -492,7 +492,7 @@ def test_only_one_play_is_certified_and_all_else_is_counted():
         other.draw(np.zeros(60, int))
     with pytest.raises(BudgetError):  # what rho would pay for, had nothing been certified
         gate.sample_queries(queries, rounds).draw(np.zeros(60, int))
-    with pytest.raises(BudgetError, match="only answers with pure differential privacy"):
+    with pytest.raises(BudgetError, match="every answer must be pure"):
         gate.measure([["a"]], spend="0.04")
     assert gate._account.spent == spent
     one.draw(np.zeros(60, int))

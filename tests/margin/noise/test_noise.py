@@ -321,7 +321,7 @@ def test_any_number_of_draws(sampler, count):
 @every
 @pytest.mark.parametrize("count", [-1, 1.0, True, None, "3"])
 def test_other_counts_are_refused(sampler, count):
-    with pytest.raises(MarginError, match="count must be a whole number"):
+    with pytest.raises(MarginError, match=r"count \(.*\) must be a whole number"):
         sampler.sample(count, SeededEntropy(1))
 
 
@@ -584,7 +584,9 @@ def test_peeling_chooses_without_replacement_in_the_right_order():
         chi_square(np.array([pairs.count(order) for order in orders]), np.array(expected)) > ALARM
     )
     assert sorted(peel([mechanism] * 3, scores, source).tolist()) == [0, 1, 2]
-    with pytest.raises(MarginError, match="4 different candidates cannot be chosen from 3"):
+    with pytest.raises(
+        MarginError, match="at most 3 different candidates can be chosen, but 4 are asked for"
+    ):
         peel([mechanism] * 4, scores, source)
 
 

@@ -151,7 +151,7 @@ def test_a_name_is_registered_once(ledger):
     ledger.register("survey", ZCDP(1))
     assert ledger.datasets() == ("census", "survey") and ledger.remaining("census") == 1
     for ask in (ledger.spent, ledger.remaining, ledger.dataset, ledger.budget):
-        with pytest.raises(BudgetError, match="not registered"):
+        with pytest.raises(BudgetError, match="must be registered in this ledger, but it is not"):
             ask("nobody")
 
 
@@ -556,7 +556,7 @@ def test_a_charge_by_hand_says_its_unit_too(ledger):
         ledger.charge("visits", budget)
     with pytest.raises(BudgetError, match="'id'"):
         ledger.dataset("visits").charge(budget)
-    with pytest.raises(BudgetError, match="about the budget"):
+    with pytest.raises(BudgetError, match="must have the budget that is charged"):
         ledger.charge(
             "visits",
             budget,

@@ -428,7 +428,7 @@ def test_parts_of_the_budget_add_up_exactly():
         gate.measure([["a"]], spend="1/3")
     with pytest.raises(BudgetError, match="the budget is used up"):
         gate.measure([["a"]])
-    with pytest.raises(BudgetError, match="exceeds the 0"):
+    with pytest.raises(BudgetError, match="at most what remains of the budget, 0 of"):
         gate.measure([["a"]], spend="1/3")
 
 

@@ -1,6 +1,7 @@
-"""Covering designs whose blocks are all translates of some subspaces of a binary space.
+"""Covering designs on the vectors of GF(2)**m: the blocks are all translates of some subspaces.
 
-A vector of GF(2)**m is an int whose binary digits are the coordinates. Addition is ``^``.
+GF(2)**m is the space of m-bit vectors. A vector is stored as an int whose binary digits are its
+coordinates, so the sum of two vectors is ``x ^ y``.
 """
 
 import numpy as np
@@ -24,9 +25,10 @@ def linear_cover(
 ) -> Design:
     """A (2**m, 2**s, t) covering design of all translates of some s-subspaces of GF(2)**m.
 
-    The differences of t points span at most a (t - 1)-subspace. So the translates cover if every
-    (t - 1)-subspace lies in a chosen s-subspace. To make this problem small, whole orbits of
-    subspaces under a random linear map are chosen greedily.
+    An s-subspace is a subspace of dimension s. The differences of t points span a subspace of
+    dimension t - 1 or less. So the blocks cover every t points if every (t - 1)-subspace lies in a
+    chosen s-subspace. A greedy search chooses the s-subspaces. To make the search small, it chooses
+    whole orbits of subspaces under a random linear map.
 
     Parameters
     ----------
@@ -79,10 +81,10 @@ def linear_cover(
 
 
 def _subspaces(m: int, s: int) -> Integers:
-    """The elements of each s-subspace of GF(2)**m, shape (subspaces, 2**s).
+    """List the vectors of each s-subspace of GF(2)**m, shape (subspaces, 2**s).
 
-    Element i combines the basis vectors by the binary digits of i. So the elements at the positions
-    ``_subspaces(s, r)[j]`` form an r-subspace.
+    Vector i of a row is the sum of the basis vectors at which i has the binary digit 1. So the
+    vectors of a row at the positions ``_subspaces(s, r)[j]`` form an r-subspace.
     """
     places = 2 ** np.arange(m)
     coefficients = vectors(2, s)
@@ -96,9 +98,11 @@ def _positions(
     sets: Integers,
     labels: Integers,
 ) -> Integers:
-    """The position of each of `sets`, shape (..., size), in `all_sets`, shape (n, size).
+    """Find each of `sets`, shape (..., size), among `all_sets`, shape (n, size).
 
-    A set is recognised by the sum of the random labels of its elements, modulo 2**64.
+    Each vector has a random label. A set is recognised by the sum of its labels modulo 2**64, which
+    does not depend on the order of its vectors. The result has the shape of `sets` without the last
+    axis.
     """
     keys = labels[all_sets].sum(axis=-1)
     order = np.argsort(keys)
@@ -107,7 +111,11 @@ def _positions(
 
 
 def _random_map(m: int, rng: np.random.Generator) -> tuple[Integers, int]:
-    """A random invertible linear map of small order, as a table, shape (2**m,), and its order."""
+    """Draw an invertible linear map of small order: the image of each vector, and the order.
+
+    The images have the shape (2**m,). The order is the number of applications that give the
+    identity.
+    """
     identity = np.arange(2**m)
     while True:
         image = np.zeros(1, np.int64)
@@ -126,7 +134,7 @@ def _random_map(m: int, rng: np.random.Generator) -> tuple[Integers, int]:
 
 
 def _orbits(permutation: Integers, order: int) -> Integers:
-    """The number of the orbit of each position, shape (len(permutation),)."""
+    """Number the orbits of a permutation: the orbit of each position, shape (len(permutation),)."""
     least = current = np.arange(len(permutation))
     for _ in range(order - 1):
         current = permutation[current]

@@ -1,4 +1,7 @@
-"""`select_views`: views and shares that answer a workload with little expected error."""
+"""Views, with unequal shares, that answer a workload of unequal weights with little error.
+
+The workload is a set of marginals. `select_views` chooses the views and their shares together.
+"""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -9,10 +12,10 @@ import numpy as np
 from ..checks import check_int
 from ..subsets import Block
 from .attributes import Domain, Sets, checked_sizes, numbered, worded
+from .covering_views import covers
 from .error import check_power, contrast_weights, marginal_weights
 from .local import Candidate, LocalSearch
 from .shares import Contrasts, Shares, ViewPlan, best_shares
-from .views import covers
 from .worth import WorthCover
 
 CELLS = 4096  # largest number of cells of a view, unless a marginal has more
@@ -20,14 +23,15 @@ STARTS = 30  # largest number of greedy covers that the local search may start f
 START_WORK = 6_000  # largest number of wanted sets of all these covers together
 MOST_SETS = 6_000  # largest number of wanted sets for greedy covers and local search
 WORK = 11_000_000  # contrasts that the local search may touch per unit of effort
-ENOUGH = 150_000  # the same per wanted set, because few sets need little search
+ENOUGH = 150_000  # the same for each wanted set: few sets need little search
 POOL_SETS = 1_500  # largest number of wanted sets for which greedy covers join the first pool
 POOL = 2_000  # largest number of views in a pool
-ENTRIES = 400_000  # largest number of entries of the holdings of a pool
+ENTRIES = 400_000  # largest number of entries of the sparse matrix `Holdings` of a pool
 ROUNDS = 30  # rounds of pricing per unit of effort
 JOINING = 60  # largest number of views that join a pool in one round
-IN_USE = 0.01  # times the mean share: views with a smaller share have no neighbours priced
+IN_USE = 0.01  # times the mean share: the neighbours of views with a larger share are priced
 GAIN = 1.0005  # times the error: price above which a view joins the pool
+LOWER = 1.0005  # error without a smaller view / error with it: above this ratio the view is added
 USELESS = 1e-5  # times the mean share: views with a smaller share are dropped at the end
 ROUGH = 30  # steps of the shares in a first comparison
 
@@ -74,6 +78,8 @@ def select_views(
     Returns
     -------
     ViewPlan
+        The views, ascending, with their shares and expected error. One view may have no attributes:
+        it measures the total alone.
 
     Raises
     ------
@@ -93,7 +99,9 @@ def select_views(
     check_int("effort", effort, 1)
     marginals = numbered("workload", workload, domain)
     if not marginals:
-        raise ValueError("workload is empty: name at least one marginal")
+        raise ValueError(
+            "workload must name at least one marginal, but it is empty; add a marginal"
+        )
     limit = _limit(sizes, marginals, max_cells)
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     contrasts = Contrasts(sizes, kappa)
@@ -105,6 +113,7 @@ def select_views(
         found = _priced(contrasts, wanted, limit, seed, effort)
     else:
         found = _searched(contrasts, wanted, limit, power, seed, effort)
+        found = _with_smaller(contrasts, found, marginals, power, effort)
     # Attributes with a single value cost nothing and join every view.
     single = {j for marginal in marginals for j in marginal if sizes[j] == 1}
     chosen, shares = found
@@ -131,14 +140,14 @@ def _limit(
     check_int("max_cells", max_cells, 1)
     if max_cells < needed:
         raise ValueError(
-            f"max_cells ({max_cells}) is less than the marginal over {len(largest)} attributes "
-            f"with {needed} cells needs: raise it, or leave that marginal out"
+            f"max_cells ({max_cells}) must be at least {needed}, the number of cells of the "
+            f"marginal over {len(largest)} attributes; raise it, or leave that marginal out"
         )
     return max_cells
 
 
 def _largest(contrasts: Contrasts) -> list[Block]:
-    """The contrasts that lie in no other: views that hold them hold all contrasts."""
+    """The contrasts that lie in no other one. Views that hold them hold all contrasts."""
     inside: set[Block] = set()
     for a in filter(None, contrasts.weights):
         parts = combinations(a, len(a) - 1)
@@ -157,7 +166,8 @@ def _searched(
     """The best of covers with limited cells, of greedy covers, and of a local search from both."""
     rng = np.random.default_rng(seed)
     limited = _limited(contrasts, wanted, limit, power, seed)
-    candidates = [_rough(contrasts, views, power) for views in limited]
+    # The wanted sets, each as a view of its own, compete with the covers.
+    candidates = [_rough(contrasts, views, power) for views in [wanted, *limited]]
     if len(wanted) <= MOST_SETS:
         cover = WorthCover(contrasts.sizes, wanted, contrasts.weights, limit, power)
         starts = max(1, min(STARTS, START_WORK // len(wanted)))
@@ -170,6 +180,33 @@ def _searched(
     return views, best_shares(contrasts.holdings(views), power, start=shares.shares)
 
 
+def _with_smaller(
+    contrasts: Contrasts,
+    found: Candidate,
+    marginals: Sequence[Block],
+    power: int,
+    effort: int,
+) -> Candidate:
+    """Add marginals that lie inside a view, as views of their own, if that lowers the error.
+
+    A marginal inside a view needs no view of its own. But if its weight is large, a smaller view
+    with less noise may pay. The view of no attributes, which measures the total, is tried too.
+    """
+    wide = {tuple(j for j in marginal if contrasts.sizes[j] > 1) for marginal in marginals}
+    # The views hold every marginal, so a marginal that is not a view lies inside one. The
+    # marginals of the largest weight come first, as far as the effort allows.
+    smaller = sorted({*wide, ()} - set(found[0]), key=lambda part: (-contrasts.weights[part], part))
+    entries = contrasts.holdings(found[0]).view.size
+    for part in smaller[: effort * WORK // (ROUGH * entries)]:
+        views, shares = found
+        more = contrasts.holdings([*views, part])
+        start = np.append(shares.shares, 1 / len(views))
+        trial = best_shares(more, power, start=start, steps=ROUGH, bounded=False)
+        if trial.error * LOWER < shares.error:
+            found = [*views, part], best_shares(more, power, start=trial.shares)
+    return found
+
+
 def _limited(
     contrasts: Contrasts,
     wanted: list[Block],
@@ -177,7 +214,11 @@ def _limited(
     power: int,
     seed: int,
 ) -> list[list[Block]]:
-    """Covers by views of more and more cells, then of fewer and fewer, while the error falls."""
+    """Covers with several limits on the number of cells of a view.
+
+    The limit is doubled as long as the error falls, and then halved from the start as long as the
+    error falls. Returns the views of each limit that was tried.
+    """
     made: dict[int, tuple[float, list[Block]]] = {}
 
     def error(cells: int) -> float:
@@ -203,7 +244,7 @@ def _priced(
     seed: int,
     effort: int,
 ) -> Candidate:
-    """Column generation: find the best shares of a pool, add views that would help, repeat."""
+    """Column generation for power 1: find the best shares of a pool, add helpful views, repeat."""
     # The first pool: the wanted sets themselves and several covers of them.
     pool = dict.fromkeys(wanted)
     for views in _limited(contrasts, wanted, limit, 1, seed):
@@ -254,9 +295,11 @@ def _helpful(
     useful: Sequence[int],
     limit: int,
 ) -> list[Block]:
-    """Neighbours of the views in use that would lower the error, the best first.
+    """The views that would lower the error if they joined the pool, the best first.
 
-    At most as many as the pool has room for.
+    The price of a view is the decrease of the error per unit of its share. At the best shares,
+    every view in use has a price equal to the error. So a view with a higher price helps. Only
+    neighbours of views in use are priced. At most as many views are returned as may join.
     """
     holdings = contrasts.holdings(views)
     theta = holdings.precision(found.shares, 1)
@@ -269,7 +312,8 @@ def _helpful(
     for view, share in zip(views, found.shares, strict=True):
         if share * len(views) < IN_USE:
             continue
-        for near in _neighbours(view, useful):
+        # The view of no attributes, which measures the total alone, is always considered.
+        for near in [*_neighbours(view, useful), ()]:
             if near in known or near in prices or contrasts.cells(near) > limit:
                 continue
             total = sum(worth[place] for place in contrasts.held(near))
@@ -279,9 +323,10 @@ def _helpful(
 
 
 def _neighbours(view: Block, useful: Sequence[int]) -> list[Block]:
-    """The views with one attribute more and with one attribute less."""
+    """The views that differ by one attribute: one of `useful` more, or one less."""
     more = [tuple(sorted((*view, j))) for j in useful if j not in view]
-    return more + [part for part in combinations(view, len(view) - 1) if part]
+    less = [tuple(i for i in view if i != j) for j in view]
+    return more + less
 
 
 def _rough(
@@ -289,6 +334,7 @@ def _rough(
     views: list[Block],
     power: int,
 ) -> Candidate:
+    """Views with shares from a few steps of `best_shares`, for a first comparison."""
     return views, best_shares(
         contrasts.holdings(views),
         power,
@@ -298,4 +344,5 @@ def _rough(
 
 
 def _error(candidate: Candidate) -> float:
+    """The error of a candidate; infinite if it has no views."""
     return candidate[1].error if candidate[0] else inf

@@ -88,12 +88,13 @@ def choose_views(
     limits: Sequence[int] = LIMITS,
     seed: int = 0,
 ) -> tuple[Block, ...]:
-    """The covering views, for the best of several cell limits, that answer wanted marginals.
+    """Covering views with the best of several limits on the number of cells.
 
-    For each limit, the views are scored by `expected_error` with equal shares, for the marginals
-    over all t-subsets or over the given sets. By default every limit is at least 256 cells, even if
-    smaller views would answer these marginals better. The reason is that larger views also answer
-    later questions about more attributes at a time.
+    `covering_views` is called with each limit. The views with the smallest `expected_error`, with
+    equal shares, are returned. The workload of this error is the marginals over all t-subsets, or
+    over the given sets. By default every limit is at least 256 cells, even if smaller views would
+    answer these marginals better. The reason is that larger views also answer later questions about
+    more attributes at a time.
 
     Parameters
     ----------
@@ -129,7 +130,7 @@ def choose_views(
     check_power(power)
     check_ints("limits", limits, 1)
     if not limits:
-        raise ValueError("limits is empty: give at least one number of cells")
+        raise ValueError("limits must hold at least one number of cells, but it is empty; add one")
     workload = _wanted(sizes, t, sets)
     weights = contrast_weights(sizes, workload, [1.0] * len(workload))
 
@@ -188,15 +189,20 @@ def _check(
     check_int("t", t, 1)
     check_int("seed", seed, 0)
     if not sizes:
-        raise ValueError("sizes is empty: give the size of at least one attribute")
+        raise ValueError(
+            "sizes must hold at least one size, but it is empty; give the size of each attribute"
+        )
     if sets is not None:
         checked_sets("sets", sets, len(sizes))
         if not sets:
-            raise ValueError("sets is empty: name at least one set, or leave sets out and give t")
+            raise ValueError(
+                "sets must hold at least one set, but it is empty; name a set, or leave sets out "
+                "and give t"
+            )
     elif too_many(len(sizes), min(t, len(sizes))):
         raise ValueError(
             f"t ({t}) gives {comb(len(sizes), t)} sets of {len(sizes)} attributes, too many to "
-            "enumerate: lower t, or pass the sets that matter as sets"
+            "enumerate; lower t, or pass the sets that matter as sets"
         )
 
 
@@ -217,7 +223,11 @@ def _views(
     sets: Sequence[Sequence[int]] | None,
     seed: int,
 ) -> tuple[Block, ...]:
-    """One view if everything fits; else the sets that are too large, and a cover of the others."""
+    """`covering_views` without argument checks.
+
+    If all attributes fit in one view, this is the result. Otherwise each wanted set of more than
+    `max_cells` cells is a view of its own, and the other wanted sets are covered.
+    """
     if sets is None:
         named = list(range(len(sizes)))
     else:
@@ -244,9 +254,10 @@ def _fitting_views(
     named: list[int],
     seed: int,
 ) -> list[Block]:
-    """Views within the limit.
+    """Views of at most `max_cells` cells that hold the wanted sets.
 
-    They are found for the attributes with more than one value. The other attributes join them all.
+    They are found for the attributes with more than one value. Attributes with one value join all
+    views.
     """
     single = [j for j in named if sizes[j] == 1]
     wide = [j for j in named if sizes[j] > 1]
@@ -270,7 +281,10 @@ def _cover(
     wanted: list[Block],
     seed: int,
 ) -> list[Block]:
-    """The fewest views, from a covering design if all sizes are equal, or greedily."""
+    """Few views that hold the wanted sets: from a covering design, from greedy covers, or both.
+
+    A covering design is possible if all sizes are equal. The cover with the fewest views wins.
+    """
     d, t = len(sizes), max(map(len, wanted))
     k = sum(sizes[0] ** i <= max_cells for i in range(1, d + 1))
     candidates = []
@@ -316,7 +330,7 @@ def _greedy_views(
 
 
 def _without_unneeded(views: list[Block], sets: list[Block]) -> list[Block]:
-    """The views without those that the others make redundant for holding the sets."""
+    """Drop views without which the other views still hold all the sets."""
     numbers = {members: i for i, members in enumerate(sets)}
     orders = sorted({len(members) for members in sets})
     held = []

@@ -13,7 +13,7 @@ from margin.audit.grey import Player, Recorder, Violation, outcome
 from margin.data.count import count
 from margin.data.encode import ROWS
 from margin.data.opening import open_source
-from margin.data.units import BoundedSource, bound, order
+from margin.data.rows_per_person import BoundedSource, bound, order
 from margin.noise.entropy import SeededEntropy
 
 DOMAIN = Domain({"a": 4, "b": 3})
@@ -64,7 +64,8 @@ def test_equal_hashes_do_not_let_other_rows_decide(monkeypatch):
     """All hashes are made equal: then the codes say which rows come first, wherever they stand and
     whoever else is."""
     monkeypatch.setattr(
-        "margin.data.units.order", lambda units, codes, key: np.zeros(len(units), np.int64)
+        "margin.data.rows_per_person.order",
+        lambda units, codes, key: np.zeros(len(units), np.int64),
     )
     mine = [(7, a, b) for a in (3, 1, 2) for b in (2, 0, 1)]
     rng = np.random.default_rng(1)

@@ -30,7 +30,8 @@ nor dates in another form, nor words such as "true"."""
 
 @runtime_checkable
 class Bounds(Protocol):
-    """The interface of a source that bounds contributions itself, such as on a cluster."""
+    """The interface of a source that limits the rows of each person itself, such as on a
+    cluster."""
 
     def bounded(
         self,
@@ -48,7 +49,7 @@ def bound(
     max_rows: int,
     key: bytes,
 ) -> Source:
-    """A source of at most `max_rows` rows of each unit; see `BoundedSource`.
+    """Limit a source to at most `max_rows` rows of each unit; see `BoundedSource`.
 
     Raises
     ------
@@ -59,8 +60,8 @@ def bound(
         return source.bounded(unit, max_rows, key)
     if not isinstance(source, Tabular):
         raise DataError(
-            f"unit={unit!r} needs a table with named columns: a file, a query, a data frame or a "
-            f"dict of columns; {type(source).__name__} has none"
+            f"unit={unit!r} needs a table with named columns, but {type(source).__name__} has "
+            "none; pass a file, a query, a data frame or a dict of columns"
         )
     return BoundedSource(source, unit, max_rows, key)
 
@@ -140,8 +141,8 @@ class BoundedSource:
             if problems and isinstance(problems[0], DataError):
                 return str(problems[0])
             return (
-                f"the rows could not be grouped by {self._unit!r}: the disk or the memory is "
-                "exhausted; free some, or set TMPDIR to a larger disk"
+                f"the rows must be grouped by {self._unit!r}, but the disk or the memory is full; "
+                "free some, or set TMPDIR to a folder on a larger disk"
             )
 
         names = ", ".join(name for name, _ in fields)
@@ -184,8 +185,11 @@ class BoundedSource:
 
 
 def identities(name: str, units: Any) -> Any:
-    """The id of each row's unit, `values.identity` of its value: an Arrow array of texts, shape
-    (rows,). Rows of the same unit have equal ids.
+    """Find the id of the unit (the person) that each row belongs to, from the values of the column
+    `name`.
+
+    Rows of the same unit have equal ids (`values.identity` of the value). The result is an Arrow
+    array of texts, shape (rows,).
 
     Raises
     ------

@@ -1,20 +1,21 @@
 """The best response of DualQuery as an integer programme: `BestResponse` and its `Response`.
 
-The question: which record x makes
+The problem is to find a record x that meets all `constraints` and maximises
 
-    value(x) = constant + sum over terms j of weight_j * [term j holds at x]
+    value(x) = constant + sum over terms j of weight_j * [term j holds at x].
 
-largest, among the records that meet all `constraints`? A record gives each attribute a one of its
-categories, 0..size_a - 1. A *literal* says that an attribute has a value, or (negated) that it has
-not. A *term* of literals over distinct attributes is a conjunction, which holds when all its
-literals hold, or a parity, which holds when an even number of them do. Weights are integers of
-either sign. A query drawn 3 times and its negation drawn once is a term of weight 3 - 1 = 2, and
-adds 1 to the constant: the negation holds where the query does not. (Gaboardi et al., Dual Query,
-ICML 2014, section 5.1 and appendix A.)
+A record gives each attribute a one of its values 0, ..., size_a - 1. A *literal* is a condition on
+one attribute: it has a certain value, or (negated) it does not have this value. A *term* is a set
+of literals over distinct attributes. It is a conjunction, which holds if all its literals hold, or
+a parity, which holds if an even number of them hold. Weights are integers of either sign.
+
+DualQuery draws queries and negations of queries. If a query is drawn 3 times and its negation once,
+this is a term of weight 3 - 1 = 2, and adds 1 to the constant, because the negation holds where the
+query does not (Gaboardi et al., Dual Query, ICML 2014, section 5.1 and appendix A).
 
 The contract
 ------------
-Building, for n queries of k literals each on d attributes:
+An instance with n = 2 queries of k = 2 literals each on d = 3 attributes:
 
 >>> import numpy as np
 >>> from margin.solvers import BestResponse, ByComponents
@@ -32,20 +33,20 @@ Building, for n queries of k literals each on d attributes:
 - Any back-end is an object with ``solve(instance, *, seed=0) -> Response``: the `Responder`
   protocol. `ByComponents` is the default: presolve, components, proofs where they are cheap, and
   annealing elsewhere.
-- Queries that are drawn twice may be given twice: `presolve` merges terms with equal literals. The
-  arrays may be of any integer type. Cost grows with the literals. It grows mildly with d, because
-  sizes are copied and the record is filled.
-- `Response.record` is a whole record: attributes that nothing mentions are filled uniformly at
-  random from `seed`. It never breaks a constraint. It is None only if no record was found:
-  `Status.MISSING`, `FAILED`, `INFEASIBLE`, or a limit that came before the first record.
-  `ByComponents` returns a record if one exists, whatever its back-ends return; without constraints,
-  always.
-- `Response.value` is recomputed from the record. `bound` is an upper bound on every record's value,
-  and `Status.OPTIMAL` means that they are equal. `UNPROVEN` is the usual end of annealing. After
-  `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one found so far. `detail` tells what
-  went wrong in a back-end.
-- Equal instance, solver and seed give an equal response: limits are sweeps, nodes and steps. Only a
-  `time_limit`, None unless set, uses a clock. `seed` may be a tuple, such as (run, round, record).
+- A query that is drawn twice may be given twice: `presolve` merges terms with equal literals. The
+  arrays may be of any integer type. The time of a solve depends on the number of literals, and only
+  a little on d.
+- `Response.record` has a value for every attribute. Attributes that no term and no constraint
+  mentions get random values from `seed`. The record meets all constraints. It is None only if no
+  record was found: `Status.MISSING`, `FAILED`, `INFEASIBLE`, or a limit that came before the first
+  record. `ByComponents` finds a record whenever one exists, even if its back-ends fail.
+- `Response.value` is computed from the record, not taken from the back-end. `bound` is an upper
+  bound on the value of every record. `Status.OPTIMAL` means that the two are equal. Annealing
+  usually ends with `UNPROVEN`. After `TIME_LIMIT` and `ITERATION_LIMIT` the record is the best one
+  found so far. `detail` tells what went wrong in a back-end.
+- The same instance, solver and seed give the same response, because the limits count sweeps, nodes
+  or steps. Only a `time_limit`, which is off by default, uses a clock. `seed` may be a tuple, such
+  as (run, round, record).
 - Wrong arrays raise `ValueError` when the instance is made. `solve` raises nothing.
 """
 
@@ -72,20 +73,22 @@ Seed = int | Sequence[int]
     eq=False,
 )
 class BestResponse:
-    """An instance of the programme that the module states.
+    """A set of weighted terms; the problem is to find the record of the largest value.
 
-    `conjunctions` and `parities` make instances, and `together` joins them. The constructor takes
-    terms of any lengths in flat arrays.
+    The module states the problem and shows an example. `conjunctions` and `parities` make instances
+    whose terms have equal lengths, and `together` joins instances. The constructor takes terms of
+    any lengths: the literals of all terms follow each other in flat arrays.
 
     Parameters
     ----------
     sizes
         The number of categories of each attribute, shape (d,), each >= 1.
     offsets
-        Where each term's literals begin in the flat arrays, then the number of all literals, shape
-        (terms + 1,).
+        The literals of term j are those from offsets[j] to offsets[j + 1] - 1 in the flat arrays.
+        Shape (terms + 1,).
     attribute, value, negated
-        The literals, flat: the attribute has the value, or (negated) has not.
+        The literals, each of shape (literals,): the attribute has the value, or (if negated) does
+        not have it.
     weight
         The weight of each term, of either sign, shape (terms,).
     parity
@@ -100,6 +103,22 @@ class BestResponse:
     ValueError
         If shapes do not fit, an attribute or value does not exist, a term names an attribute twice,
         or the absolute weights sum to more than 2**50.
+
+    Examples
+    --------
+    Two binary attributes; the first term asks for (1, 1), the second for 0 at attribute 1:
+
+    >>> instance = BestResponse(
+    ...     sizes=[2, 2],
+    ...     offsets=[0, 2, 3],
+    ...     attribute=[0, 1, 1],
+    ...     value=[1, 1, 0],
+    ...     negated=[False, False, False],
+    ...     weight=[3, 1],
+    ...     parity=[False, False],
+    ... )
+    >>> instance.objective(np.array([1, 1])), instance.objective(np.array([0, 0]))
+    (3, 1)
     """
 
     sizes: Integers
@@ -132,19 +151,20 @@ class BestResponse:
         constant: int = 0,
         constraints: Iterable[Constraint] = (),
     ) -> "BestResponse":
-        """n conjunctions of k literals each.
+        """Make an instance from n conjunctions of k literals each.
 
         Parameters
         ----------
         sizes
             The number of categories of each attribute, shape (d,).
         attributes, values
-            The literals, shape (n, k).
+            Literal (i, j) of conjunction i requires that attribute ``attributes[i, j]`` has the
+            value ``values[i, j]``. Both have shape (n, k).
         weights
-            Shape (n,).
+            The weight of each conjunction, an integer of either sign, shape (n,).
         negated
-            Which literals say "does not have this value", shape (n, k); None for none. On a binary
-            attribute, "not 1" and "is 0" are the same.
+            Which literals require the opposite: the attribute does not have the value. Shape (n,
+            k); None if no literal is negated.
         constant, constraints
             See the class.
 
@@ -155,19 +175,23 @@ class BestResponse:
         """
         places = integers(attributes, "attributes")
         if places.ndim != 2:
-            raise ValueError(f"attributes must have shape (n, k), not {places.shape}")
+            raise ValueError(
+                "attributes must have shape (n, k), one row for each of n conjunctions of k "
+                f"conditions, but it has shape {places.shape}; reshape it"
+            )
         flags = np.zeros(places.shape, np.bool_)
         if negated is not None:
             flags = np.asarray(negated, np.bool_)
         count, literals = places.shape
         if not np.shape(values) == flags.shape == places.shape:
             raise ValueError(
-                f"values and negated must have the shape (n, k) of attributes, {places.shape}"
+                f"values and negated must have the shape of attributes, {places.shape}, but they "
+                f"have shapes {np.shape(values)} and {flags.shape}; reshape them"
             )
         if np.shape(weights) != (count,):
             raise ValueError(
-                f"weights must have shape ({count},), one for each conjunction; "
-                f"its shape is {np.shape(weights)}"
+                f"weights must have shape ({count},), one for each conjunction, but its shape is "
+                f"{np.shape(weights)}; reshape it"
             )
         return cls(
             sizes=integers(sizes, "sizes"),
@@ -191,9 +215,31 @@ class BestResponse:
         constant: int = 0,
         constraints: Iterable[Constraint] = (),
     ) -> "BestResponse":
-        """n parities over k binary attributes each, shape (n, k).
+        """Make an instance from n parities over k binary attributes each.
 
         A parity holds if an even number of its attributes are one.
+
+        Parameters
+        ----------
+        sizes
+            The number of categories of each attribute, shape (d,).
+        attributes
+            The attributes of each parity, of size 2, shape (n, k).
+        weights
+            The weight of each parity, an integer of either sign, shape (n,).
+        constant, constraints
+            See the class.
+
+        Raises
+        ------
+        ValueError
+            If an attribute is not binary; otherwise see the class.
+
+        Examples
+        --------
+        >>> instance = BestResponse.parities([2, 2, 2], [[0, 1], [1, 2]], [3, -2])
+        >>> instance.objective(np.array([1, 1, 0]))
+        3
         """
         ones = np.ones(np.shape(attributes), np.int64)
         made = cls.conjunctions(
@@ -205,15 +251,25 @@ class BestResponse:
             constraints=constraints,
         )
         if (made.sizes[made.attribute] != 2).any():
-            raise ValueError("parities must be over binary attributes, of size 2")
+            raise ValueError(
+                "parities need attributes of size 2, but one of these has another size; name other "
+                "attributes"
+            )
         return replace(made, parity=np.ones(made.terms, np.bool_))
 
     @classmethod
     def together(cls, *parts: "BestResponse") -> "BestResponse":
-        """The sum of instances over the same attributes, under the constraints of all."""
+        """Join instances over the same attributes: values are added, and all constraints hold.
+
+        Raises
+        ------
+        ValueError
+            If there is no instance, or their sizes differ.
+        """
         if not parts or any(not np.array_equal(part.sizes, parts[0].sizes) for part in parts):
             raise ValueError(
-                "instances can be put together only over the same attributes, at least one instance"
+                "BestResponse.together needs one or more instances with equal sizes, but the "
+                f"{len(parts)} that are given are not such; make them over the same attributes"
             )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         flat = {}
@@ -237,7 +293,7 @@ class BestResponse:
 
     @cached_property
     def term(self) -> Integers:
-        """The term of each literal, in the order of the flat arrays."""
+        """The number of the term to which each literal belongs, shape (literals,)."""
         return np.repeat(np.arange(self.terms), np.diff(self.offsets))
 
     @cached_property
@@ -255,14 +311,14 @@ class BestResponse:
         return np.min_scalar_type(int(self.sizes.max(initial=1)) - 1)
 
     def holds(self, record: NDArray[Any]) -> Flags:
-        """Which terms hold at a record of shape (d,), shape (terms,)."""
+        """Mark the terms that hold at a record of shape (d,); the result has shape (terms,)."""
         literal = (np.asarray(record)[self.attribute] == self.value) != self.negated
         count = np.bincount(self.term[literal], minlength=self.terms)
         result: Flags = np.where(self.parity, count % 2 == 0, count == np.diff(self.offsets))
         return result
 
     def objective(self, record: NDArray[Any]) -> int:
-        """The value of a record of shape (d,), exactly."""
+        """Compute the value of a record of shape (d,), in exact integers."""
         return int(self.constant) + int(self.weight[self.holds(record)].sum())
 
     def feasible(self, record: NDArray[Any]) -> bool:
@@ -271,11 +327,11 @@ class BestResponse:
 
     @cached_property
     def ceiling(self) -> int:
-        """A bound on every value: the constant and all positive weights."""
+        """An upper bound on the value of any record: the constant plus all positive weights."""
         return int(self.constant) + int(np.maximum(self.weight, 0).sum())
 
     def random(self, rng: np.random.Generator) -> Record:
-        """A record drawn uniformly, whether or not it meets the constraints."""
+        """Draw a record uniformly from all records; it may break constraints."""
         return self.fill(np.full(len(self.sizes), -1), rng)
 
     def fill(
@@ -283,7 +339,7 @@ class BestResponse:
         record: NDArray[Any],
         rng: np.random.Generator,
     ) -> Record:
-        """A record of shape (d,) with every -1 replaced by a uniformly drawn value."""
+        """Replace each -1 of a record, shape (d,), by a value drawn uniformly."""
         top = int(self.sizes.max(initial=1))
         if (self.sizes == top).all():
             drawn = rng.integers(0, top, len(self.sizes), self.record_type)
@@ -301,13 +357,14 @@ class BestResponse:
         known: NDArray[Any] | None = None,
         detail: str = "",
     ) -> "Response":
-        """The `Response` for the result of a back-end, which is not trusted.
+        """Check what a back-end returned, and make it a `Response`.
 
-        A record of the wrong shape, with values that do not exist, or that breaks a constraint is
-        `FAILED`, and not returned. The value is computed here. If `known` or the record itself
-        refutes a claim (a best value, a bound, that there is no record), the status is `FAILED` and
-        the better record is the answer. `OPTIMAL` means that the value reaches the bound. If a
-        back-end calls a record optimal and gives no bound, the value is the bound.
+        A record of the wrong shape, with values that do not exist, or that breaks a constraint, is
+        dropped, and the status is `FAILED`. The value is computed here. The claims of the back-end
+        are compared with two records, its own and `known`. If one of them contradicts a claim (that
+        the record is optimal, that the bound holds, or that no record is feasible), the status is
+        `FAILED`, and the better record is the answer. `OPTIMAL` means that the value reaches the
+        bound. If a back-end calls a record optimal but gives no bound, the value is the bound.
 
         Parameters
         ----------
@@ -362,7 +419,7 @@ class BestResponse:
         )
 
     def _fault(self, record: NDArray[Any]) -> str:
-        """What is wrong with a record; empty if nothing is."""
+        """Describe what is wrong with a record; an empty text if nothing is."""
         if record.shape != self.sizes.shape or record.dtype.kind not in "biu":
             return (
                 f"an array of shape {record.shape} and type {record.dtype}, "
@@ -375,28 +432,43 @@ class BestResponse:
     def _check(self) -> None:
         """Refuse arrays that do not fit each other or the sizes."""
         if self.sizes.ndim != 1 or (self.sizes < 1).any():
-            raise ValueError("sizes must have shape (d,), each >= 1")
+            raise ValueError(
+                "sizes must be a list of numbers >= 1, one for each attribute, but it has shape "
+                f"{self.sizes.shape} or holds a smaller number; correct it"
+            )
         if len(self.offsets) < 1 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets must ascend from zero")
+            raise ValueError(
+                "offsets must ascend from zero, but it is empty, begins with another number, or "
+                "falls; give the place of the first condition (attribute and value) of each term, "
+                "and then the number of conditions"
+            )
         terms = (len(self.offsets) - 1,)
         if not self.weight.shape == self.parity.shape == terms:
-            raise ValueError("weight and parity must have one entry for each term")
+            raise ValueError(
+                f"weight and parity must have shape {terms}, one entry for each term, but they "
+                f"have shapes {self.weight.shape} and {self.parity.shape}; reshape them"
+            )
         literals = (self.offsets[-1],)
         if not self.attribute.shape == self.value.shape == self.negated.shape == literals:
-            raise ValueError("attribute, value and negated must have one entry for each literal")
-        self._check_cells(self.attribute, self.value, "a literal")
+            raise ValueError(
+                f"attribute, value and negated must have shape {literals}, one entry for each "
+                "condition of a term (the last of offsets is their number), but they have shapes "
+                f"{self.attribute.shape}, {self.value.shape} and {self.negated.shape}; reshape them"
+            )
+        self._check_cells(self.attribute, self.value, "a term")
         for constraint in self.constraints:
             self._check_cells(constraint.attribute, constraint.value, "a constraint")
         key = self.term * max(len(self.sizes), 1) + self.attribute
         if len(key) and (np.diff(np.sort(key)) == 0).any():
             raise ValueError(
-                "a term names an attribute twice; a term's attributes must be distinct"
+                "the attributes of a term must differ, but a term names an attribute twice; name "
+                "it once"
             )
         total = float(np.abs(self.weight.astype(np.float64)).sum()) + abs(self.constant)
         if len(self.weight) and total > LARGEST:
             raise ValueError(
-                "the absolute values of the weights and the constant must sum to at most 2**50; "
-                f"they sum to {total:.3g}, so use smaller ones"
+                "the absolute values of the weights and the constant must sum to at most 2**50, "
+                f"but they sum to {total:.3g}; use smaller ones"
             )
 
     def _check_cells(
@@ -409,9 +481,15 @@ class BestResponse:
         if len(attribute) == 0:
             return
         if attribute.min() < 0 or attribute.max() >= len(self.sizes):
-            raise ValueError(f"{what} names an attribute outside 0..{len(self.sizes) - 1}")
+            raise ValueError(
+                f"the attributes of {what} must be from 0 to {len(self.sizes) - 1}, but they go "
+                f"from {attribute.min()} to {attribute.max()}; correct them"
+            )
         if ((value < 0) | (value >= self.sizes[attribute])).any():
-            raise ValueError(f"{what} names a value that its attribute does not have")
+            raise ValueError(
+                f"the values of {what} must be from 0 to the size of their attribute minus 1, but "
+                "one of them is not; correct it"
+            )
 
 
 @dataclass(
@@ -420,7 +498,9 @@ class BestResponse:
     eq=False,
 )
 class Response:
-    """The result of a back-end; the module states the contract.
+    """The best record that a back-end found, with its value, a bound and a status.
+
+    The contract is in the text of the module, with an example.
 
     Attributes
     ----------
@@ -428,10 +508,10 @@ class Response:
         A value for every attribute, shape (d,), of the smallest unsigned type that holds them; None
         if none was found.
     value
-        The record's value, recomputed; None without a record.
+        The value of the record; None without a record.
     bound
-        An upper bound on every record's value. Without any proof it is the constant plus all
-        positive weights.
+        An upper bound on the value of any record. If the back-end proved none, it is the constant
+        plus all positive weights.
     status
         How the solve ended.
     work
@@ -450,12 +530,12 @@ class Response:
 
     @property
     def gap(self) -> float:
-        """The bound less the value: zero if optimal, infinite without a record."""
+        """The bound minus the value: zero if optimal, infinite without a record."""
         return math.inf if self.value is None else float(self.bound - self.value)
 
 
 class Responder(Protocol):
-    """A way to answer a `BestResponse`."""
+    """A back-end: an object with a method `solve` that finds a good record for a `BestResponse`."""
 
     def solve(
         self,
@@ -464,7 +544,18 @@ class Responder(Protocol):
         *,
         seed: Seed = 0,
     ) -> Response:
-        """The best record that was found, and whether it is proved to be the best.
+        """Search for the record of the largest value.
 
-        The same seed gives the same response.
+        Parameters
+        ----------
+        instance
+            The terms and the constraints.
+        seed
+            The same seed gives the same response.
+
+        Returns
+        -------
+        Response
+            The best record found, an upper bound on all values, and how the search ended. Nothing
+            is raised: a failure is a status.
         """
