@@ -27,13 +27,17 @@ from audit_checks import (
 )
 
 from margin._numbers import UNIT
-from margin.audit import _Trial, neighbours
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit import BlackBox, neighbours
+from margin.audit.outputs.outcome import outcome
+from margin.audit.recorder import Player, Recorder
+from margin.audit.trial import Trial
+from margin.audit.violation import Violation
 from margin.counting import CountPlan
 from margin.data import rows_per_person
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.errors import DataError
+from margin.noise import laws
 from margin.noise.entropy import SeededEntropy
 from margin.noise.kept_cells import Entering
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
@@ -55,6 +59,7 @@ from margin.private import (
     measure,
     queries,
     sets,
+    sketch,
     sparse,
     sparse_noise,
 )
@@ -199,8 +204,9 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
         return np.concatenate([np.ravel(part) for part in parts])
 
     tables = list(neighbours(domain, budget, pairs))
-    return _Trial(
-        mechanism=mechanism, domain=domain, budget=budget, tables=tables, runs=runs, output=flat
+    black_box = BlackBox(runs=runs, output=flat) if runs else None
+    return Trial(
+        mechanism=mechanism, domain=domain, budget=budget, tables=tables, black_box=black_box
     )
 
 
@@ -871,6 +877,34 @@ def items_peeled_at_the_rate_of_all(patch):
     )
 
 
+def a_block_of_noise_again(patch):
+    again = "block[:] = drawn[: block.size] if start else draw(block.size)"
+    rewritten(patch, laws, "_in_blocks", r"block\[:\] = draw\(block\.size\)", again)
+    patch.setattr(laws, "_BLOCK", 8)
+
+
+def one_draw_without_rejection(patch):
+    early = "if count == 1:\n        return proposal.sample(1, entropy)\n    kept: list"
+    rewritten(patch, DiscreteGaussian, "_reject", "kept: list", early)
+    patch.setattr(laws, "_LARGEST_TABLE_SIGMA2", 0)
+
+
+def replaced_rows_count_once_in_choices(patch):
+    rewritten(patch, choose.Choices, "select", r"budget\.rows \*", "budget.rows_per_person *")
+
+
+def sketches_without_m_squared(patch):
+    rewritten(patch, sketch.Sketches, "sketch_counts", r"budget\.rows\*\*2", "budget.rows")
+
+
+def cells_logged_when_spilled(patch):
+    told = "logging.getLogger('margin').info('%d cells', len(words)); order = ordered(words)"
+    rewritten(
+        patch, cell_counts, "_by_engine", r"order = ordered\(words\)", f"import logging; {told}"
+    )
+    patch.setattr(cell_counts, "_IN_MEMORY", 0)
+
+
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
@@ -973,6 +1007,21 @@ GATES = [
     (certified_beside_what_was_done, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (rho_for_epsilon, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (items_peeled_at_the_rate_of_all, Ask("select_items", count=4), PureDP(1), 0),
+    (a_block_of_noise_again, Standard(), PureDP(1), 0),
+    (
+        one_draw_without_rejection,
+        Ask("measure_linear", [Strategy.total(DOMAIN)]),
+        ZCDP("0.5"),
+        0,
+    ),
+    (replaced_rows_count_once_in_choices, Chooser(), REPLACE, 0),
+    (
+        sketches_without_m_squared,
+        Ask("sketch_counts", ["a", "b", "c"], rows=5, width=3, key=17),
+        PERSON,
+        0,
+    ),
+    (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
 ]
 
 
@@ -990,7 +1039,7 @@ def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, mo
     trial = tried(mechanism, budget, pairs=40, runs=runs)
     assert any(trial.findings())
     if runs:
-        assert any(trial.of_many_runs(SeededEntropy(0)))
+        assert any(trial.black_box_findings(SeededEntropy(0)))
 
 
 CHECKED = [

@@ -10,8 +10,9 @@ import pytest
 from audit_checks import Ask
 
 from margin.audit import audit
-from margin.audit.grey import Player, Recorder, check_replay, check_tape
-from margin.audit.left import left
+from margin.audit.outputs.outcome import outcome_of
+from margin.audit.recorder import Player, Recorder
+from margin.audit.replay import check_replay, check_tape
 from margin.cli.main import main
 from margin.counting import plan
 from margin.data.source import CodesSource
@@ -96,7 +97,7 @@ def released(monkeypatch, arguments, tape=None):
         return gates[0]
 
     monkeypatch.setattr(importlib.import_module("margin.release"), "Private", made)
-    return left(lambda: main(arguments)), gates[0]
+    return outcome_of(lambda: main(arguments)), gates[0]
 
 
 @pytest.mark.parametrize(

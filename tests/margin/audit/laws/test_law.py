@@ -14,9 +14,7 @@ from audit_checks import (
     law_of_peeling,
 )
 
-from margin.audit.cost import apart, sparse_apart
-from margin.audit.law import Law
-from margin.audit.look import Violation
+from margin.audit.laws.law import Law
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
 from margin.privacy.event import Event
@@ -68,34 +66,6 @@ def test_priority_samples_of_few_cells_and_of_all():
     check_law_of_largest(1 << 20)
     check_law_of_largest(1 << 30, rule=Largest(2, 1), scale=F(1))
     check_law_of_largest(8, rule=Largest(20, 3), scale=F(4))
-
-
-# The audit's own arithmetic
-
-
-def test_distances_are_of_numbers_of_any_size():
-    low, high = np.array([-(2**63), 5]), np.array([2**63 - 1, 5])
-    found = apart(low, high)
-    assert found.l1 == found.spread == 2**64 - 1 and found.l2_squared == (2**64 - 1) ** 2
-    assert apart(np.array([0]), np.array([-(2**63)])).l1 == 2**63
-    assert apart(np.array([0, 1], np.uint64), np.array([2**64 - 1, 0], np.uint64)).spread == 2**64
-    assert apart(np.array([4, 4]), np.array([7, 7])).spread == 0
-    assert apart(np.array([4, 4]), np.array([7, 4])).spread == 3
-    assert (
-        sparse_apart((np.array([[1, 2]]), np.array([3])), (np.array([[1, 3]]), np.array([3]))).l1
-        == 6
-    )
-
-
-@pytest.mark.parametrize("other", [np.zeros(3, int), np.zeros(2, np.int32), np.zeros(2)])
-def test_answers_of_another_shape_or_type_are_refused(other):
-    with pytest.raises(Violation):
-        apart(np.zeros(2, int), other)
-
-
-def test_answers_that_are_no_integers_are_refused():
-    with pytest.raises(Violation, match="integers"):
-        apart(np.zeros(2), np.zeros(2))
 
 
 SAMPLERS = [
