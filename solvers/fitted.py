@@ -226,14 +226,14 @@ PROVED_GAP = 4.0
 """Largest gap, in mean absolute weights, for which `ByComponents` asks its second back-end.
 
 Fitted on: 70 recorded instances of rounds 1 to 170 of DualQuery on Adult, KDD99 and biased bits.
-The first node of HiGHS proved a record for 4 of 5 components with a gap from 0 to 4, in 0.3 to 2.5
-CPU seconds, and for none of 4 with a gap from 4 to 8. Command: `python -m experiments run
+The first node of HiGHS proved a record for 4 of 4 components with a gap from 0 to 4, in 0.2 to 2.6
+CPU seconds, and for none of 5 with a gap from 4 to 8. Command: `python -m experiments run
 best-response-proofs` (choice.csv); its rows.csv are instances that were held back.
 """
 
 PROVED_TERMS = 5000
 """Largest number of terms of a component for which `ByComponents` solves the linear relaxation.
 
-Fitted on: as `PROVED_GAP`. The relaxation takes up to 0.1 CPU seconds for 2,000 terms and up to 0.2
+Fitted on: as `PROVED_GAP`. The relaxation takes up to 0.14 CPU seconds for 2,000 terms and up to 0.17
 for 4,600; the annealing takes milliseconds. Command: as `PROVED_GAP`.
 """
