@@ -234,6 +234,6 @@ best-response-proofs` (choice.csv); its rows.csv are instances that were held ba
 PROVED_TERMS = 5000
 """Largest number of terms of a component for which `ByComponents` solves the linear relaxation.
 
-Fitted on: as `PROVED_GAP`. The relaxation takes up to 0.14 CPU seconds for 2,000 terms and up to 0.17
-for 4,600; the annealing takes milliseconds. Command: as `PROVED_GAP`.
+Fitted on: as `PROVED_GAP`. The relaxation takes up to 0.14 CPU seconds for 2,000 terms and up
+to 0.17 for 4,600; the annealing takes milliseconds. Command: as `PROVED_GAP`.
 """
