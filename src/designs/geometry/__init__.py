@@ -1,1 +1,0 @@
-"""Designs from finite geometry: flats, circles, maximal arcs, transversal and Witt designs."""

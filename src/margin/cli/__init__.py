@@ -1,1 +1,0 @@
-"""The command line ``margin``. Each file defines one command or a few related ones."""

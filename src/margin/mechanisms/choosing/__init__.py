@@ -1,1 +1,0 @@
-"""Mechanisms that choose their measurements by expected error."""

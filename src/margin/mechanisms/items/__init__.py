@@ -1,1 +1,0 @@
-"""Counts of items and itemsets, for rows that are sets."""

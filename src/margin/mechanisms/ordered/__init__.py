@@ -1,1 +1,0 @@
-"""Mechanisms for ordered attributes and ranges."""

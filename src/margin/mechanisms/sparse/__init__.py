@@ -1,1 +1,0 @@
-"""Summaries of tables too large to write out."""

@@ -1,1 +1,0 @@
-"""Mechanisms that measure the full table, or each marginal, or its transform."""

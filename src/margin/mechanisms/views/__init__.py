@@ -1,1 +1,0 @@
-"""Mechanisms that measure overlapping views."""

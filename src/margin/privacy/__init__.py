@@ -1,1 +1,0 @@
-"""Budgets, the cost of charges under composition, ledgers, and statements of the guarantee."""

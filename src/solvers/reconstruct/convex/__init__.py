@@ -1,1 +1,0 @@
-"""Solvers of `Problem` that use a general convex optimisation library, one solver a file."""

@@ -1,1 +1,0 @@
-"""Strategies: linear queries to measure in place of the wanted ones, chosen by optimisation."""

@@ -1,1 +1,0 @@
-"""Tables of views: making them consistent and non-negative, and records that fit them."""
