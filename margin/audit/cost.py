@@ -37,12 +37,13 @@ Key = tuple[str, Fraction, int]
 
 @dataclass(frozen=True)
 class Apart:
-    """How far two true answers are apart: the sum, the sum of squares and the range of the changes
-    of their numbers."""
+    """How far two true answers are apart: the sum, the sum of squares, the range and the largest of
+    the changes of their numbers."""
 
     l1: int
     l2_squared: int
     spread: int
+    furthest: int
 
 
 def apart(ours: Any, theirs: Any) -> Apart:
@@ -82,11 +83,12 @@ def sparse_apart(ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> Apart:
 
 def _apart(changes: Sequence[int]) -> Apart:
     if not changes:
-        return Apart(0, 0, 0)
+        return Apart(0, 0, 0, 0)
     return Apart(
         sum(abs(change) for change in changes),
         sum(change * change for change in changes),
         max(changes) - min(changes),
+        max(abs(change) for change in changes),
     )
 
 

@@ -23,6 +23,7 @@ from .cost import Apart, apart, check_costs, chooses, sparse_apart
 from .law import Law
 from .left import Outcome, outcome
 from .look import Violation
+from .thresholds import check_cuts
 
 __all__ = [
     "Player",
@@ -272,12 +273,17 @@ def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
             and np.size(reply.answer) != len(reply.events)
         ):
             raise Violation(f"{reply.events[0].method}: chooses another number than was declared")
-    check_costs([event for reply in tape for event in reply.events], budget)
+    events = [event for reply in tape for event in reply.events]
+    check_costs(events, budget)
+    check_cuts(events, budget)
 
 
 def _compare(reply: Reply, true: Sequence[Any]) -> None:
     if len(reply.true) != len(true):
         raise Violation("the true answers have another shape on a neighbouring table")
+    if reply.events[0].method == "above_threshold":
+        _compare_scores(reply, true)
+        return
     choices = chooses(reply.events[0])
     if not choices and len(reply.events) != len(true):
         raise Violation(f"{reply.events[0].method}: there are not as many true answers as events")
@@ -285,6 +291,23 @@ def _compare(reply: Reply, true: Sequence[Any]) -> None:
         ours, theirs = (tables[0 if choices else place] for tables in (reply.true, true))
         found = sparse_apart(ours, theirs) if isinstance(ours, tuple) else apart(ours, theirs)
         _within(event, found)
+
+
+def _compare_scores(reply: Reply, true: Sequence[Any]) -> None:
+    """Violation unless each score moves by no more than the noise hides.
+
+    Only comparisons leave, so the bounds are on the change of each score by itself: once in the
+    threshold, twice in each comparison.
+    """
+    if int(np.ravel(reply.true[0])[0]) != int(np.ravel(true[0])[0]):
+        raise Violation("above_threshold: the threshold depends on the rows")
+    moved = apart(reply.true[1], true[1]).furthest
+    threshold, comparison = reply.events
+    if moved > threshold.l1 or 2 * moved > comparison.l1:
+        raise Violation(
+            f"above_threshold: scores differ by {moved}, but {threshold.l1} and half of "
+            f"{comparison.l1} were declared"
+        )
 
 
 def _within(event: Event, found: Apart) -> None:

@@ -25,7 +25,9 @@ from .._types import Floats
 from ..noise.kept_cells import Keep
 from ..noise.laws import DiscreteGaussian, DiscreteLaplace
 from ..privacy.event import Event
+from ..private import Cut
 from .cost import chooses, cost
+from .thresholds import law_of_first
 
 __all__ = ["Law", "cost"]
 
@@ -43,6 +45,7 @@ _ENOUGH = 1000
 _ANSWERS = 60
 _CHOICES = 500  # choices that are made again for each law in each run, about
 _REPEATS = 100  # answers that are drawn again for each law in each run, at most
+_PLACES = 1000  # comparisons that are made again for each law in each run
 _COLUMNS = 80  # cells whose dependence is looked at
 _CELLS = 4096  # of a sparse table, each of which is looked at
 _WIDE = 400.0  # a variance
@@ -76,6 +79,8 @@ class Law:
         """Look at one reply of the gate."""
         if chooses(events[0]):
             self._choices(events, true[0], np.atleast_1d(answer)[None])
+        elif events[0].method == "above_threshold":
+            self._first(events, true, answer)
         elif hasattr(answer, "words"):
             self._sparse(events[0], true[0], answer)
         elif isinstance(answer, list):
@@ -335,6 +340,21 @@ class Law:
         self._sum(f"{event.method}: scores of {step}", total, variance * choices.size, choices.size)
         return uniform
 
+    # Comparisons with a noisy threshold
+
+    def _first(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        place: int,
+    ) -> None:
+        """The place of the first score that was found above, or -1, as a number that is
+        uniform."""
+        chances = law_of_first(events, true)
+        ends = np.concatenate([[0.0], np.cumsum(chances)])
+        number = ends[place % chances.size] + self._chance.random() * chances[place]
+        self._uniform.setdefault("above_threshold: places", []).append(np.array([number]))
+
     # Summaries of huge tables
 
     def _sparse(
@@ -349,9 +369,9 @@ class Law:
         words = np.asarray(kept.words)
         if (np.diff(words[:, 0]) < 0).any() or len(np.unique(words, axis=0)) < len(words):
             self.findings.append(
-                "sparse_cells: cells are not in order, or twice, which tells who was there"
+                f"{event.method}: cells are not in order, or twice, which tells who was there"
             )
-        if not isinstance(rule, Keep) or not isinstance(cells, int):
+        if not isinstance(rule, Keep | Cut) or not isinstance(cells, int):
             return
         self._entering(event, rule, cells, true, words)
         if words.shape[1] > 1 or cells > _CELLS:
@@ -361,6 +381,11 @@ class Law:
         found = np.full(cells, np.iinfo(np.int64).min)
         found[words[:, 0]] = kept.counts
         uniform, expected = np.empty(cells), np.empty(cells)
+        present = found != np.iinfo(np.int64).min
+        if isinstance(rule, Cut) and (
+            (table[present] < rule.least).any() or (found[present] < rule.threshold).any()
+        ):
+            self.findings.append(f"{event.method}: publishes what the rule drops")
         for count in np.unique(table).tolist():
             below, values, chance = _kept_below(event.sampler, rule, count)
             some = np.flatnonzero(table == count)
@@ -376,17 +401,16 @@ class Law:
                 edges[places + 1] - edges[places]
             )
         excess, variance = self._kept.get(cells, (np.zeros(cells), np.zeros(cells)))
-        present = found != np.iinfo(np.int64).min
         self._kept[cells] = excess + present - expected, variance + expected * (1 - expected)
         for name, chosen in (("empty", table == 0), ("other", table != 0)):
-            self._uniform.setdefault(f"sparse_cells: what is kept of {name} cells", []).append(
+            self._uniform.setdefault(f"{event.method}: what is kept of {name} cells", []).append(
                 uniform[chosen]
             )
 
     def _entering(
         self,
         event: Event,
-        rule: Keep,
+        rule: Keep | Cut,
         cells: int,
         true: tuple[Any, Any],
         words: npt.NDArray[np.int64],
@@ -396,7 +420,9 @@ class Law:
         new = sum(tuple(word) not in held for word in words.tolist())
         p = _kept_below(event.sampler, rule, 0)[2]
         expected = (cells - len(held)) * p
-        self._sum("sparse_cells: numbers of empty cells kept", new - expected, expected + 1e-9, 1)
+        self._sum(
+            f"{event.method}: numbers of empty cells kept", new - expected, expected + 1e-9, 1
+        )
 
     def _sum(
         self,
@@ -423,6 +449,8 @@ def _law_of(events: Sequence[Event], true: Sequence[Any]) -> Key:
 
 def _repeats(events: Sequence[Event], true: Sequence[Any]) -> int:
     """How often an answer is drawn again."""
+    if events[0].method == "above_threshold":
+        return _PLACES
     size = sum(len(table[0]) if isinstance(table, tuple) else np.size(table) for table in true)
     enough = min(_REPEATS, max(_ANSWERS, _ENOUGH // max(size, 1)))
     repeats = max(8, min(enough, _DRAWS // max(size, 1)))
@@ -491,17 +519,21 @@ def _middle(sampler: Any) -> tuple[int, float]:
 @lru_cache(maxsize=4096)
 def _kept_below(
     sampler: Any,
-    rule: Keep,
+    rule: Keep | Cut,
     count: int,
 ) -> tuple[Floats, npt.NDArray[np.int64], float]:
     """Of a cell of that many rows: the probabilities that it is not kept, or kept with at most each
     value; the values; and the probability that it is kept. A noisy count v is kept with probability
-    min(1, |v| / tau) from theta on."""
+    min(1, |v| / tau) from theta on. `Cut` keeps it from its threshold on, unless the cell is rare."""
     reach = int(45 * float(sampler.scale)) + 10
     values = np.arange(count - reach, count + reach + 1)
     noise = values - count
-    size = np.abs(values) if rule.two_sided else values
-    chance = np.where(size >= rule.theta, np.minimum(1.0, np.abs(values) / float(rule.tau)), 0.0)
+    if isinstance(rule, Cut):
+        chance = (values >= rule.threshold) * float(count >= rule.least)
+    else:
+        size = np.abs(values) if rule.two_sided else values
+        kept = np.minimum(1.0, np.abs(values) / float(rule.tau))
+        chance = np.where(size >= rule.theta, kept, 0.0)
     # P(X = x) = tanh(1 / (2 scale)) exp(-|x| / scale).
     rate = 1 / float(sampler.scale)
     weights = np.exp(-rate * np.abs(noise)) * math.tanh(rate / 2)

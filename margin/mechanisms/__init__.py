@@ -7,8 +7,10 @@ from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
 from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
 from .items.privbasis import PrivBasis
+from .items.thresholds import LogThreshold, Zealous
 from .learning.dualquery import DualQuery
 from .learning.mwem import MWEM
+from .learning.pmw import PMW
 from .learning.polynomial import Learning
 from .ordered.hierarchical import Hierarchical
 from .ordered.wavelet import Wavelet
@@ -29,6 +31,7 @@ from .views.priview import PriView
 
 __all__ = [
     "MWEM",
+    "PMW",
     "Adaptive",
     "Auto",
     "CountSketch",
@@ -48,6 +51,7 @@ __all__ = [
     "Hierarchical",
     "HighPass",
     "Learning",
+    "LogThreshold",
     "MatrixMechanism",
     "PeeledItems",
     "PlainItems",
@@ -59,4 +63,5 @@ __all__ = [
     "ThresholdSample",
     "Uniform",
     "Wavelet",
+    "Zealous",
 ]
