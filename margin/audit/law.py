@@ -524,7 +524,7 @@ def _kept_below(
 ) -> tuple[Floats, npt.NDArray[np.int64], float]:
     """Of a cell of that many rows: the probabilities that it is not kept, or kept with at most each
     value; the values; and the probability that it is kept. A noisy count v is kept with probability
-    min(1, |v| / tau) from theta on. `Cut` keeps it from its threshold on, unless the cell is rare."""
+    min(1, |v| / tau) from theta on; by `Cut`, from its threshold on, unless the cell is rare."""
     reach = int(45 * float(sampler.scale)) + 10
     values = np.arange(count - reach, count + reach + 1)
     noise = values - count

@@ -19,6 +19,7 @@ from .sparse.dyadic import Dyadic
 from .sparse.filter_priority import FilterPriority
 from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
+from .sparse.prefix_tree import PrefixTree
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
 from .strategies import DataCubes, MatrixMechanism
@@ -55,6 +56,7 @@ __all__ = [
     "MatrixMechanism",
     "PeeledItems",
     "PlainItems",
+    "PrefixTree",
     "PriView",
     "PrioritySample",
     "PrivBasis",

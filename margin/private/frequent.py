@@ -1,4 +1,4 @@
-"""Noisy counts of frequent items; rare items are left out without noise, at the price of a delta."""
+"""Noisy counts of frequent items; rare items are left out without noise, which costs a delta."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

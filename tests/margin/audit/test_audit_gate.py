@@ -51,6 +51,7 @@ TABLES = [
     Ask("sparse_cells", ["a", "b", "c"], keep=Keep(1, 3, False), spend="1/2"),
     Ask("sparse_cells", ["b", "c"], keep=lambda cells, noise: Keep(1 + cells // 12, 4, True)),
     Ask("sparse_cells", ["c", "a"], keep=Largest(5, 2)),
+    Ask("sparse_cells", ["b", "c", "a"], keep=Keep(2, 2, False), within=[[2], [0]]),
     Ask("sparse_cells", ["c", "a"], keep=Largest(4, 2, nested=True), axes=[Tree(4), Tree(2)]),
     Ask("sparse_cells", ["a", "c"], keep=Keep(3, 3, True), axes=[Halves(2), Halves(4)]),
     Ask("sketch_counts", ["a", "b", "c"], rows=5, width=3, key=17),

@@ -86,6 +86,12 @@ CASES = {
         lambda gate: gate.query_errors(Conjunctions(TABLE, [[0]], [[1]]), [0], records=3, size=5),
     ),
     "sparse_cells": (TABLE, lambda gate: gate.sparse_cells(["a", "b", "c"], keep=Keep(1, 3, True))),
+    "sparse_cells, below prefixes": (
+        TABLE,
+        lambda gate: gate.sparse_cells(
+            ["b", "a", "c"], keep=Keep(1, 3, True), within=[[2, 1], [0, 0], [0, 1], [1, 1]]
+        ),
+    ),
     "sparse_cells, trees": (
         TABLE,
         lambda gate: gate.sparse_cells(
