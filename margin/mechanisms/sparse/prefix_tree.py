@@ -1,6 +1,5 @@
 """`PrefixTree`: counts of sequences, explored prefix by prefix."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +26,9 @@ _EMPTY_CHILDREN = 0.5
 """Largest expected number of empty children that pass below a node. It is below one, so that the
 descendants of an empty node die out."""
 
+_LEAST_COUNT = 1e-6
+"""Smallest count of a sequence that is kept; less is the rounding error of a difference."""
+
 
 @dataclass(
     frozen=True,
@@ -47,7 +49,8 @@ class PrefixTree:
     children; a child that did not pass counts as zero, with a standard deviation of a third of the
     threshold. From the root down, counts below zero become zero, and children that sum to more than
     their parent are scaled down. What a node has beyond its children is counted as sequences that
-    end there, as in the paper.
+    end there, as in the paper. Standard errors of sums take the noise of one node for each kept
+    sequence; they do not include the sequences that were dropped.
 
     Parameters
     ----------
@@ -107,7 +110,7 @@ class PrefixTree:
             theta=min(level.theta for level in levels),
             tau=0.0,
             two_sided=False,
-            variance=math.nan,
+            variance=levels[0].variance,
             agreed=values,
         )
 
@@ -217,7 +220,7 @@ def _rows(
         # What is left of a prefix ends there.
         padded = np.tile(np.array(ends, np.int64), (len(rest), 1))
         padded[:, : depth + 1] = level.codes
-        kept = rest > 0
+        kept = rest > _LEAST_COUNT
         sequences.append(padded[kept])
         values.append(rest[kept])
     rows, place = np.unique(np.concatenate(sequences), axis=0, return_inverse=True)

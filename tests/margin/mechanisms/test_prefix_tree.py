@@ -52,7 +52,7 @@ def test_it_keeps_the_contract(mechanism):
 
 def test_with_next_to_no_noise_the_sequences_come_back():
     codes, domain = sequences()
-    synopsis = released(codes, domain, PrefixTree(), PureDP(10**5))
+    synopsis = released(codes, domain, PrefixTree(), PureDP(400))
     kept, values, _ = synopsis.cells()
     rows, counts = np.unique(codes, axis=0, return_counts=True)
     assert kept.tolist() == rows.tolist() and values.tolist() == counts.tolist()
@@ -72,9 +72,9 @@ def test_counts_are_not_negative_and_ends_are_final(epsilon, consistent):
 
 
 def test_least_squares_lowers_the_error_of_prefixes():
-    codes, domain = sequences(rows=20_000)
+    codes, domain = sequences(rows=5000)
     errors = {True: 0.0, False: 0.0}
-    for seed in range(12):
+    for seed in range(5):
         for consistent in errors:
             synopsis = released(codes, domain, PrefixTree(consistent=consistent), seed=seed)
             kept, _, weights = synopsis.cells()
@@ -86,11 +86,11 @@ def test_least_squares_lowers_the_error_of_prefixes():
     assert errors[True] < 0.95 * errors[False]
 
 
-def test_a_sum_has_no_standard_error_and_the_file_comes_back(tmp_path):
+def test_the_file_comes_back(tmp_path):
     codes, domain = sequences()
     synopsis = margin.release(codes, domain=domain, budget=PureDP(1), mechanism=PrefixTree())
     answer = synopsis.sum({"step0": ["1"]})
-    assert math.isnan(answer.standard_error)
+    assert answer.standard_error > 0
     synopsis.save(tmp_path / "tree.margin")
     again = margin.load(tmp_path / "tree.margin")
     assert again.cells()[0].tolist() == synopsis.cells()[0].tolist()
@@ -105,7 +105,7 @@ def test_a_domain_without_an_end_is_refused_before_anything_is_spent():
 
 
 def test_nobody_there():
-    synopsis = released(np.empty((0, 3), int), STEPS, PrefixTree(theta=10**6))
+    synopsis = released(np.empty((0, 3), int), STEPS, PrefixTree(theta=300))
     assert len(synopsis.cells()[0]) == 0 and float(synopsis.sum({"first": ["x"]})) == 0
 
 
@@ -124,7 +124,7 @@ def test_cells_below_prefixes_have_the_law_of_these_cells(rule):
     domain = Domain({"a": 2, "b": 3, "c": 2})
     codes = [[0, 1, 0]] * 3 + [[0, 2, 1]] + [[1, 1, 1]] * 5 + [[1, 0, 0]] * 2
     within = [[1, 1], [0, 2], [0, 0]]
-    runs = 1500
+    runs = 800
     reach = 9
     share = np.zeros((2, 2, 3, 2, reach + 1))
     for seed in range(runs):
