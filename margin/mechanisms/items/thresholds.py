@@ -61,10 +61,14 @@ class LogThreshold:
         *,
         most: int,
     ) -> "LogThreshold":
-        """The threshold of the paper: K = d (1 - ln(2 delta / d) / epsilon), rounded up."""
+        """The threshold of the paper: K = d (1 - ln(2 delta / d) / epsilon), and half a row more.
+
+        The paper's noise is continuous. The tail of the discrete noise at k is at most the tail of
+        the continuous noise at k - 1/2.
+        """
         d = positive_integer("most", most)
         rarity = -math.log(2 * float(budget.delta) / d)
-        return cls(most=d, threshold=math.ceil(d * (1 + rarity / float(budget.epsilon))))
+        return cls(most=d, threshold=math.ceil(d * (1 + rarity / float(budget.epsilon)) + 0.5))
 
     def run(
         self,
@@ -109,7 +113,7 @@ class Zealous:
     Examples
     --------
     >>> Zealous.paper(ApproxDP(1, "1e-5"), most=10, least=20, users=100_000).threshold
-    453
+    454
     """
 
     most: int
@@ -132,7 +136,8 @@ class Zealous:
         least: int,
         users: int,
     ) -> "Zealous":
-        """The thresholds of the paper's theorem, for a public number U of users, rounded up.
+        """The thresholds of the paper's theorem, for a public number U of users, and half a
+        row more, as for `LogThreshold.paper`.
 
         With lambda = 2 m / epsilon, tau' - tau is the larger of -lambda ln(2 - 2 exp(-1 / lambda))
         and -lambda ln(2 delta tau / (U m)).
@@ -143,7 +148,7 @@ class Zealous:
         hidden = -scale * math.log(-2 * math.expm1(-1 / scale))
         items = positive_integer("users", users) * m / tau
         rare = -scale * math.log(2 * float(budget.delta) / items)
-        return cls(most=m, least=tau, threshold=tau + math.ceil(max(hidden, rare)))
+        return cls(most=m, least=tau, threshold=tau + math.ceil(max(hidden, rare) + 0.5))
 
     def run(
         self,

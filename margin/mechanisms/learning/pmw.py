@@ -57,7 +57,8 @@ class PMW:
         of the noises of Q queries, where b is the scale of the noise of a comparison. It depends on
         public numbers only.
     whole
-        Whether the marginal of the query is measured, or the query alone.
+        Whether the marginal of the query is measured, or the query alone. The stream goes on behind
+        what was measured.
     again
         Whether the stream starts anew after its last query, until all rounds have been used. A pass
         that finds nothing halves the threshold. Otherwise the run ends with the stream.
@@ -138,12 +139,13 @@ class PMW:
                 continue
             # Multiplicative weights go through all measurements so far, `replays` times.
             log.info("round %d of %d: measuring", number + 1, rounds)
-            measured.append(self._measure(private, views, found, part))
+            one, following = self._measure(private, views, found, part)
+            measured.append(one)
             recent = measured if self.replays > 1 else measured[-1:]
             for _ in range(self.replays):
-                for one in recent:
-                    table = one.moved(table)
-            place = (found + 1) % len(queries)
+                for counts in recent:
+                    table = counts.moved(table)
+            place = following % len(queries)
         return TableSynopsis(
             domain=domain,
             table=table,
@@ -157,8 +159,9 @@ class PMW:
         views: Sequence[View],
         place: int,
         part: Fraction,
-    ) -> "_Measured":
-        """The noisy count of a query of the stream, or of all cells of its marginal."""
+    ) -> "tuple[_Measured, int]":
+        """The noisy count of a query of the stream, or of all cells of its marginal; and the place
+        of the query that follows."""
         domain = private.domain
         sizes = [domain.cells(view) for view in views]
         ends = np.cumsum(sizes)
@@ -167,7 +170,7 @@ class PMW:
         axes = domain.axes(view)
         if self.whole:
             (marginal,) = private.measure([view], spend=part)
-            return _Measured(axes, marginal.counts, None)
+            return _Measured(axes, marginal.counts, None), int(ends[number])
         cell = np.unravel_index(place - (ends[number] - sizes[number]), domain.shape(view))
         factors = []
         for size, code in zip(domain.shape(view), cell, strict=True):
@@ -175,7 +178,8 @@ class PMW:
             row[0, code] = 1
             factors.append(row)
         (answers,) = private.measure_linear([Strategy(view, factors)], spend=part)
-        return _Measured(axes, answers.values, tuple(int(code) for code in cell))
+        codes = tuple(int(code) for code in cell)
+        return _Measured(axes, answers.values, codes), place + 1
 
     def _check(self, domain: Domain) -> None:
         """Refuse a full table of more than `max_cells` cells; a few tables of its size are held."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from margin import (
     MWEM,
+    PMW,
     ZCDP,
     Adaptive,
     Domain,
@@ -126,6 +127,7 @@ OTHERS = [
     MatrixMechanism(strategy=OptimisedMarginals()),
     MatrixMechanism(strategy=WeightedMarginals()),
     MWEM(rounds=2),
+    PMW(rounds=2, threshold=2),
     DualQuery(rounds=8, samples=50, size=ROWS),
     CountSketch(width=64, rows=3),
 ]
