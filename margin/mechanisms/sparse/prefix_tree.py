@@ -22,7 +22,7 @@ from .summaries import least_theta
 
 __all__ = ["PrefixTree"]
 
-_EMPTY_CHILDREN = 0.5
+_EMPTY_CHILDREN = 0.9
 """Largest expected number of empty children that pass below a node. It is below one, so that the
 descendants of an empty node die out."""
 
@@ -55,8 +55,8 @@ class PrefixTree:
     Parameters
     ----------
     theta
-        The threshold of all levels, >= 1. None takes for each level the smallest one that at most
-        half an empty child is expected to pass below each node.
+        The threshold of all levels, >= 1. None takes for each level the smallest one for
+        which at most 0.9 empty children are expected to pass below a node.
     end
         The category of steps after the end of a sequence. All attributes but the first need it.
     consistent
@@ -224,5 +224,6 @@ def _rows(
         sequences.append(padded[kept])
         values.append(rest[kept])
     rows, place = np.unique(np.concatenate(sequences), axis=0, return_inverse=True)
-    together = np.bincount(place.ravel(), np.concatenate(values), minlength=len(rows))
+    together = np.zeros(len(rows))
+    np.add.at(together, place.ravel(), np.concatenate(values))
     return rows.reshape(-1, len(domain)), together

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from margin import (
     MWEM,
-    PMW,
     ZCDP,
     Adaptive,
     Domain,
@@ -29,6 +28,7 @@ from margin import (
 from margin.cli.main import main
 from margin.errors import DomainError
 from margin.mechanisms import (
+    PMW,
     CountSketch,
     DataCubes,
     Direct,
