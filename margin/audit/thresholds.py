@@ -14,7 +14,7 @@ import numpy as np
 from .._types import Floats
 from ..privacy.budget import ApproxDP, Budget
 from ..privacy.event import Event
-from .look import Violation
+from .violation import Violation
 
 __all__ = ["check_cuts", "law_of_first", "least_delta_of_cut"]
 
