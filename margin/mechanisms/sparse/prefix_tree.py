@@ -106,7 +106,8 @@ class PrefixTree:
             domain=domain,
             axes=tuple(Leaves(size) for size in domain.sizes),
             codes=codes,
-            values=np.rint(values).astype(np.int64),
+            # A value of zero would mean that its cell was kept with probability zero.
+            values=np.maximum(1, np.rint(values)).astype(np.int64),
             theta=min(level.theta for level in levels),
             tau=0.0,
             two_sided=False,
