@@ -28,7 +28,6 @@ from margin import (
 from margin.cli.main import main
 from margin.errors import DomainError
 from margin.mechanisms import (
-    PMW,
     CountSketch,
     DataCubes,
     Direct,
@@ -127,7 +126,6 @@ OTHERS = [
     MatrixMechanism(strategy=OptimisedMarginals()),
     MatrixMechanism(strategy=WeightedMarginals()),
     MWEM(rounds=2),
-    PMW(rounds=2, threshold=2),
     DualQuery(rounds=8, samples=50, size=ROWS),
     CountSketch(width=64, rows=3),
 ]
