@@ -266,10 +266,11 @@ def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
     for reply in tape:
         if reply.events[0].rounds is not None and np.size(reply.answer) != reply.events[0].draws:
             raise Violation(f"{reply.events[0].method}: draws another number than was declared")
+        # One event may choose in several parts of the table: it has one array of scores for each.
         if (
             chooses(reply.events[0])
             and reply.events[0].rounds is None
-            and np.size(reply.answer) != len(reply.events)
+            and np.size(reply.answer) != max(len(reply.events), len(reply.true))
         ):
             raise Violation(f"{reply.events[0].method}: chooses another number than was declared")
     check_costs([event for reply in tape for event in reply.events], budget)
@@ -279,12 +280,25 @@ def _compare(reply: Reply, true: Sequence[Any]) -> None:
     if len(reply.true) != len(true):
         raise Violation("the true answers have another shape on a neighbouring table")
     choices = chooses(reply.events[0])
+    if choices and len(true) > 1:
+        _compare_parts(reply, true)
+        return
     if not choices and len(reply.events) != len(true):
         raise Violation(f"{reply.events[0].method}: there are not as many true answers as events")
     for place, event in enumerate(reply.events):
         ours, theirs = (tables[0 if choices else place] for tables in (reply.true, true))
         found = sparse_apart(ours, theirs) if isinstance(ours, tuple) else apart(ours, theirs)
         _within(event, found)
+
+
+def _compare_parts(reply: Reply, true: Sequence[Any]) -> None:
+    """Choices in several parts at once are one choice among all combinations, by the sum of the
+    scores: the range of the change of the sum is the sum of the ranges."""
+    if len(reply.events) != 1:
+        raise Violation(f"{reply.events[0].method}: choices in parts must be one event")
+    parts = [apart(ours, theirs) for ours, theirs in zip(reply.true, true, strict=True)]
+    spread = sum(part.spread for part in parts)
+    _within(reply.events[0], Apart(0, 0, spread))
 
 
 def _within(event: Event, found: Apart) -> None:

@@ -75,7 +75,7 @@ class Law:
     ) -> None:
         """Look at one reply of the gate."""
         if chooses(events[0]):
-            self._choices(events, true[0], np.atleast_1d(answer)[None])
+            self._chosen(events, true, np.atleast_1d(answer)[None])
         elif hasattr(answer, "words"):
             self._sparse(events[0], true[0], answer)
         elif isinstance(answer, list):
@@ -105,8 +105,8 @@ class Law:
         if chooses(events[0]):
             chosen = [np.atleast_1d(answer) for answer in answers]
             for size in sorted({choice.size for choice in chosen}):
-                self._choices(
-                    events, true[0], np.stack([choice for choice in chosen if choice.size == size])
+                self._chosen(
+                    events, true, np.stack([choice for choice in chosen if choice.size == size])
                 )
         elif isinstance(answers[0], list):
             noises = []
@@ -250,6 +250,20 @@ class Law:
         self._products[name, columns] = before + products, many + repeats
 
     # Choices
+
+    def _chosen(
+        self,
+        events: Sequence[Event],
+        true: Sequence[npt.NDArray[Any]],
+        chosen: npt.NDArray[Any],
+    ) -> None:
+        """Answers, array (answers, choices), of candidates with one array of scores, or with one
+        array for each part of the table, where each part has its own choice."""
+        if len(true) == 1:
+            self._choices(events, true[0], chosen)
+            return
+        for part, scores in enumerate(true):
+            self._choices(events, scores, chosen[:, [part]])
 
     def _choices(
         self,

@@ -19,6 +19,9 @@ from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
+from .spatial.grids import AdaptiveGrid, UniformGrid
+from .spatial.kd_tree import KDTree
+from .spatial.quad_tree import QuadTree
 from .strategies import DataCubes, MatrixMechanism
 from .tables.direct import Direct
 from .tables.flat import Flat
@@ -30,6 +33,7 @@ from .views.priview import PriView
 __all__ = [
     "MWEM",
     "Adaptive",
+    "AdaptiveGrid",
     "Auto",
     "CountSketch",
     "DPSense",
@@ -47,6 +51,7 @@ __all__ = [
     "Haar",
     "Hierarchical",
     "HighPass",
+    "KDTree",
     "Learning",
     "MatrixMechanism",
     "PeeledItems",
@@ -54,9 +59,11 @@ __all__ = [
     "PriView",
     "PrioritySample",
     "PrivBasis",
+    "QuadTree",
     "Residual",
     "SampledItems",
     "ThresholdSample",
     "Uniform",
+    "UniformGrid",
     "Wavelet",
 ]

@@ -7,6 +7,7 @@ docs/proofs, one page for each method.
 """
 
 from .choose import Choices
+from .cuts import Cuts
 from .gate import Chargeable
 from .linear import Answers, Linear
 from .measure import Measures
@@ -14,11 +15,12 @@ from .queries import Queries
 from .sets import Pattern, Sets
 from .sketch import Sketches
 from .sparse import Keep, Largest, Sparse, SparseCells
-from .strategy import Strategy
+from .strategy import Groups, Strategy
 
 __all__ = [
     "Answers",
     "Chargeable",
+    "Groups",
     "Keep",
     "Largest",
     "Pattern",
@@ -28,7 +30,7 @@ __all__ = [
 ]
 
 
-class Private(Measures, Linear, Choices, Queries, Sparse, Sketches, Sets):
+class Private(Measures, Linear, Choices, Cuts, Queries, Sparse, Sketches, Sets):
     """A table that can only be measured with noise, and only within a budget.
 
     The guarantee holds for all results of this object together, for any two tables that are
