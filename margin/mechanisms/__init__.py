@@ -19,6 +19,7 @@ from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
+from .spatial.dpcube import DPCube
 from .spatial.grids import AdaptiveGrid, UniformGrid
 from .spatial.kd_tree import KDTree
 from .spatial.quad_tree import QuadTree
@@ -36,6 +37,7 @@ __all__ = [
     "AdaptiveGrid",
     "Auto",
     "CountSketch",
+    "DPCube",
     "DPSense",
     "DPSenseS",
     "DataCubes",

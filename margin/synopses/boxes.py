@@ -361,15 +361,7 @@ def _pruned(
     """
     fitted = tree.least_squares(values, variances)
     below = tree.below(values, variances)
-    is_kept = np.zeros(fitted.size, np.bool_)
-    is_kept[0] = True
-    for level in tree.levels[1:]:
-        parent = tree.parents[level]
-        is_kept[level] = is_kept[parent] & (fitted[parent] >= least)
-    kept = np.flatnonzero(is_kept)
-    place = np.cumsum(is_kept) - 1
-    parents = np.concatenate([[-1], place[tree.parents[kept[1:]]]])
-    smaller = Tree(parents)
+    smaller, kept = tree.above(fitted >= least)
     ends = kept[smaller.leaves]
     values = values.copy()
     variances = variances.copy()

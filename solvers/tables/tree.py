@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..types import Floats, Integers
+from ..types import Flags, Floats, Integers
 
 __all__ = ["Below", "Tree"]
 
@@ -96,6 +96,30 @@ class Tree:
         has_children[self.parents[1:]] = True
         places: Integers = np.flatnonzero(~has_children)
         return places
+
+    def above(self, is_divided: Flags) -> tuple["Tree", Integers]:
+        """The tree of the nodes that remain if some nodes lose their children.
+
+        Parameters
+        ----------
+        is_divided
+            Whether each node keeps its children, shape (nodes,).
+
+        Returns
+        -------
+        Tree
+            The smaller tree.
+        numpy.ndarray
+            The places of its nodes in this tree, ascending.
+        """
+        remains = np.zeros(self.parents.size, np.bool_)
+        remains[0] = True
+        for level in self.levels[1:]:
+            parent = self.parents[level]
+            remains[level] = remains[parent] & is_divided[parent]
+        kept: Integers = np.flatnonzero(remains)
+        place = np.cumsum(remains) - 1
+        return Tree(np.concatenate([[-1], place[self.parents[kept[1:]]]])), kept
 
     def totals(self, values: Floats) -> Floats:
         """The sum over the leaves below each node, from the values of the leaves, shape

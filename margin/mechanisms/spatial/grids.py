@@ -15,9 +15,12 @@ from ...private import Private
 from ...synopses import BoxSynopsis
 from ..ordered.product import checked_names
 from .regions import (
+    Level,
+    Measured,
     cells_of,
     divided,
     epsilon_of,
+    gridded,
     measured,
     number_of_rows,
     synopsis_of,
@@ -90,15 +93,17 @@ class UniformGrid:
     ) -> BoxSynopsis:
         """Measure the number of rows and the grid. The workload is not used."""
         view = cells_of("UniformGrid", private.domain, self.attributes)
-        root = undivided(private.domain.shape(view))
-        total = number_of_rows(private, root, exact("count_share", self.count_share))
+        shape = private.domain.shape(view)
+        share_of_count = exact("count_share", self.count_share)
+        total = number_of_rows(private, undivided(shape), share_of_count)
         epsilon = epsilon_of(private.budget, _left(private))
-        parts = _parts(total.values * epsilon / self.c, len(view))
-        (cells,) = measured(private, view, [divided(root, parts)])
+        (parts,) = _parts(total.values * epsilon / self.c, len(view))
+        levels = gridded(shape, parts)
+        (cells,) = measured(private, view, levels[-1:])
         return synopsis_of(
             private.domain,
             view,
-            [total, cells],
+            _below(total, levels, cells),
             nonnegative=self.nonnegative,
         )
 
@@ -164,20 +169,20 @@ class AdaptiveGrid:
     ) -> BoxSynopsis:
         """Measure the number of rows and the two grids. The workload is not used."""
         view = cells_of("AdaptiveGrid", private.domain, self.attributes)
-        root = undivided(private.domain.shape(view))
-        total = number_of_rows(private, root, exact("count_share", self.count_share))
+        shape = private.domain.shape(view)
+        share_of_count = exact("count_share", self.count_share)
+        total = number_of_rows(private, undivided(shape), share_of_count)
 
         # The coarse grid.
         left = _left(private)
         epsilon = epsilon_of(private.budget, left)
-        uniform = _parts(total.values * epsilon / self.c, len(view))
-        parts = np.maximum(_LEAST_PARTS, -(-uniform // _COARSER))
-        spend = left * exact("alpha", self.alpha)
+        (uniform,) = _parts(total.values * epsilon / self.c, len(view))
+        levels = gridded(shape, np.maximum(_LEAST_PARTS, -(-uniform // _COARSER)))
         (coarse,) = measured(
             private,
             view,
-            [divided(root, parts)],
-            spend=spend,
+            levels[-1:],
+            spend=left * exact("alpha", self.alpha),
         )
 
         # The fine grids.
@@ -187,7 +192,7 @@ class AdaptiveGrid:
         return synopsis_of(
             private.domain,
             view,
-            [total, coarse, fine],
+            [*_below(total, levels, coarse), fine],
             nonnegative=self.nonnegative,
         )
 
@@ -196,6 +201,19 @@ def _left(private: Private) -> Fraction:
     """The part of the whole budget that is not spent yet."""
     spent = sum(event.units for event in private.events)
     return 1 - Fraction(spent, private.budget.units)
+
+
+def _below(
+    total: Measured,
+    levels: list[Level],
+    cells: Measured,
+) -> list[Measured]:
+    """The measurements of all levels of a grid: of the root, none, and of the cells."""
+    if len(levels) == 1:
+        # The grid is a single cell, so there are two measurements of the root.
+        return [total, cells]
+    between = [Measured.nothing(level) for level in levels[1:-1]]
+    return [total, *between, cells]
 
 
 def _parts(balance: Floats, attributes: int) -> Integers:

@@ -26,9 +26,11 @@ __all__ = [
     "divided",
     "epsilon_of",
     "geometric",
+    "gridded",
     "measured",
     "number_of_rows",
     "synopsis_of",
+    "tree_of",
     "undivided",
 ]
 
@@ -144,6 +146,28 @@ def divided(level: Level, parts: Integers) -> Level:
         boxes[:, axis, 0] = first + place * width // of_parent
         boxes[:, axis, 1] = first + (place + 1) * width // of_parent
     return Level(boxes, parent)
+
+
+def gridded(shape: Sequence[int], parts: Sequence[int]) -> list[Level]:
+    """A grid of nearly equal cells, and the levels of a quad-tree above it, from the root down.
+
+    The levels above need no measurement. They divide the removal of negative counts into small
+    problems, each about a few neighbouring boxes.
+
+    Parameters
+    ----------
+    shape
+        The number of codes of each attribute.
+    parts
+        The number of cells along each attribute, >= 1; at most the number of codes are made.
+    """
+    number = np.minimum(parts, shape)
+    # A quad-tree over the places of the cells. Places become codes by the edges of the cells.
+    levels = [undivided(number.tolist())]
+    while levels[-1].widths.max() > 1:
+        levels.append(divided(levels[-1], np.full(levels[-1].widths.shape, 2)))
+    codes = np.array(shape)[:, None]
+    return [Level(level.boxes * codes // number[:, None], level.parents) for level in levels]
 
 
 def cut(
@@ -265,19 +289,25 @@ def synopsis_of(
     least_rows: float | None = None,
 ) -> BoxSynopsis:
     """The least-squares estimate from the measurements of all levels, from the root down."""
-    sizes = [len(each.values) for each in levels]
-    offsets = np.cumsum([0, *sizes])
-    # The parents of a level are places in the level above.
-    parents = [levels[0].level.parents]
-    for each, offset in zip(levels[1:], offsets, strict=False):
-        parents.append(each.level.parents + offset)
+    tree, boxes = tree_of([each.level for each in levels])
     return BoxSynopsis.of(
         domain,
         view,
-        Tree(np.concatenate(parents)),
-        np.concatenate([each.level.boxes for each in levels]),
+        tree,
+        boxes,
         np.concatenate([each.values for each in levels]),
-        np.repeat([each.variance for each in levels], sizes),
+        np.repeat([each.variance for each in levels], [len(each.values) for each in levels]),
         nonnegative=nonnegative,
         least_rows=least_rows,
     )
+
+
+def tree_of(levels: Sequence[Level]) -> tuple[Tree, Integers]:
+    """The tree of the boxes of levels, from the root down, and its boxes."""
+    # The parents of a level are places in the level above.
+    offsets = np.cumsum([0, *(len(level.parents) for level in levels)])
+    parents = [levels[0].parents]
+    for level, offset in zip(levels[1:], offsets, strict=False):
+        parents.append(level.parents + offset)
+    boxes = np.concatenate([level.boxes for level in levels])
+    return Tree(np.concatenate(parents)), boxes
