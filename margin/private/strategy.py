@@ -333,10 +333,17 @@ def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
         for factor in strategy.factors:
             # No method of the factor is called: a subclass may have its own.
             kind = Groups if isinstance(factor, Groups) else Factor
-            numbers = np.array(factor.groups if isinstance(factor, Groups) else factor.matrix)
+            numbers = _numbers(factor)
             key = kind, numbers.dtype.str, numbers.shape, numbers.tobytes()
             if key not in made:
                 made[key] = kind(numbers)
             factors.append(made[key])
         copies.append(Strategy(tuple(strategy.view), factors))
     return copies
+
+
+def _numbers(factor: Factor | npt.ArrayLike) -> npt.NDArray[Any]:
+    """A copy of the numbers that a factor is made of."""
+    if isinstance(factor, Groups):
+        return np.array(factor.groups)
+    return np.array(factor.matrix if isinstance(factor, Factor) else factor)

@@ -52,8 +52,8 @@ class DPCube:
     attributes
         The attributes whose codes are ordered; None for all. Others are not released.
     cell_share
-        The part of the budget for the cells, > 0 and < 1. The default was best of 3/10, 1/2 and 7/10
-        on the tables of docs/mechanisms/spatial.md.
+        The part of the budget for the cells, > 0 and < 1. The default was best of 3/10, 1/2 and
+        7/10 on the tables of docs/mechanisms/spatial.md.
     nonnegative
         Whether negative counts are removed: see `QuadTree`.
     """
