@@ -201,11 +201,13 @@ class BoxSynopsis(Synopsis):
 
     def pack(self) -> Packed:
         """See `Synopsis.pack`."""
+        # Files hold finite numbers only: -1 stands for a box that was not measured.
+        finite = np.isfinite(self.variances)
         arrays: dict[str, NDArray[np.generic]] = {
             "boxes": self.boxes.reshape(len(self.boxes), -1),
             "parents": self.parents,
             "counts": self.counts,
-            "variances": self.variances,
+            "variances": np.where(finite, self.variances, -1.0),
         }
         return Packed({"view": list(self.view), "number": len(self.boxes)}, arrays)
 
@@ -237,6 +239,7 @@ class BoxSynopsis(Synopsis):
         view = domain.view(packed.fields["view"])
         number = int(packed.fields["number"])
         boxes = _array(packed.arrays["boxes"], np.int64, (number, 2 * len(view)))
+        variances = _array(packed.arrays["variances"], np.float64, (number,))
         synopsis = cls(
             domain=domain,
             provenance=provenance,
@@ -244,9 +247,11 @@ class BoxSynopsis(Synopsis):
             boxes=boxes.reshape(number, len(view), 2),
             parents=_array(packed.arrays["parents"], np.int64, (number,)),
             counts=_array(packed.arrays["counts"], np.float64, (number,)),
-            variances=_array(packed.arrays["variances"], np.float64, (number,)),
+            variances=np.where(variances < 0, math.inf, variances),
         )
-        if not _divides(synopsis.boxes[synopsis.leaves], domain.shape(view)):
+        leaves = synopsis.leaves
+        is_measured = bool((variances[leaves] >= 0).all())
+        if not is_measured or not _divides(synopsis.boxes[leaves], domain.shape(view)):
             raise ValueError("unexpected array")
         return synopsis
 
