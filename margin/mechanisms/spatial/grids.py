@@ -208,10 +208,7 @@ def _below(
     levels: list[Level],
     cells: Measured,
 ) -> list[Measured]:
-    """The measurements of all levels of a grid: of the root, none, and of the cells."""
-    if len(levels) == 1:
-        # The grid is a single cell, so there are two measurements of the root.
-        return [total, cells]
+    """The measurements of all levels of a grid; those between the root and the cells have none."""
     between = [Measured.nothing(level) for level in levels[1:-1]]
     return [total, *between, cells]
 

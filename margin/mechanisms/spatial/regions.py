@@ -151,6 +151,8 @@ def divided(level: Level, parts: Integers) -> Level:
 def gridded(shape: Sequence[int], parts: Sequence[int]) -> list[Level]:
     """A grid of nearly equal cells, and the levels of a quad-tree above it, from the root down.
 
+    There are at least two levels: a grid of one cell is the only child of the root.
+
     The levels above need no measurement. They divide the removal of negative counts into small
     problems, each about a few neighbouring boxes.
 
@@ -164,7 +166,7 @@ def gridded(shape: Sequence[int], parts: Sequence[int]) -> list[Level]:
     number = np.minimum(parts, shape)
     # A quad-tree over the places of the cells. Places become codes by the edges of the cells.
     levels = [undivided(number.tolist())]
-    while levels[-1].widths.max() > 1:
+    while len(levels) == 1 or levels[-1].widths.max() > 1:
         levels.append(divided(levels[-1], np.full(levels[-1].widths.shape, 2)))
     codes = np.array(shape)[:, None]
     return [Level(level.boxes * codes // number[:, None], level.parents) for level in levels]
