@@ -19,10 +19,15 @@ from .regions import Level, cells_of, cut, divided, undivided
 __all__ = ["KDTree"]
 
 _HIGHEST = 8
-"""Default of the largest height, as in the paper's experiments."""
+"""Default of the largest height if all levels are cut at private medians, as in the paper."""
 
-_PRIVATE_LEVELS = 4
-"""Number of levels that `KDTree.hybrid` cuts at private medians: half of the default height."""
+_HIGHEST_HYBRID = 10
+"""The same if the lower levels are those of a quad-tree. Higher than the paper's 8, so that large
+regions that medians leave in empty parts of the map are divided further."""
+
+_PRIVATE_LEVELS = 2
+"""Number of levels that `KDTree.hybrid` cuts at private medians. Of 1, 2 and 4, 1 and 2 were best
+on the tables of docs/mechanisms/spatial.md."""
 
 
 @dataclass(
@@ -50,13 +55,15 @@ class KDTree:
     attributes
         The attributes whose codes are ordered; None for all. Others are not released.
     height
-        The number of divisions, >= 1; None for 8, or for fewer if these give single cells.
+        The number of divisions, >= 1; None for 8, and for 10 with `private_levels`, or for fewer if
+        halving gives single cells.
     private_levels
         The number of divisions at private medians, from the root down; the regions below are
         divided at the middle, as in a quad-tree. None for all. See `hybrid`.
     median_share
         The part of the budget for the cuts, > 0 and < 1, in equal parts for each level and
-        attribute. The counts get the rest.
+        attribute. The counts get the rest. On the tables of docs/mechanisms/spatial.md, 3/10 was
+        better than 1/2 in 15 of 18 cases.
     ratio, nonnegative, least_rows
         See `QuadTree`.
     """
@@ -64,7 +71,7 @@ class KDTree:
     attributes: Iterable[str] | None = None
     height: int | None = None
     private_levels: int | None = None
-    median_share: Number = "1/2"
+    median_share: Number = "3/10"
     ratio: float | None = None
     nonnegative: bool = True
     least_rows: float | None = None
@@ -105,7 +112,8 @@ class KDTree:
         used."""
         view = cells_of("KDTree", private.domain, self.attributes)
         levels = [undivided(private.domain.shape(view))]
-        height = height_of(levels[0], self.height, _HIGHEST)
+        highest = _HIGHEST if self.private_levels is None else _HIGHEST_HYBRID
+        height = height_of(levels[0], self.height, highest)
         chosen = height if self.private_levels is None else min(height, self.private_levels)
         for number in range(height):
             if number < chosen:
