@@ -63,7 +63,7 @@ class KDTree:
     median_share
         The part of the budget for the cuts, > 0 and < 1, in equal parts for each level and
         attribute. The counts get the rest. On the tables of docs/mechanisms/spatial.md, 3/10 was
-        better than 1/2 in 15 of 18 cases.
+        better than 1/2 in 14 of 18 cases.
     ratio, nonnegative, least_rows
         See `QuadTree`.
     """
