@@ -8,7 +8,10 @@
 """
 
 if __name__ != "margin.designs":
-    raise ImportError("import margin.designs, not designs: the folder is a part of margin")
+    raise ImportError(
+        f"this package must be imported as margin.designs, but it was imported as {__name__}; "
+        "write import margin.designs"
+    )
 
 from .bounds import de_caen_bound, schonheim_bound
 from .covering.best_known import Known, best_known
@@ -16,10 +19,10 @@ from .covering.covering_design import covering_design
 from .design import Design
 from .geometry.flats_and_circles import affine_geometry, inversive_plane, projective_geometry
 from .geometry.transversal import transversal_design
+from .views.covering_views import choose_views, covering_views
 from .views.error import expected_error, least_squares_error
-from .views.select import select_views
+from .views.minimal_error_views import select_views
 from .views.shares import ViewPlan, allocate_budget
-from .views.views import choose_views, covering_views
 
 __all__ = [
     "Design",

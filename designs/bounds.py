@@ -12,9 +12,10 @@ def schonheim_bound(
 ) -> int:
     """Schonheim's lower bound on the number of blocks of a (v, k, t) covering design.
 
-    L(v, k, t) = ceil(v / k * L(v - 1, k - 1, t - 1)) and L(v, k, 0) = 1. The reason: take the
-    blocks through a point and delete that point from them. They cover the (t - 1)-subsets of the
-    other points.
+    The bound L is defined by recursion: L(v, k, 0) = 1 and
+    L(v, k, t) = ceil(v / k * L(v - 1, k - 1, t - 1)). The reason: the blocks that hold one point,
+    without that point, cover the (t - 1)-subsets of the other points. So every point lies in at
+    least L(v - 1, k - 1, t - 1) blocks, and a block holds k points.
 
     Parameters
     ----------
@@ -57,9 +58,25 @@ def de_caen_bound(
 ) -> int:
     """De Caen's lower bound on the size of a (v, k, t) covering design.
 
-    It is sometimes above `schonheim_bound`, whose parameters it shares. The bound is the ceiling of
-    ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``, which follows from a bound on
-    Turan numbers for the complements of the blocks.
+    The bound is the ceiling of
+    ``(t + 1) (v - t) / ((k + 1) (v - k)) * comb(v, t) / comb(k, t)``. It follows from a bound on
+    Turan numbers for the complements of the blocks. For some parameters it is larger than
+    `schonheim_bound`, for others smaller.
+
+    Parameters
+    ----------
+    v, k, t : int
+        Number of points, points per block, strength; 1 <= t <= min(v, k).
+
+    Returns
+    -------
+    int
+        The bound, computed in exact integer arithmetic.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
 
     References
     ----------

@@ -13,9 +13,12 @@ def check_int(
     A bool is not accepted as an int.
     """
     if type(value) is not int:
-        raise ValueError(f"{name} ({value!r}) must be an int: pass int({name})")
+        raise ValueError(
+            f"{name} ({value!r}) must be an int, but its type is {type(value).__name__}; pass "
+            f"int({name})"
+        )
     if value < least:
-        raise ValueError(f"{name} ({value}) must be >= {least}")
+        raise ValueError(f"{name} ({value}) must be >= {least}; pass a larger number")
 
 
 def check_parameters(
@@ -28,9 +31,15 @@ def check_parameters(
     check_int("k", k, 1)
     check_int("t", t, 1)
     if t > k:
-        raise ValueError(f"t ({t}) must be <= k ({k}): a block of {k} points cannot hold {t}")
+        raise ValueError(
+            f"t ({t}) must be <= k ({k}), because a block of {k} points cannot hold {t}; lower t "
+            "or raise k"
+        )
     if t > v:
-        raise ValueError(f"t ({t}) must be <= v ({v}): there are only {v} points to choose from")
+        raise ValueError(
+            f"t ({t}) must be <= v ({v}), because there are only {v} points to choose from; lower "
+            "t or raise v"
+        )
 
 
 def check_ints(

@@ -1,4 +1,4 @@
-"""The record `Design` and the check by enumeration that it covers."""
+"""Covering designs as records of blocks, with a check that they cover every t points."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -55,7 +55,10 @@ class Design:
     def __post_init__(self) -> None:
         check_parameters(self.v, self.k, self.t)
         if not isinstance(self.blocks, tuple):
-            raise ValueError("blocks must be a tuple of blocks: pass tuple(blocks)")
+            raise ValueError(
+                f"blocks must be a tuple of blocks, but its type is {type(self.blocks).__name__}; "
+                "pass tuple(blocks)"
+            )
         for i, block in enumerate(self.blocks):
             self._check_block(i, block)
 
@@ -65,18 +68,23 @@ class Design:
         block: Block,
     ) -> None:
         if not isinstance(block, tuple) or any(type(point) is not int for point in block):
-            raise ValueError(f"blocks[{i}] ({block!r}) must be a tuple of ints: use int(point)")
+            raise ValueError(
+                f"blocks[{i}] ({block!r}) must be a tuple of ints; convert it with "
+                "tuple(int(point) for point in block)"
+            )
         if any(a >= b for a, b in pairwise(block)):
             raise ValueError(
-                f"blocks[{i}] {block} must be ascending: pass tuple(sorted(set(block)))"
+                f"blocks[{i}] {block} must be ascending; pass tuple(sorted(set(block)))"
             )
         if block and not 0 <= block[0] <= block[-1] < self.v:
             raise ValueError(
-                f"blocks[{i}] {block} must hold points of 0..{self.v - 1} only: raise v"
+                f"blocks[{i}] {block} must hold points of 0..{self.v - 1} only; raise v, or remove "
+                "the other points"
             )
         if len(block) > self.k:
             raise ValueError(
-                f"blocks[{i}] has {len(block)} points, more than k ({self.k}): raise k"
+                f"blocks[{i}] must hold at most k ({self.k}) points, but it holds {len(block)}; "
+                "raise k, or remove points"
             )
 
     @property
@@ -85,11 +93,11 @@ class Design:
         return len(self.blocks)
 
     def verify(self) -> bool:
-        """Whether every t points lie together in some block; all t-subsets are enumerated."""
+        """Check that every t points lie together in some block, by enumeration of all t-subsets."""
         return bool(self._covered().all())
 
     def uncovered(self) -> Integers:
-        """The t-subsets that lie in no block, shape (number, t), each row ascending.
+        """List the t-subsets that lie in no block, shape (number, t), each row ascending.
 
         >>> Design(v=3, k=2, t=2, blocks=((0, 1),), provenance="half done").uncovered().tolist()
         [[0, 2], [1, 2]]
@@ -97,6 +105,7 @@ class Design:
         return unranked(np.flatnonzero(~self._covered()), self.t, self.v)
 
     def _covered(self) -> Flags:
+        """Mark the t-subsets that lie in some block, by rank, shape (comb(v, t),)."""
         if any(len(block) == self.v for block in self.blocks):
             return np.ones(comb(self.v, self.t), np.bool_)
         return coverage(self.blocks, self.v, self.t) > 0

@@ -41,7 +41,7 @@ class Field:
 
 
 def prime_power(q: int) -> tuple[int, int] | None:
-    """(p, n) with q = p ** n and p a prime, or None if q is not a prime power.
+    """Write q as p ** n with p a prime: return (p, n), or None if that is impossible.
 
     >>> prime_power(125), prime_power(7), prime_power(12)
     ((5, 3), (7, 1), None)
@@ -59,9 +59,10 @@ def prime_power(q: int) -> tuple[int, int] | None:
 def field(q: int) -> Field:
     """Make the field with q elements.
 
-    The modulus is the first monic polynomial f, in the order of its coefficients, for which the
-    powers of x modulo f run through all q - 1 nonzero residues. Then every nonzero residue is
-    invertible, so f is irreducible. Products are computed from logarithms to base x.
+    Let q = p ** n. The elements are the polynomials over the integers modulo p, modulo one
+    polynomial f of degree n. f is the first primitive polynomial in the order of its coefficients:
+    the powers of x modulo f run through all q - 1 nonzero elements. So every nonzero element is
+    invertible. Products are computed from logarithms to base x.
 
     Raises
     ------
@@ -76,7 +77,9 @@ def field(q: int) -> Field:
     check_int("q", q, 2)
     parts = prime_power(q)
     if parts is None:
-        raise ValueError(f"q ({q}) must be a power of a prime: 2, 3, 4, 5, 7, 8, 9, 11, ...")
+        raise ValueError(
+            f"q ({q}) must be a power of a prime; pass one such as 2, 3, 4, 5, 7, 8, 9 or 11"
+        )
     p, degree = parts
     powers = _powers_of_x(p, degree)
     logs = np.zeros(q, np.int64)
@@ -111,4 +114,7 @@ def _powers_of_x(p: int, degree: int) -> Integers:
                 break
         if len(powers) == order + 1 and powers[-1] == powers[0]:
             return np.array(powers[:-1]) @ p ** np.arange(degree)
-    raise AssertionError("every finite field has a primitive polynomial")
+    raise AssertionError(
+        f"the finite field of {p}**{degree} elements must have a primitive polynomial, but none "
+        "was found; this is an error of the library, so please report it"
+    )

@@ -1,7 +1,7 @@
-"""Groups that act on the points of a design: cyclic groups and any groups of permutations.
+"""Groups of permutations of the points of a design: rotations, and groups given by generators.
 
-If a group maps a design to itself, a few starter blocks determine the design: the group makes all
-the other blocks from them.
+Suppose that each permutation of a group maps the blocks of a design to blocks. Then a few starter
+blocks determine the design: the other blocks are their images under the group.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,12 @@ from .types import Integers
     kw_only=True,
 )
 class Group:
-    """A cyclic group, possibly with a multiplier, that acts on each cycle of `order` points.
+    """A group of rotations of the points, possibly combined with multiplications.
 
-    Its maps are x -> multiplier**i * x + j modulo `order`. The last ``v % order`` points stay
-    fixed. The group of order 1 only has the identity.
+    The points are cut into cycles of `order` consecutive points. The last ``v % order`` points lie
+    in no cycle and stay fixed. Each map of the group moves a point x of a cycle to
+    multiplier**i * x + j modulo `order`, in all cycles alike. With multiplier 1 the group is
+    cyclic. With order 1 it has the identity only.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ class Group:
     order : int
         Length of a cycle, at least 1.
     multiplier : int
-        Prime to `order`; 1 for no multiplier.
+        The number to multiply by. It has no common factor with `order`; 1 for rotations only.
     """
 
     v: int
@@ -72,7 +74,7 @@ class Group:
         return sorted(blocks)
 
     def factors(self) -> list[int]:
-        """The powers of the multiplier modulo the order."""
+        """The distinct powers of the multiplier modulo the order, beginning with 1."""
         factors = [1 % self.order]
         while (factor := factors[-1] * self.multiplier % self.order) != factors[0]:
             factors.append(factor)
@@ -122,7 +124,7 @@ class Permutations:
 
 @lru_cache(maxsize=24)
 def orbits(group: Group, t: int) -> tuple[Integers, Integers]:
-    """The orbits of a group on t-subsets.
+    """Number the orbits of t-subsets: two are in one orbit if a map of the group joins them.
 
     Returns
     -------

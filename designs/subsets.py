@@ -1,4 +1,4 @@
-"""Ranks of t-subsets, so that coverage can be counted in an array."""
+"""Subsets of t points, each with a number (its rank), so that arrays can count them by rank."""
 
 from collections.abc import Collection, Iterable
 from functools import cache
@@ -26,10 +26,11 @@ def subsets(n: int, t: int) -> Integers:
 
 
 def ranks(rows: Integers, v: int) -> Integers:
-    """The rank of each t-subset in colexicographic order, shape (n,).
+    """Number the t-subsets in colexicographic order, shape (n,).
 
-    A row p_1 < ... < p_t has the rank sum_i comb(p_i, i), by the combinatorial number system. For
-    any v, the ranks of the t-subsets of ``range(v)`` are ``range(comb(v, t))``.
+    A row p_1 < ... < p_t has the rank comb(p_1, 1) + ... + comb(p_t, t) (the combinatorial number
+    system). For any v, the ranks of the t-subsets of ``range(v)`` are the integers 0, 1, ...,
+    comb(v, t) - 1.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def unranked(
     t: int,
     v: int,
 ) -> Integers:
-    """The t-subsets of ``range(v)`` that have these ranks, shape (n, t): the inverse of `ranks`.
+    """Find the t-subsets of ``range(v)`` with given ranks, shape (n, t); the inverse of `ranks`.
 
     >>> unranked(np.array([2, 0]), 2, 3).tolist()
     [[1, 2], [0, 1]]
@@ -81,7 +82,7 @@ def coverage(
     v: int,
     t: int,
 ) -> Integers:
-    """The number of blocks that hold each t-subset of ``range(v)``, by rank, shape (comb(v, t),).
+    """Count the blocks that hold each t-subset of ``range(v)``, by rank, shape (comb(v, t),).
 
     >>> coverage([(0, 1, 2), (1, 2, 3)], 4, 2).tolist()
     [1, 1, 2, 0, 1, 1]

@@ -1,4 +1,4 @@
-"""Differentially private release of marginals, each mechanism a stated optimisation problem.
+"""Differentially private release of marginals, which are tables of counts over some attributes.
 
 >>> import margin
 >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}

@@ -19,19 +19,27 @@ def whole_number(
     most: int | None = None,
     error: type[MarginError] = DomainError,
 ) -> int:
-    """`value` as a plain int from `least` to `most`; otherwise `error`, which calls it `name`."""
+    """Check that `value` is a whole number from `least` to `most`; return it as a plain int.
+
+    Otherwise raise `error`, whose message calls the value `name`.
+    """
     # The plain int is checked, because a user's object may define its own comparisons.
     number = None
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = operator.index(value)
     if number is None or number < least or (most is not None and number > most):
         expected = f">= {least}" if most is None else f"from {least} to {most}"
-        raise error(f"{name} ({shown(value)}) must be a whole number {expected}")
+        raise error(
+            f"{name} ({shown(value)}) must be a whole number {expected}; pass such a number"
+        )
     return number
 
 
 def positive_integer(name: str, value: object) -> int:
-    """`value` as a plain int >= 1; otherwise BudgetError, which calls it `name`."""
+    """Check that `value` is a whole number >= 1; return it as a plain int.
+
+    Otherwise raise a BudgetError, whose message calls the value `name`.
+    """
     return whole_number(name, value, error=BudgetError)
 
 
@@ -41,9 +49,12 @@ def positive_number(
     *,
     error: type[MarginError] = DomainError,
 ) -> int | float | Fraction:
-    """A finite number > 0, as it was passed; otherwise `error`, which calls it `name`."""
+    """Check that `value` is a finite number > 0; return it unchanged.
+
+    Otherwise raise `error`, whose message calls the value `name`.
+    """
     if not _is_real(value) or not 0 < value < math.inf:  # type: ignore[operator]
-        raise error(f"{name} ({shown(value)}) must be a finite number > 0")
+        raise error(f"{name} ({shown(value)}) must be a finite number > 0; pass such a number")
     return value  # type: ignore[return-value]
 
 
@@ -53,9 +64,12 @@ def share(
     *,
     error: type[MarginError] = DomainError,
 ) -> int | float | Fraction:
-    """A number > 0 and < 1, as it was passed; otherwise `error`, which calls it `name`."""
+    """Check that `value` is a number > 0 and < 1; return it unchanged.
+
+    Otherwise raise `error`, whose message calls the value `name`.
+    """
     if not _is_real(value) or not 0 < value < 1:  # type: ignore[operator]
-        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1")
+        raise error(f"{name} ({shown(value)}) must be a number > 0 and < 1; pass such a number")
     return value  # type: ignore[return-value]
 
 

@@ -12,7 +12,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile a function to machine code, kept on disk; other threads run while it does."""
+    """Compile a function to machine code with numba.
+
+    The code is kept on disk. Other threads can run while the function runs.
+    """
     return cast(
         _Function,
         numba.njit(

@@ -33,7 +33,7 @@ _LONGEST_BITS = 1100  # longest numerator or denominator; the smallest float nee
 
 
 def amount(name: str, value: object) -> Fraction:
-    """An epsilon or a rho, from one unit to 10**6.
+    """Read an epsilon or a rho, and check that it is from one unit (1e-12) to 10**6.
 
     Raises
     ------
@@ -42,19 +42,22 @@ def amount(name: str, value: object) -> Fraction:
     """
     number = exact(name, value)
     if number <= 0:
-        raise BudgetError(f"{name} ({shown(value)}) must be > 0")
+        raise BudgetError(f"{name} ({shown(value)}) must be > 0; pass a larger number")
     if number < UNIT:
         raise BudgetError(
-            f"{name} ({shown(value)}) is below 1e-12, the smallest amount that can be spent:"
-            " raise it"
+            f"{name} ({shown(value)}) must be at least 1e-12, the smallest amount that can be "
+            "spent; pass a larger number"
         )
     if number > _LARGEST:
-        raise BudgetError(f"{name} ({shown(value)}) is above 1e6, which protects nobody: lower it")
+        raise BudgetError(
+            f"{name} ({shown(value)}) must be at most 1e6, because more protects nobody; pass a "
+            "smaller number"
+        )
     return number
 
 
 def probability(name: str, value: object) -> Fraction:
-    """A number > 0 and < 1.
+    """Read a number exactly, and check that it is > 0 and < 1.
 
     Raises
     ------
@@ -64,40 +67,45 @@ def probability(name: str, value: object) -> Fraction:
     number = exact(name, value)
     if not 0 < number < 1:
         raise BudgetError(
-            f"{name} ({shown(value)}) must be > 0 and < 1, and far below 1 / (number of rows):"
+            f"{name} ({shown(value)}) must be > 0 and < 1, and far below 1 / (number of rows);"
             " try 1e-9"
         )
     return number
 
 
 def exact(name: str, value: object) -> Fraction:
-    """A finite number; a float is read as its shortest decimal form.
+    """Read a finite number as an exact fraction; a float is read as its shortest decimal form.
 
     Raises
     ------
     BudgetError
         When `value` is anything else, or has more than 300 digits. The message calls it `name`.
+
+    Examples
+    --------
+    >>> exact("epsilon", 0.1), exact("epsilon", "1/3")
+    (Fraction(1, 10), Fraction(1, 3))
     """
     number = _read(value)
     if number is None:
         raise BudgetError(
-            f'{name} ({shown(value)}) must be a finite number, such as 1, 0.1, "0.1" or'
+            f"{name} ({shown(value)}) must be a finite number; pass one such as 1, 0.1, '0.1' or"
             " Fraction(1, 10)"
         )
     if max(abs(number.numerator), number.denominator).bit_length() > _LONGEST_BITS:
         raise BudgetError(
-            f"{name} ({shown(value)}) has more than 300 digits: write it with fewer digits"
+            f"{name} ({shown(value)}) must have at most 300 digits, but it has more; round it"
         )
     return number
 
 
 def root_below(square: Fraction) -> Fraction:
-    """A rational number r with sqrt(square) - 10**-24 < r <= sqrt(square)."""
+    """The square root of a number >= 0, rounded down to 24 decimal places."""
     return Fraction(math.isqrt(math.floor(square * 10**48)), 10**24)
 
 
 def _read(value: object) -> Fraction | None:
-    """`value` as a Fraction; None if it is not a finite number."""
+    """Read a value as a Fraction; None if it is not a finite number."""
     if isinstance(value, bool):
         return None
     if isinstance(value, Fraction):
@@ -123,8 +131,10 @@ def _read_text(written: str) -> Fraction | None:
 
 
 def text(number: Fraction) -> str:
-    """A short text that `exact` reads as the same number: a decimal of up to 40 digits, or else
-    "p/q"."""
+    """Write a fraction as a short text that `exact` reads as the same number.
+
+    It is a decimal of up to 40 digits, such as "0.1", or else a quotient such as "1/3".
+    """
     # A decimal with k places exists if the denominator divides 10**k.
     twos = (number.denominator & -number.denominator).bit_length() - 1
     rest = number.denominator >> twos
@@ -142,7 +152,7 @@ def text(number: Fraction) -> str:
 
 
 def shown(value: object) -> str:
-    """`value` as it appears in an error message: its repr, cut to 60 characters."""
+    """Write a value for an error message: its repr, cut to 60 characters."""
     try:
         written = repr(value)
     except Exception:  # a user's object, or an integer too long for Python to print

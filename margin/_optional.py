@@ -9,10 +9,11 @@ __all__ = ["needed"]
 
 
 def needed(name: str) -> Any:
-    """The module of an optional library; MarginError if it is not installed."""
+    """Import an optional library and return its module; MarginError if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
         raise MarginError(
-            f"this function needs the package {name}: run pip install {name}"
+            f"this function needs the package {name}, but it is not installed; run pip install "
+            f"{name}"
         ) from None

@@ -14,7 +14,7 @@ __all__ = ["replacing", "tried"]
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file, open for writing, that replaces `path` when the block ends without an error.
+    """Open a new file that replaces `path` when the `with` block ends without an error.
 
     Raises
     ------
@@ -34,7 +34,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         part.unlink(missing_ok=True)
     if problem:
-        raise FileError(f"{str(path)!r} cannot be written: {problem}")
+        raise FileError(
+            f"{str(path)!r} cannot be written ({problem}); choose a folder that you can write to"
+        )
 
 
 def tried(path: Path) -> None:
@@ -48,6 +50,5 @@ def tried(path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A random name in the same folder, which no other file has; it is short enough for every file
-    system."""
+    """Choose a random name for a file in the same folder, short enough for every file system."""
     return path.with_name(f".margin-{secrets.token_hex(8)}.part")

@@ -22,8 +22,8 @@ def is_path(place: str) -> bool:
 
 
 def masked(text: str) -> str:
-    """A text with asterisks instead of server addresses (`scheme://...`, `scheme:name=...`) and of
-    values after `password=` or a similar word.
+    """Replace passwords in a text by asterisks: server addresses (`scheme://...`,
+    `scheme:name=...`), and values after `password=` or a similar word.
 
     Examples
     --------

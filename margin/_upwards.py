@@ -18,5 +18,5 @@ _MODULES = {
 
 
 def upwards(name: str) -> Any:
-    """The function with this name from a higher layer."""
+    """Import a function of a higher layer by its name: "plot_error", "plot_marginal" or "save"."""
     return getattr(import_module(_MODULES[name]), name)

@@ -1,4 +1,4 @@
-"""`compare`: the errors of several mechanisms on a real table, by simulation (not private)."""
+"""`compare`: simulates several mechanisms on a real table and shows their errors (not private)."""
 
 import logging
 import math
@@ -36,7 +36,7 @@ _MOST_VIEWS = 200
     kw_only=True,
 )
 class Compared:
-    """The errors and times of one mechanism.
+    """One row of a `Comparison`: the errors and times of one mechanism.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Compared:
     kw_only=True,
 )
 class Comparison:
-    """The errors of several mechanisms on one table.
+    """The result of `compare`: the errors of several mechanisms on one table.
 
     The errors are computed from the true counts, so they are *not private*.
 
@@ -130,7 +130,7 @@ class Comparison:
 
 
 def _line(row: Compared) -> str:
-    """One line of the printed table."""
+    """Format one mechanism's errors as a line of the printed table."""
     if row.problem:
         return f"{row.name:<20}  {row.problem}"
     median, most = row.percentile(0.5), row.percentile(0.95)
@@ -165,8 +165,8 @@ def compare(
     """Simulate several mechanisms on a real table, and compare their answers with the truth.
 
     The result is not private. If it is used to choose the mechanism for a release of the same
-    table, the data is used once more than the budget accounts for. Therefore compare on a public
-    table that resembles the private one, or on a table of `margin.datasets`.
+    table, this choice reveals something about the data that no budget pays for. Therefore compare
+    on a public table that resembles the private one, or on a table of `margin.datasets`.
 
     Parameters
     ----------
@@ -188,10 +188,26 @@ def compare(
         not one of the domain.
     MarginError
         If the data cannot be read. A mechanism that fails is listed with its error message instead.
+
+    Examples
+    --------
+    >>> from margin import PriView, PureDP
+    >>> table = {"sex": [0, 1, 1, 0], "smokes": [1, 0, 0, 0]}
+    >>> found = compare(
+    ...     table,
+    ...     domain={"sex": 2, "smokes": 2},
+    ...     budget=PureDP(1),
+    ...     mechanisms={"views": PriView()},
+    ...     workload=[["sex"]],
+    ... )
+    >>> found.best
+    'views'
     """
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     if not mechanisms:
-        raise DomainError("mechanisms is empty: pass at least one mechanism by its name")
+        raise DomainError(
+            "mechanisms must hold at least one mechanism, but it is empty; pass one by its name"
+        )
     task = _Task(
         data=data,
         domain=declared,
@@ -222,7 +238,7 @@ def compare(
 
 
 def _some(views: tuple[View, ...], seed: int) -> tuple[View, ...]:
-    """All views, or 200 of them drawn at random, in their order."""
+    """Limit views to 200: all of them, or 200 drawn at random, in their order."""
     if len(views) <= _MOST_VIEWS:
         return views
     rng = np.random.default_rng(seed)
@@ -247,7 +263,10 @@ def _compared(
     task: _Task,
     truths: list[Marginal],
 ) -> Compared:
-    """The errors of one mechanism. The first mechanism that succeeds counts the truths."""
+    """Simulate one mechanism and measure its errors.
+
+    `truths` holds the true marginals; the first mechanism that succeeds fills it.
+    """
     errors: list[float] = []
     release_seconds = answer_seconds = 0.0
     for run in range(task.runs):
@@ -277,6 +296,7 @@ def _compared(
 
 
 def _error(answer: Marginal, truth: Marginal) -> float:
-    """The L2 norm of the difference, as a share of the number of rows."""
+    """The error of one answer: the L2 norm of its difference from the truth, as a share of the
+    rows."""
     distance = np.linalg.norm(answer.counts - truth.counts)
     return float(distance) / max(truth.total, 1.0)

@@ -13,20 +13,21 @@ class MarginError(ValueError):
 
 
 class DomainError(MarginError):
-    """A domain, an attribute, a view or a parameter is malformed, or names something unknown."""
+    """The error for a malformed domain, attribute, view or parameter, and for unknown names."""
 
 
 class DataError(MarginError):
-    """The data does not fit the declared domain, or cannot be read."""
+    """The error for data that does not fit the declared domain or cannot be read."""
 
 
 class BudgetError(MarginError):
-    """A budget is malformed, or a charge exceeds the remaining budget."""
+    """The error for a malformed budget, and for a charge that exceeds the remaining budget."""
 
 
 class FileError(MarginError):
-    """A file is missing, damaged or of the wrong kind, or must not be overwritten."""
+    """The error for a file that is missing, damaged, of the wrong kind, or must not be
+    overwritten."""
 
 
 class SolverError(MarginError):
-    """A solver ended without a usable result."""
+    """The error for a solver that ended without a usable result."""

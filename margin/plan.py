@@ -1,4 +1,4 @@
-"""`plan`: the expected error of each mechanism, from the domain alone."""
+"""`plan`: computes the expected error of each mechanism from the domain, without any data."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Expectation", "Plan", "plan"]
 
 @runtime_checkable
 class Priced(Protocol):
-    """A mechanism whose expected error is known before it runs."""
+    """The interface of a mechanism whose expected error can be computed before it runs."""
 
     def expected_error(
         self,
@@ -74,7 +74,9 @@ class Expectation:
     kw_only=True,
 )
 class Plan:
-    """The expected errors of several mechanisms on one workload. `print` shows them as a table.
+    """The result of `plan`: the expected errors of several mechanisms on one workload.
+
+    `print` shows them as a table.
 
     Attributes
     ----------
@@ -101,7 +103,10 @@ class Plan:
         """
         first = self.table[0]
         if first.error is None:
-            raise MarginError(f"no mechanism can answer this workload: {first.note}")
+            raise MarginError(
+                "the best mechanism must be able to answer this workload, but none can "
+                f"({first.note}); ask for other views, or pass other mechanisms"
+            )
         return first.mechanism
 
     def __str__(self) -> str:
@@ -157,8 +162,8 @@ def plan(
 
     No budget is spent. The table holds the expected errors from noise alone, in closed form. The
     true error can be smaller, since mechanisms also use the fact that counts are not negative. The
-    table says nothing about queries beyond the workload: for example, a release by `PriView`
-    answers any marginal.
+    table covers the workload only. A release may answer other queries too: one by `PriView`, for
+    example, answers any marginal.
 
     Parameters
     ----------
@@ -202,7 +207,10 @@ def plan(
     PriView             11.0        1.4  1 view of 6 cells
     """
     if not isinstance(budget, PureDP | ZCDP | ApproxDP):
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
+        raise BudgetError(
+            f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}; pass one of "
+            "these"
+        )
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     if workload is None:
         asked = Workload.all_kway(declared, min(2, len(declared)))
@@ -212,11 +220,14 @@ def plan(
     for mechanism in compared:
         if isinstance(mechanism, type) or not isinstance(mechanism, Priced):
             raise MarginError(
-                "each of mechanisms must be an object with a method expected_error, "
-                f"such as PriView(), not {mechanism!r}"
+                "each of mechanisms must be an object with a method expected_error, not "
+                f"{mechanism!r}; pass one such as PriView()"
             )
     if not compared:
-        raise MarginError("mechanisms is empty: pass at least one mechanism, or leave it out")
+        raise MarginError(
+            "mechanisms must hold at least one mechanism, but it is empty; pass one, or leave it "
+            "out"
+        )
     table = [_expectation(mechanism, declared, asked, budget) for mechanism in compared]
     if rows is not None:
         table += _priced(declared, asked, budget, Auto(structure=structure), rows)
@@ -249,7 +260,7 @@ def _expectation(
     workload: Workload,
     budget: Budget,
 ) -> Expectation:
-    """The row of the table for one mechanism."""
+    """Make the row of the table for one mechanism; it holds the reason if the mechanism fails."""
     note = ""
     try:
         if isinstance(mechanism, PriView):
@@ -287,7 +298,7 @@ def _priced(
     auto: Auto,
     rows: float,
 ) -> list[Expectation]:
-    """One row for each candidate of `Auto` with a finite error."""
+    """Make a row of the table for each candidate of `Auto` that has a finite error."""
     found = []
     for candidate in auto.prices(domain, workload, budget, rows=rows):
         if not math.isfinite(candidate.error):

@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar, overload
 
 from ._version import __version__
 from .data.opening import open_source
+from .data.rows_per_person import bound
 from .data.scratch import remove_stale
 from .data.source import Source
-from .data.units import bound
 from .domain.domain import Domain
 from .domain.workload import Workload
 from .errors import BudgetError, FileError, MarginError
@@ -36,7 +36,7 @@ S_co = TypeVar(
 
 
 class Mechanism(Protocol[S_co]):
-    """An algorithm that turns a private table into a synopsis.
+    """The interface of a mechanism: an algorithm that turns a private table into a synopsis.
 
     Any object with a method `run` is a mechanism; no base class is needed.
     """
@@ -47,7 +47,10 @@ class Mechanism(Protocol[S_co]):
         workload: Workload | None,
         /,
     ) -> S_co:
-        """Make a synopsis. All access to the data goes through the methods of `private`."""
+        """Make a synopsis; the data is accessible only through the methods of `private`.
+
+        `workload` holds the views that should be accurate; None leaves the choice to the mechanism.
+        """
 
 
 @overload
@@ -116,8 +119,9 @@ def release(
     unit
         The column that identifies the unit of protection, such as a person. All rows with the same
         value are then protected together, however many the table holds. At most `max_rows` of them
-        are counted; the choice does not depend on the order of the rows (`data.units.BoundedSource`
-        defines the choice and proves the guarantee). The column need not be declared in the domain.
+        are counted; the choice does not depend on the order of the rows
+        (`margin.data.rows_per_person.BoundedSource` defines the choice and proves the guarantee).
+        The column need not be declared in the domain.
     max_rows
         The largest number of rows counted per unit. The budget's `rows_per_person` becomes this
         number; if `rows_per_person` is not 1, the two must be equal. The default is the budget's
@@ -169,7 +173,6 @@ def simulate(
     budget: Budget,
     mechanism: None = None,
     workload: Iterable[Iterable[str]] | None = None,
-    ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
     seed: int,
@@ -184,7 +187,6 @@ def simulate(
     budget: Budget,
     mechanism: Mechanism[S],
     workload: Iterable[Iterable[str]] | None = None,
-    ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
     seed: int,
@@ -198,21 +200,19 @@ def simulate(
     budget: Budget,
     mechanism: Mechanism[Synopsis] | None = None,
     workload: Iterable[Iterable[str]] | None = None,
-    ledger: Chargeable | None = None,
     unit: str | None = None,
     max_rows: int | None = None,
     seed: int,
 ) -> Any:
-    """Run a release with noise from a seed and keep the truth beside it, for experiments.
+    """Run a release with noise from a seed, and return the true counts too, for experiments.
 
-    The result is not private and must not be published.
+    The result is not private and must not be published. A simulation is charged to no ledger, so it
+    takes no `ledger`.
 
     Parameters
     ----------
     data, domain, budget, mechanism, workload, unit, max_rows
         See `release`.
-    ledger
-        Must be None: a simulation releases nothing, so nothing is charged.
     seed
         The seed of the noise. Equal arguments and equal seeds give equal results.
 
@@ -224,8 +224,6 @@ def simulate(
 
     Raises
     ------
-    BudgetError
-        If a ledger is given.
     MarginError
         If an argument is malformed or the data does not fit the domain.
 
@@ -236,11 +234,6 @@ def simulate(
     >>> result.truth("smokes").counts.tolist()
     [3.0, 1.0]
     """
-    if ledger is not None:
-        raise BudgetError(
-            "a simulation releases nothing, so it must not be charged to a ledger; "
-            "leave out ledger="
-        )
     request = _Request(
         data=data,
         domain=domain,
@@ -261,7 +254,7 @@ def simulate(
     kw_only=True,
 )
 class _Request:
-    """The arguments of `release` or `simulate`, and the source of the random bits."""
+    """A record of the arguments of `release` or `simulate`, and the source of the random bits."""
 
     data: object
     domain: "Domain | Mapping[str, Any] | str | os.PathLike[str]"
@@ -283,14 +276,14 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
     # Check the arguments.
     if not isinstance(request.budget, PureDP | ZCDP | ApproxDP):
         kind = type(request.budget).__name__
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}")
+        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these")
     domain = request.domain if isinstance(request.domain, Domain) else Domain(request.domain)
     workload = None if request.workload is None else Workload.of(domain, request.workload)
     mechanism = _mechanism(request.mechanism)
     if isinstance(request.ledger, Ledger):
         raise BudgetError(
-            "ledger must be one data set of a ledger, not the whole ledger: "
-            "pass ledger.dataset(name)"
+            "ledger must be one data set of a ledger, but it is a whole ledger; pass "
+            "ledger.dataset(name)"
         )
     budget = for_unit(request.budget, request.unit, request.max_rows)
     statement = Statement(
@@ -338,11 +331,12 @@ def _run(request: _Request) -> tuple[Synopsis, Source]:
 
 
 def _mechanism(given: Mechanism[Synopsis] | None) -> Mechanism[Synopsis]:
-    """The mechanism that was passed, or the default; MarginError if it cannot run."""
+    """Check that a mechanism has a method `run`, and return it; None stands for `Auto()`."""
     mechanism = Auto() if given is None else given
     if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
         raise MarginError(
-            f"mechanism must be an object with a method run, such as PriView(), not {mechanism!r}"
+            f"mechanism must be an object with a method run, not {mechanism!r}; pass one such as "
+            "PriView()"
         )
     return mechanism
 
@@ -353,7 +347,7 @@ _UNKNOWN = "it is not known whether the budget has been charged: check the ledge
 
 
 def _fate(private: Private, charge: Charge | None) -> str:
-    """The end of an error message: whether the budget has been charged. Empty if it has not.
+    """Say at the end of an error message whether the budget has been charged; empty if it has not.
 
     The gate records an event after its charge and before its draw. A recorded event therefore
     proves the charge. Without one, the ledger is asked.

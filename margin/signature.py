@@ -36,7 +36,7 @@ file, and the reverse."""
 _KEY_BYTES = 10_000
 """Largest number of bytes that are read of a key file."""
 
-_EXISTS = "exists already, and a key is never replaced: choose another name"
+_EXISTS = "exists already, but a key is never replaced; choose another name"
 
 
 def keygen(path: str | os.PathLike[str]) -> Path:
@@ -133,11 +133,13 @@ def verify(path: str | os.PathLike[str], key: str | os.PathLike[str]) -> Synopsi
     public = _public_key(Path(key))
     contents = read(Path(path))
     if contents.signature is None:
-        raise FileError(f"{str(path)!r} is not signed: ask its publisher for a signed file")
+        raise FileError(
+            f"{str(path)!r} must be signed, but it is not; ask its publisher for a signed file"
+        )
     if not _is_valid(public, contents):
         raise FileError(
-            f"{str(path)!r} does not have a valid signature of the key {str(key)!r}: "
-            "it was signed with another key, or changed after it was signed; do not trust it"
+            f"{str(path)!r} must have a valid signature of the key {str(key)!r}, but it was signed "
+            "with another key, or changed after it was signed; do not trust it"
         )
     synopsis = understood(Path(path), contents, allow_simulation=False)
     assert isinstance(synopsis, Synopsis)
@@ -180,13 +182,14 @@ def _key(
     load: Any,
     shown: str,
 ) -> Any:
-    """The key in a file. `load` parses its bytes, and the result must be of class `kind`."""
+    """Read a key from a file. `load` parses its bytes, and the result must be of class `kind`."""
     problem = ""
     try:
         with path.open("rb") as file:
             key = load(file.read(_KEY_BYTES))
     except OSError as error:
-        problem = f"cannot be read ({error.strerror or type(error).__name__})"
+        reason = error.strerror or type(error).__name__
+        problem = f"cannot be read ({reason}); check the path and its permissions"
     # The library raises many classes for a malformed key. Its messages may quote the file, which
     # may be secret, so they are dropped.
     except Exception:
@@ -217,19 +220,20 @@ def _write_new(
     except FileExistsError:
         problem = _EXISTS
     except OSError as error:
-        problem = f"cannot be written: {error.strerror or type(error).__name__}"
+        reason = error.strerror or type(error).__name__
+        problem = f"cannot be written ({reason}); choose a folder that you can write to"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
 
 
 def _library() -> tuple[Any, Any]:
-    """The modules `ed25519` and `serialization` of `cryptography`."""
+    """Import the modules `ed25519` and `serialization` of `cryptography`; FileError if missing."""
     try:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
         raise FileError(
-            "signing and checking signatures need the package cryptography: "
-            "run pip install 'margin[sign]'"
+            "signing and checking signatures need the package cryptography, but it is not "
+            "installed; run pip install 'margin[sign]'"
         ) from None
     return ed25519, serialization

@@ -51,11 +51,11 @@ class Simulation(Generic[S]):
         return self.synopsis.spent
 
     def marginal(self, view: Iterable[str]) -> Marginal:
-        """The noisy counts of one view. See `Synopsis.marginal`."""
+        """The noisy counts of one view of the domain."""
         return self.synopsis.marginal(view)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The noisy counts of several views. See `Synopsis.marginals`."""
+        """The noisy counts of several views of the domain, in their order."""
         return self.synopsis.marginals(workload)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -67,11 +67,11 @@ class Simulation(Generic[S]):
         self.synopsis.save(path)
 
     def truth(self, view: Iterable[str]) -> Marginal:
-        """The true counts of one view. See `truths`."""
+        """The true counts of one view of the domain; not private."""
         return self.truths([self.domain.view(view)])[0]
 
     def truths(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The true counts of several views, from one pass over the data.
+        """Count the rows in each cell of several views, without noise, in one pass over the data.
 
         If each row of the data is a set of items, the result holds the number of rows that contain
         each item.
@@ -84,8 +84,8 @@ class Simulation(Generic[S]):
         """
         if self._source is None:
             raise DomainError(
-                "a simulation loaded from a file does not hold the true counts; "
-                "run margin.simulate again"
+                "the truth needs the rows of the simulation, but one that was loaded from a file "
+                "does not hold them; run margin.simulate again"
             )
         views = Workload.of(self.domain, workload).views
         # The counts of rows that are sets of items do not depend on the view.

@@ -95,11 +95,11 @@ _KINDS: Mapping[str, type[Synopsis]] = {
 
 
 class _OtherFormatError(Exception):
-    """The manifest has another format number."""
+    """The error for a manifest of another format number than this version reads."""
 
 
 class Contents(NamedTuple):
-    """The raw members of a file, before they are parsed.
+    """The raw content of a .margin file: the bytes of its members, before they are parsed.
 
     Attributes
     ----------
@@ -135,11 +135,15 @@ def save(synopsis: Synopsis, path: str | os.PathLike[str]) -> None:
     """
     provenance = synopsis.provenance
     if provenance is None:
-        raise FileError("only the result of `release` or `simulate` can be saved")
+        raise FileError(
+            "only the result of `release` or `simulate` can be saved, but this synopsis is not "
+            "one; save what they return"
+        )
     kind = type(synopsis).__name__
     if _KINDS.get(kind) is not type(synopsis):
         raise FileError(
-            f"a .margin file cannot hold a {kind}: it can hold {', '.join(sorted(_KINDS))}"
+            f"a .margin file can hold {', '.join(sorted(_KINDS))}, but not a {kind}; save one of "
+            "these"
         )
     packed = synopsis.pack()
     token = provenance.token
@@ -213,7 +217,7 @@ def understood(
     # A crafted file can make a library raise any error, including MemoryError and RecursionError.
     except Exception as error:
         kind = type(error).__name__
-        problem = f"is damaged, or was not written by this library ({kind}): get a fresh copy"
+        problem = f"is damaged, or was not written by this library ({kind}); get a fresh copy"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     assert synopsis.provenance is not None
@@ -221,18 +225,21 @@ def understood(
         return synopsis
     if not allow_simulation:
         raise FileError(
-            f"{str(path)!r} holds a simulation, which is not private; "
-            "to read it anyway, pass allow_simulation=True "
-            "(on the command line: --allow-simulation)"
+            f"{str(path)!r} must hold a private release, but it holds a simulation, which is not "
+            "private; to read it anyway, pass allow_simulation=True (on the command line: "
+            "--allow-simulation)"
         )
     return Simulation(synopsis)
 
 
 def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
-    """The parsed manifest, of the right format and not nested too deeply."""
+    """Parse the manifest, and check its format number and its depth of nesting."""
     manifest = json.loads(members[_MANIFEST], parse_constant=_no_constant)
     if not isinstance(manifest, dict):
-        raise ValueError("unexpected manifest")
+        raise ValueError(
+            f"the manifest must be an object, but it is of type {type(manifest).__name__}; get a "
+            "fresh copy of the file"
+        )
     if manifest["format"] is True or manifest["format"] != FORMAT:
         raise _OtherFormatError
     _check_depth(manifest)
@@ -240,9 +247,13 @@ def _manifest(members: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsis:
-    """The synopsis that a manifest and its arrays describe."""
+    """Make the synopsis that a manifest and its arrays describe."""
     if set(manifest) != _FIELDS or not isinstance(manifest["private"], bool):
-        raise ValueError("unexpected fields")
+        raise ValueError(
+            f"the manifest must have the keys {', '.join(sorted(_FIELDS))}, and private must be "
+            f"true or false, but it has the keys {', '.join(sorted(manifest))}; get a fresh copy "
+            "of the file"
+        )
     kind = _KINDS[manifest["kind"]]
     domain = _domain(manifest["domain"])
     fields = dict(manifest["synopsis"])
@@ -265,14 +276,17 @@ def _synopsis(manifest: dict[str, Any], members: Mapping[str, bytes]) -> Synopsi
 
 
 def _domain(declared: Any) -> Domain:
-    """The domain of a manifest. It must be an object: `Domain` would open a text as a path."""
+    """Make the domain of a manifest. It must be an object: `Domain` would open a text as a path."""
     if not isinstance(declared, dict):
-        raise ValueError("unexpected domain")
+        raise ValueError(
+            "the domain of a manifest must be an object, but it is of type "
+            f"{type(declared).__name__}; get a fresh copy of the file"
+        )
     return Domain(declared)
 
 
 def _check_depth(value: Any) -> None:
-    """Refuse a value that is nested too deeply. Later code may walk through it by recursion."""
+    """ValueError if a value is nested too deeply: later code may go through it by recursion."""
     level = [value]
     for _ in range(_DEPTH):
         # Collect the lists and objects that lie one level deeper.
@@ -283,37 +297,53 @@ def _check_depth(value: Any) -> None:
         level = deeper
         if not level:
             return
-    raise ValueError("unexpected depth")
+    raise ValueError(
+        f"the lists and objects of a manifest must lie at most {_DEPTH} levels deep, but they lie "
+        "deeper; get a fresh copy of the file"
+    )
 
 
 def _array(content: bytes) -> NDArray[np.generic]:
-    """The array in a member. Its header must account for exactly the bytes of the member."""
+    """Read the array in a member of a file. ValueError if its size is not what its header
+    states."""
     # Parse the header, without making the array.
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise ValueError("unexpected array")
+        raise ValueError(
+            "an array must be in the .npy format 1.0, but it is in another format; get a fresh "
+            "copy of the file"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about headers written by Python 2
         shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=_HEADER)
     expected = math.prod(shape) * dtype.itemsize
     present = len(content) - stream.tell()
     if dtype.hasobject or min(shape, default=0) < 0 or expected != present:
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"an array of shape {shape} and type {dtype} must have {expected} bytes and hold no "
+            f"objects, but it has {present} bytes or holds objects; get a fresh copy of the file"
+        )
     # Now that its size is known to be right, make the array.
     stream.seek(0)
     array: NDArray[np.generic] = np.load(stream, allow_pickle=False)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError("unexpected array")
+        raise ValueError(
+            "an array must hold finite numbers, but one of them is not finite; get a fresh copy of "
+            "the file"
+        )
     return array
 
 
 def _token(written: Any) -> Token | None:
-    """The receipt of a ledger from a manifest."""
+    """Read the receipt of a ledger from a manifest; None if there is none."""
     if written is None:
         return None
     kinds = {"ledger": str, "dataset": str, "sequence": int, "head": str}
     if {name: type(value) for name, value in written.items()} != kinds:
-        raise ValueError("unexpected receipt")
+        raise ValueError(
+            "a receipt must have ledger, dataset and head, which are texts, and sequence, an "
+            "integer, but it has other keys or types; get a fresh copy of the file"
+        )
     return Token(**written)
 
 
@@ -326,7 +356,9 @@ def _encoded(value: object) -> bytes:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
+    raise ValueError(
+        f"a manifest must hold finite numbers, but it holds {name}; get a fresh copy of the file"
+    )
 
 
 def _sums(members: Mapping[str, bytes]) -> dict[str, str]:
@@ -368,29 +400,29 @@ def read(path: Path) -> Contents:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if len(names) != len(set(names)) or not _is_margin(set(names)):
-                problem = "is not a .margin file: give a file that `margin release` wrote"
+                problem = "is not a .margin file; give a file that `margin release` wrote"
             else:
                 contents = _inflated(archive)
                 if json.loads(contents.checksums) != _sums(contents.members):
-                    problem = "is damaged (a checksum does not match): get a fresh copy"
+                    problem = "is damaged (a checksum does not match); get a fresh copy"
     except FileNotFoundError:
-        problem = "does not exist"
+        problem = "does not exist; check the path"
     except _OtherFormatError:
         problem = (
-            f"has another format than {FORMAT}, the only one that this version can read: "
+            f"has another format than {FORMAT}, the only one that this version can read; "
             "install the version of margin that wrote it"
         )
     # As in `understood`, a crafted file can raise any error.
     except Exception as error:
         kind = type(error).__name__
-        problem = f"is not a .margin file, or is damaged ({kind}): get a fresh copy"
+        problem = f"is not a .margin file, or is damaged ({kind}); get a fresh copy"
     if problem:
         raise FileError(f"{str(path)!r} {problem}")
     return contents
 
 
 def _inflated(archive: zipfile.ZipFile) -> Contents:
-    """The members of an archive, decompressed within their limits."""
+    """Decompress the members of an archive; ValueError if one is longer than allowed."""
     members: dict[str, bytes] = {}
     listed = {member.filename: member for member in archive.infolist()}
     # Read the texts first. A long text must be stored uncompressed, so it cannot be a bomb.
@@ -399,7 +431,10 @@ def _inflated(archive: zipfile.ZipFile) -> Contents:
             continue
         member = listed.pop(name)
         if member.compress_type != zipfile.ZIP_STORED and member.file_size > _DEFLATED:
-            raise ValueError("unexpected length")
+            raise ValueError(
+                f"{name} must be stored uncompressed, because it has more than {_DEFLATED} bytes, "
+                "but it is compressed; get a fresh copy of the file"
+            )
         members[name] = _member(archive, member)
     checksums = members.pop(_CHECKSUMS)
     signature = members.pop(_SIGNATURE, None)
@@ -412,19 +447,28 @@ def _inflated(archive: zipfile.ZipFile) -> Contents:
     for name, member in listed.items():
         most = 8 * room[name.removesuffix(_ARRAY)] + _HEADER
         if member.file_size > most:
-            raise ValueError("unexpected length")
+            raise ValueError(
+                f"{name} must have at most {most} bytes, but it has {member.file_size}; get a "
+                "fresh copy of the file"
+            )
         members[name] = _member(archive, member)
     return Contents(members, checksums, signature)
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member. Decompression stops at its declared length."""
+    """Decompress one member, up to its declared length; ValueError if the length is wrong."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError("unexpected compression")
+        raise ValueError(
+            f"{member.filename} must be stored or deflated, but it is compressed in another way "
+            f"({member.compress_type}); get a fresh copy of the file"
+        )
     with archive.open(member) as file:
         content = file.read(member.file_size) if member.file_size else b""
         if len(content) != member.file_size or file.read(1):
-            raise ValueError("unexpected length")
+            raise ValueError(
+                f"{member.filename} must have {member.file_size} bytes, but it has fewer or more; "
+                "get a fresh copy of the file"
+            )
     return content
 
 

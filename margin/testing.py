@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .audit import audit
-from .audit.raw import RawTables, Row
+from .audit import BlackBox, audit
+from .audit.sources import RawTables, Row
 from .domain.domain import Domain
 from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .solvers.testing import check_solver
@@ -27,8 +27,8 @@ def check_mechanism(
     budgets: Sequence[Budget] = _BUDGETS,
     workload: Any = None,
     pairs: int = 40,
-    runs: int = 0,
     seed: int = 0,
+    black_box: BlackBox | None = None,
 ) -> None:
     """Check that a mechanism is private: audit it under several budgets.
 
@@ -44,10 +44,10 @@ def check_mechanism(
         The workload that is passed to the mechanism. By default, none.
     pairs
         The number of random pairs of neighbouring tables per budget.
-    runs
-        The number of runs of the black-box test; see `audit`. With 0, that test is skipped.
     seed
         The seed of everything random in the test.
+    black_box
+        The settings of the black-box test; see `audit`. By default, it is skipped.
 
     Raises
     ------
@@ -63,12 +63,12 @@ def check_mechanism(
             budget=budget,
             workload=workload,
             pairs=pairs,
-            runs=runs,
             seed=seed,
+            black_box=black_box,
         )
         findings += [f"{budget!r}: {finding}" for finding in report.findings]
     if findings:
-        title = f"{type(mechanism).__name__} is not private:"
+        title = f"{type(mechanism).__name__} is not private; correct what the audit found:"
         raise AssertionError("\n".join([title, *findings]))
 
 
@@ -90,8 +90,9 @@ def check_source(
     - The counts of a table are the sum of the counts of its rows, each in a table of its own.
     - With a unit, two rows belong to the same unit in a table exactly if they do so in a table of
       these two rows alone; the number of counted rows follows from this.
-    - One row, or all rows of a unit, are inserted anywhere. What leaves the gate is recorded and
-      replayed on both tables, and must be as private as the budget says (see `audit`).
+    - One row, or all rows of a unit, are inserted at a random place. The answers with noise that a
+      mechanism receives from both tables must be as hard to tell apart as the budget says (see
+      `audit`).
 
     Parameters
     ----------
@@ -133,5 +134,5 @@ def check_source(
         seed=seed,
     )
     if found := tried.problems(tables, beyond=beyond):
-        title = "the source does not treat its rows independently of each other:"
+        title = "the source does not treat each row by itself; correct what was found:"
         raise AssertionError("\n".join([title, *found]))

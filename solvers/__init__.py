@@ -1,10 +1,18 @@
-"""Optimisation over tables: consistency, non-negativity, reconstruction.
+"""Optimisation over tables of counts.
 
-Nothing here knows of privacy.
+- Tables: make noisy marginals consistent with each other and non-negative (`ResidualConsistency`,
+  `JointProjection`), and generate records from them (`Population`).
+- Reconstruction: estimate a marginal that no measured marginal covers (`Reconstruction`, `Newton`).
+- Best responses: find the record that satisfies most weighted queries (`BestResponse`).
+
+Nothing here depends on privacy.
 """
 
 if __name__ != "margin.solvers":
-    raise ImportError("this package is imported as margin.solvers")
+    raise ImportError(
+        f"this package must be imported as margin.solvers, but it was imported as {__name__}; "
+        "write import margin.solvers"
+    )
 
 from .reconstruct.batch import Batch, Solutions
 from .reconstruct.context import Reconstruction
@@ -22,12 +30,12 @@ from .reconstruct.problem import Problem, Solution, Solver
 from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
+from .response.best_response import BestResponse, Responder, Response
 from .response.components import ByComponents
 from .response.constraint import Constraint
 from .response.enumerate import Enumerate
 from .response.greedy import Greedy
 from .response.highs import Highs
-from .response.integer import BestResponse, Responder, Response
 from .response.milp import Milp
 from .response.pulp import Pulp
 from .status import Status

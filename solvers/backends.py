@@ -1,4 +1,4 @@
-"""Calls of cvxpy: one place that knows its options and translates its statuses."""
+"""Solving a programme by cvxpy: its options, and its statuses as `Status`."""
 
 import importlib
 import importlib.util
@@ -15,7 +15,7 @@ _TIME_OPTION = {
     "SCIPY": None,
     "PIQP": None,
 }
-"""The name of each solver's time limit; None if it has none."""
+"""The option of each solver that sets its time limit in seconds; None if it has none."""
 
 _ACCURATE: dict[str, dict[str, Any]] = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
@@ -49,11 +49,12 @@ def run(
     time_limit
         Seconds, or None. Solvers without a time limit ignore it.
     accurate
-        Whether tighter tolerances than the solver's own are set.
+        Whether to replace the solver's default tolerances by the tighter ones of `_ACCURATE`.
 
     Returns
     -------
     status, iterations
+        How the solve ended, and the number of iterations (0 if the solver does not tell it).
     """
     cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
     name = solver.upper()
@@ -82,7 +83,7 @@ def run(
 
 
 def _translate(status: str) -> Status:
-    """cvxpy's status as one of ours."""
+    """Translate a status of cvxpy to a `Status`."""
     if status == "optimal":
         return Status.OPTIMAL
     if status in ("optimal_inaccurate", "user_limit"):

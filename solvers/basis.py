@@ -1,15 +1,17 @@
-"""The residual basis: a table as one component per subset of its attributes.
+"""The residual basis: it splits a table into one component for each subset of its axes.
 
-Along each axis of n categories stands an orthonormal basis. Its first function is constant, and
-the others are Helmert contrasts (for n = 2 it is the Walsh-Hadamard basis). A product of axis
-functions belongs to the component S of the axes on which it is not constant. A coefficient of
-component S of a table equals, up to a power of the sizes, the coefficient of any marginal of the
-table that contains S. This makes consistency an average (Barak et al., PODS 2007, for binary
-tables).
+Each axis of n categories has an orthonormal basis of n functions. The first one is constant, and
+the others are Helmert contrasts (for n = 2 this is the Walsh-Hadamard basis). A basis function of
+the table is a product of one function for each axis. It belongs to the component S, the set of axes
+on which its factor is not constant.
 
-A *moment* is a coefficient scaled such that it does not depend on the marginal from which it is
-read: the mean of the basis function, which is itself scaled to mean square one under the uniform
-distribution. The moment of the empty set is one.
+A *coefficient* is the sum of the cells times a basis function. Up to a power of the sizes, all
+marginals that contain S have the same coefficients of component S. So marginals can be made
+consistent by averaging coefficients (Barak et al., PODS 2007, for binary tables).
+
+A *moment* is a coefficient scaled so that it is the same number in every marginal: the mean, under
+the distribution of the table, of the basis function scaled to mean square one under the uniform
+distribution. The moment of the constant function is one.
 """
 
 import math
@@ -47,9 +49,10 @@ def contrasts(size: int) -> Floats:
 
 
 def widths(sizes: Integers) -> Floats:
-    """The number of basis functions of each component of a table, by bit masks over its axes.
+    """The number of basis functions of each component of a table.
 
-    Sizes of axes of shape (..., k) give an array of shape (..., 2 ** k).
+    A component is a subset of the k axes, given as a bit mask from 0 to 2 ** k - 1. Sizes of shape
+    (..., k) give an array of shape (..., 2 ** k).
     """
     found = np.ones((*sizes.shape[:-1], 1))
     for place in range(sizes.shape[-1]):
@@ -90,11 +93,11 @@ class Transform:
         self.order = np.bitwise_count(self.component).astype(np.int64)
 
     def analyse(self, tables: Floats) -> Floats:
-        """Coefficients of tables, both of shape (..., cells)."""
+        """Compute the coefficients of tables; both arrays have shape (..., cells)."""
         return self._apply(self._forward, tables)
 
     def synthesise(self, coefficients: Floats) -> Floats:
-        """Tables of coefficients, both of shape (..., cells); the inverse of `analyse`."""
+        """Compute tables from coefficients, both of shape (..., cells); inverse of `analyse`."""
         return self._apply(self._backward, coefficients)
 
     def squares(self, tables: Floats) -> Floats:
@@ -105,12 +108,12 @@ class Transform:
         return self._apply(self._squared, tables)
 
     def extend(self, tables: Floats) -> Floats:
-        """Means of the basis functions and of their squares.
+        """Compute the means of the basis functions and of their squares.
 
-        Shape (..., cells) becomes (..., extended cells). Along an axis of n > 2 categories stand
-        2 n - 1 functions of mean square one: the n of the basis, then the squares of all but the
-        constant. For n = 2 the square is the constant. Every product of two basis functions is a
-        number times one of these; see `products`.
+        Tables of shape (..., cells) give an array of shape (..., extended cells). An axis of n > 2
+        categories has 2 n - 1 extended functions: the n basis functions, scaled to mean square one,
+        then the squares of all but the constant one. For n = 2 the squares are constant and left
+        out. Every product of two basis functions is a number times one of these; see `products`.
         """
         if self._binary:
             return self.analyse(tables) * math.sqrt(self.cells)
@@ -123,7 +126,10 @@ class Transform:
         return values.reshape(*shape[:-1], -1)
 
     def narrow(self, weights: Floats) -> Floats:
-        """Tables of the weighted sums of the extended functions: the transpose of `extend`."""
+        """Add up the extended functions with given weights; the transpose of `extend`.
+
+        Weights of shape (..., extended cells) give tables of shape (..., cells).
+        """
         if self._binary:
             return self.synthesise(weights) * math.sqrt(self.cells)
         shape = weights.shape
@@ -136,15 +142,15 @@ class Transform:
 
     @cached_property
     def _wide(self) -> list[Floats]:
-        """The extended functions of each axis; made on first use, as a large axis needs none."""
+        """The extended functions of each axis, a matrix of shape (`width`, size), made once."""
         return [_widened(size) for size in self.shape]
 
     def products(self, index: Integers) -> tuple[Integers, Floats | None]:
-        """For each pair of some basis functions, their product as a multiple of one function.
+        """Write the product of each pair of basis functions as a number times an extended function.
 
         For 0 < i < j on one axis, f_i f_j = c_j f_i, since f_j has one value, c_j, where f_i is not
-        zero. On binary axes functions are signs, and the product of two is the function of their
-        symmetric difference.
+        zero. On binary axes all values are 1 or -1, and the product of the functions of components
+        S and T is the function of their symmetric difference.
 
         Parameters
         ----------
@@ -154,16 +160,17 @@ class Transform:
         Returns
         -------
         place
-            The extended function, shape (m, m).
+            The position of the extended function, shape (m, m).
         factor
-            The number in front of it, shape (m, m); None if all are one.
+            The number that multiplies it, shape (m, m); None if all are one.
         """
         if self._binary:
             return index[:, None] ^ index, None
         half = len(self.shape) // 2
         digits = np.unravel_index(index, self.shape)
-        # The same few functions of the first axes stand in many coefficients. This holds for the
-        # last axes, too. So two small tables are looked up.
+        # Many basis functions have the same factors on the first half of the axes, and many have
+        # the same on the second half. So the products are computed for each half, without
+        # repetition, and then combined.
         place, factor = _looked_up(self.shape[:half], digits[:half], len(index))
         last_place, last_factor = _looked_up(self.shape[half:], digits[half:], len(index))
         place *= math.prod(map(self.width, self.shape[half:]))
@@ -181,7 +188,7 @@ class Transform:
         operators: list[_Operator],
         values: Floats,
     ) -> Floats:
-        """Apply each operator along its block of the last dimension, a product of blocks."""
+        """Apply one operator to each block of axes; values have the shape (..., cells)."""
         shape = values.shape
         if len(shape) == 1 and len(operators) == 2:
             first, second = operators
@@ -197,7 +204,7 @@ class Transform:
 
 
 def transform(shape: tuple[int, ...]) -> Transform:
-    """The `Transform` of a shape, made once and kept; of large shapes only two are kept."""
+    """Get the `Transform` of a shape from a cache of 2048 small and 2 large shapes."""
     if math.prod(shape) <= KEPT_TRANSFORM_CELLS:
         return _kept(shape)
     return _kept_large(shape)
@@ -208,7 +215,7 @@ _kept_large = lru_cache(maxsize=2)(Transform)
 
 
 def _blocks(shape: tuple[int, ...]) -> list[list[int]]:
-    """The axes in runs whose product stays small; a large axis is a run of its own."""
+    """Group adjacent axes into blocks of at most `MATRIX_ORDER` cells; a larger axis is alone."""
     blocks: list[list[int]] = []
     for size in shape:
         if blocks and math.prod(blocks[-1]) * size <= MATRIX_ORDER:
@@ -223,9 +230,10 @@ def _operator(
     axis_matrix: Callable[[int], Floats],
     running: Callable[[int], _Operator],
 ) -> _Operator:
-    """The product of the operators of a block of axes.
+    """Make the operator of a block of axes.
 
-    It is one matrix, or running sums for an axis that is too large for a matrix.
+    It is the Kronecker product of the matrices of the axes. An axis that is too large for a matrix
+    is a block of its own; its operator uses running sums.
     """
     if math.prod(block) > MATRIX_ORDER:
         return running(block[0])
@@ -240,9 +248,10 @@ def _looked_up(
     digits: tuple[Integers, ...],
     count: int,
 ) -> tuple[Integers, Floats]:
-    """`Transform.products` of functions that are given by their digits on some axes.
+    """Compute `Transform.products` on some of the axes.
 
-    Only distinct functions are multiplied; the results are then repeated.
+    `digits` hold, for each of these axes, which function of the axis each of the `count` basis
+    functions has. Equal combinations are computed once.
     """
     number = np.zeros(count, dtype=np.int64)
     for size, digit in zip(shape, digits, strict=True):
@@ -258,7 +267,7 @@ def _looked_up(
         digit = every[first]
         low = np.minimum.outer(digit, digit)
         high = np.maximum.outer(digit, digit)
-        # Equal digits give the square, 0 < i < j gives f_i times c_j, and 0 < j gives f_j.
+        # Equal digits give the square. Digits 0 < i < j give c_j f_i. Digits 0 and j give f_j.
         square = (size - 1 + low) * (low > 0) if size > 2 else 0
         distinct = np.where(low > 0, low, high)
         entry = np.where(low == high, square, distinct)
@@ -292,7 +301,7 @@ def _synthesis(size: int) -> Floats:
 
 
 def _squares(size: int) -> Floats:
-    """The squared functions of mean one, one per row."""
+    """The squared basis functions, scaled to mean one, one per row."""
     return size * contrasts(size) ** 2
 
 
@@ -346,7 +355,7 @@ def _sums_synthesis(size: int) -> _Operator:
 
 
 def _sums_squares(size: int) -> _Operator:
-    """The map from cells to sums over squared functions, by running sums."""
+    """The map from cells to their sums times the squared basis functions, by running sums."""
     row = np.arange(1.0, size)[:, None]
     length = _lengths(size)
 

@@ -1,15 +1,15 @@
-"""The decorator `compiled`, and compiled transforms of single tables.
+"""Decorators that compile loops with numba, and compiled versions of the transforms of `basis`.
 
-numba takes about a second to import. So modules of compiled code, all named ``*_loops``, are
-imported only when there is enough work.
+Importing numba takes about a second. So a module that uses it is imported only when there is
+enough work. Such modules are named ``*_loops``.
 
-Tables of one shape stand in flat vectors, the last axis fastest. Along an axis of n categories the
-basis functions, of mean square one, are f_0 = 1 and f_r = c_r (1, ..., 1, -r, 0, ..., 0) with r
-ones and c_r = sqrt(n / (r (r + 1))). Two facts turn the Hessian into a table look-up. First, for
-0 < i < j, f_i f_j = c_j f_i, because f_j is constant where f_i is not zero. Second, the squares
-f_i ** 2 are another set of functions; on binary axes they are one. So every E[f_S f_T] is a number
-times an entry of one *extended* table. It has 2 n - 1 entries along an axis of n > 2 categories: n
-means of functions and n - 1 means of their squares.
+A table is a flat vector in which the last axis changes fastest. On an axis of n categories, the
+basis functions with mean square one are f_0 = 1 and f_r = c_r (1, ..., 1, -r, 0, ..., 0) with r
+ones and c_r = sqrt(n / (r (r + 1))). The entries E[f_S f_T] of the Hessian are read from one
+*extended* table, for two reasons. First, for 0 < i < j, f_i f_j = c_j f_i, because f_j is constant
+where f_i is not zero. Second, the extended table also holds the means of the squares f_i ** 2; on
+binary axes these are one. Along an axis of n > 2 categories it has 2 n - 1 entries: n means of
+functions and n - 1 means of squares.
 """
 
 import math
@@ -31,17 +31,22 @@ _IN_ORDER = {"contract"}
 
 
 def compiled(function: _Function) -> _Function:
-    """A function compiled by numba, without Python's lock; sums may be reordered."""
+    """Decorator: translate a function to machine code by numba.
+
+    Other Python threads run while the function runs. To be faster, the machine code may add up
+    numbers in another order than written, so the last digits of sums may differ. It is kept on
+    disk for the next process.
+    """
     return _njit(function, _REORDER)
 
 
 def compiled_in_order(function: _Function) -> _Function:
-    """A function compiled by numba like `compiled`, but with sums in the written order."""
+    """Decorator like `compiled`, but numbers are added up in the written order."""
     return _njit(function, _IN_ORDER)
 
 
 def _njit(function: _Function, liberties: set[str]) -> _Function:
-    """A function compiled with these liberties; the result is kept on disk."""
+    """Compile a function with numba's `fastmath` flags `liberties`; see `compiled`."""
     jit: Any = numba.njit(
         cache=True,
         nogil=True,
@@ -58,9 +63,11 @@ def means(
     sizes: Integers,
     binary: bool,
 ) -> None:
-    """Replace a table by the sums of its cells times each function, in place.
+    """Replace a table, shape (cells,), by its sums times each basis function, in place.
 
-    `spare` is work space of the table's length. `binary` says that all sizes are two.
+    The basis functions have mean square one. For a distribution, the sums are their means: the
+    moments. `sizes` are the sizes of the axes. `spare` is work space of the table's length.
+    `binary` tells that all sizes are two.
     """
     cells = values.size
     if binary:
@@ -101,9 +108,9 @@ def sums(
     sizes: Integers,
     binary: bool,
 ) -> None:
-    """Replace weights of the functions by the table of their weighted sum, in place.
+    """Replace one weight for each basis function by the weighted sum of the functions, in place.
 
-    This is the transpose of `means`, with the same arguments.
+    The sum is a table, shape (cells,). This is the transpose of `means`, with the same arguments.
     """
     if binary:
         means(values, spare, sizes, binary)  # on binary axes the transform is symmetric
@@ -132,9 +139,10 @@ def extended(
     first: Floats,
     second: Floats,
 ) -> Floats:
-    """The extended table of a table, in one of the two buffers.
+    """Compute the extended table of a table: the means of the basis functions and their squares.
 
-    Each buffer has at least as many entries as the extended table.
+    The module describes it. The result is one of the two buffers `first` and `second`. Each has at
+    least as many entries as the extended table.
     """
     source = first
     target = second
@@ -172,9 +180,9 @@ def narrowed(
     first: Floats,
     second: Floats,
 ) -> Floats:
-    """The table of the weighted sum of extended functions, in one of the two buffers.
+    """Add up basis functions and squares with given weights: the transpose of `extended`.
 
-    This is the transpose of `extended`.
+    The result, a table of shape (cells,), is at the start of one of the two buffers.
     """
     source = first
     target = second
@@ -208,11 +216,11 @@ def narrowed(
 
 @compiled_in_order
 def exponentials(values: Floats, scale: Integers) -> None:
-    """Replace values <= 0 by their exponentials, in place; exp of less than -708 is about zero.
+    """Replace values <= 0 by their exponentials, in place.
 
-    `scale` is work space of the same length. The result is right to rounding. It is 2 ** whole *
-    exp(rest) with |rest| <= log(2) / 2 and 13 terms of the series. Unlike a call of the library,
-    this is done for many cells at once.
+    Values below -708 count as -708. `scale` is work space of the same length. exp(value) is
+    computed as 2 ** whole * exp(rest) with |rest| <= log(2) / 2 and 13 terms of the series of
+    exp(rest), accurate to rounding. Unlike a call of math.exp, the compiler can vectorise this.
     """
     for cell in range(values.size):
         value = max(values[cell], -708.0)

@@ -1,4 +1,4 @@
-"""Compiled elimination of small positive definite matrices; it is faster there than LAPACK."""
+"""Compiled solvers of small positive definite linear systems; LAPACK is slower for small ones."""
 
 from .compiled import compiled
 from .types import Floats
@@ -10,15 +10,15 @@ def factor(
     size: int,
     right: Floats,
 ) -> bool:
-    """Eliminate a positive definite matrix and solve for one right-hand side, in place.
+    """Factor a positive definite matrix as L D L' and solve for one right-hand side, in place.
 
-    The factorisation is L D L'. Four rows are eliminated at a time, from two rows at a time: what
-    is loaded then serves eight products.
+    Gaussian elimination without pivoting. To save loads from memory, each step subtracts multiples
+    of four rows from two rows below them.
 
     Parameters
     ----------
     matrix
-        Its upper triangle is read; D L' replaces it. Shape (at least `size`, at least `size`).
+        At least (`size`, `size`). Only the upper triangle is read. D L' replaces it.
     size
         The number of unknowns.
     right
@@ -56,7 +56,7 @@ def _eliminate_four(
     right: Floats,
     first: int,
 ) -> None:
-    """Take four rows, from `first` on, out of all rows below them, two of these at a time."""
+    """Subtract multiples of rows `first` to `first` + 3 from all rows below, two rows at a time."""
     one = matrix[first]
     two = matrix[first + 1]
     three = matrix[first + 2]
@@ -106,7 +106,7 @@ def again(
     size: int,
     right: Floats,
 ) -> None:
-    """Solve for another right-hand side with the matrix that `factor` left, in place."""
+    """Solve for another right-hand side, in place, with the D L' that `factor` left in `matrix`."""
     for row in range(size):
         share = right[row] / matrix[row, row]
         source = matrix[row, row + 1 : size]
@@ -122,7 +122,7 @@ def _back(
     size: int,
     right: Floats,
 ) -> None:
-    """Substitute backwards."""
+    """Backward substitution: solve with the upper triangle of `matrix`, in place in `right`."""
     for row in range(size - 1, -1, -1):
         total = right[row]
         coefficients = matrix[row, row + 1 : size]
@@ -139,7 +139,11 @@ def inverse_times(
     diagonal: Floats,
     result: Floats,
 ) -> None:
-    """The inverse of the factored matrix times a diagonal matrix, shape (size, size)."""
+    """Compute the inverse of the factored matrix times a diagonal matrix, into `result`.
+
+    `matrix` is what `factor` left. `diagonal` has the shape (size,), and `result` at least (size,
+    size).
+    """
     result[:size, :size] = 0.0
     # Forwards: the inverse of L times the diagonal matrix, which is lower triangular.
     for row in range(size):

@@ -1,9 +1,9 @@
 """Constants that were chosen by measurement, each with its unit and with what it was fitted on.
 
-A constant stands here if another value would give other answers, or the same answers more slowly.
-Limits of size and memory are in `limits`. "Command: none" means that no script fits the constant
-again. `python -m experiments run solvers`, `reconstruction_speed` and `bestresponse` measure the
-effect of most of them.
+A constant is here if another value would change the answers or the speed. Limits of size and memory
+are in `limits`. "Command: none" means that no script fits the constant again. The commands `python
+-m experiments run` with `solvers`, `reconstruction_speed` or `bestresponse` measure the effect of
+most constants.
 """
 
 __all__ = [
@@ -57,7 +57,7 @@ Fitted on: not recorded. Command: none.
 """
 
 WEAK_PAIRS = 0.015
-"""Mean square weight of pairs (squared nats) below which more than the usual strength is applied.
+"""Mean square dual variable of pairs (squared nats) below which the ridge gets more strength.
 
 Fitted on: generated Markov chains of several orders, compared on the tables of docs/results.md.
 Twice the strength would gain 3 to 5 % on clicks and lose 2 to 10 % on Kosarak and Adult.
@@ -71,7 +71,7 @@ Fitted on: not recorded. Command: none.
 """
 
 BALANCED = 0.25
-"""Largest squared moment of a single axis (no unit) at which `strength_for` draws conclusions.
+"""Largest squared moment of a single axis (no unit) at which `strength_for` raises the strength.
 
 A squared moment of 0.25 means that one value has three quarters of the rows. Beyond that, the
 removal of negative counts hides the dependence between pairs. Fitted on: generated clicks.
@@ -80,7 +80,9 @@ Command: none.
 
 SHARE = 0.2
 SHARE_OF_MANY = 1.0
-"""How far a weight of one nat may move a moment, in standard deviations of its noise times r(j).
+"""How far a dual variable of one nat may move a moment, in units of r(j) x its noise.
+
+The noise is the standard deviation of the moment, and r(j) is described at `SINGLE_AXIS_GROWTH`.
 
 `SHARE` holds for binary axes, `SHARE_OF_MANY` where some axis has more categories. Fitted on:
 generated tables. The optimum is flat between 0.2 and 0.7 for clicks, latent classes and Bayesian
@@ -97,31 +99,31 @@ Fitted on: not recorded; the start saves a fifth of the steps. Command: none.
 """
 
 PAIR_ROOM = 0.05
-"""Number (no unit) that is added to the denominator of the pairs' first-order weights.
+"""Number (no unit) added to the denominator of the dual variables of pairs in `pairwise`.
 
-It keeps pairs of almost constant attributes from large weights. Fitted on: not recorded.
-Command: none.
+It prevents very large dual variables for pairs of almost constant attributes. Fitted on: not
+recorded. Command: none.
 """
 
-# --- When Newton's method reuses a factor (`dual`, `newton_loops`): the rule is in `reuse` ---
+# --- When Newton's method reuses a factor of the Hessian: the rule is `rules.use_of_factor` ---
 
 REUSE = 0.05
-"""Ratio of successive gradients (no unit) at which the last factor is used as it stands.
+"""Ratio of successive gradients (no unit) up to which the last factor is used as it is.
 
 Fitted on: not recorded. Effect: `python -m experiments run reconstruction_speed`.
 """
 
 NEAR = 0.4
 COMPILED_NEAR = 0.3
-"""Ratio of successive gradients (no unit) at which the last factor is used as a preconditioner.
+"""Ratio of successive gradients (no unit) up to which the last factor serves as a preconditioner.
 
-`NEAR` is for numpy, `COMPILED_NEAR` for the compiled loops. Steps where cells go to zero make the
-gradient 1 / e of what it was. Fitted on: not recorded. Effect: as `REUSE`.
+`NEAR` is for numpy, `COMPILED_NEAR` for the compiled loops. While cells go to zero, a step makes
+the gradient about 1 / e = 0.37 of what it was. Fitted on: not recorded. Effect: as `REUSE`.
 """
 
 MANY_UNKNOWNS = 200
 COMPILED_MANY = 64
-"""Number of unknowns up to which a new factor costs no more than its preconditioned use saves.
+"""Number of unknowns up to which factoring the Hessian anew costs less than preconditioned steps.
 
 `MANY_UNKNOWNS` is for numpy, `COMPILED_MANY` for the compiled loops. Fitted on: not recorded.
 Effect: as `REUSE`.
@@ -178,7 +180,9 @@ Command: none.
 """
 
 PATIENCE = 40
-"""Number of iterations after which the multipliers' step doubles, and again after twice as many.
+"""Number of iterations after which the step of the multipliers doubles.
+
+It doubles again each time the number of iterations has doubled.
 
 Fitted on: not recorded. Command: none.
 """

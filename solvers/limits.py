@@ -1,4 +1,4 @@
-"""Limits of size: how much a solver takes on, and what happens beyond it.
+"""Limits of size: the largest problem that a method accepts, and what happens beyond it.
 
 Constants that trade accuracy or speed are in `fitted`.
 """
@@ -63,7 +63,7 @@ Up to it, the floats of every back-end hold every sum exactly. Beyond it: `Value
 # --- Another method beyond the limit ---
 
 HESSIAN_UNKNOWNS = 2500
-"""Unknowns whose Hessian is written down (50 MB). Beyond it: conjugate gradients (`LargeDual`)."""
+"""Unknowns whose Hessian is stored (50 MB). Beyond it: conjugate gradients (`LargeDual`)."""
 
 EXTENDED_NUMBERS = 1 << 26
 """Numbers of an extended table (half a gigabyte). Beyond it: conjugate gradients (`LargeDual`)."""
@@ -117,7 +117,7 @@ MATRIX_ORDER = 64
 """Order of the matrix that transforms adjacent axes at once. Beyond it: running sums."""
 
 KEPT_TRANSFORM_CELLS = 1 << 18
-"""Cells of a shape whose transform is kept among 2048 others. Beyond it: only two are kept."""
+"""Cells of a table whose `Transform` is cached with 2047 others. Beyond it: only two are cached."""
 
 EMPTYING_STEPS = 1000
 """Least-squares steps towards zeros in cells that must be zero; a few dozen are usual.
@@ -140,4 +140,4 @@ EVIDENCE_CELLS_AT_ONCE = 1 << 22
 """Cells that `Evidence.tables` makes at a time. Beyond it: work in parts."""
 
 QUERY_ENTRIES_AT_ONCE = 1 << 18
-"""Entries of the arrays for queries; up to it they stay in the cache. Beyond it: work in parts."""
+"""Entries of the arrays for queries that fit in the processor's cache. Beyond it: work in parts."""

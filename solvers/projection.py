@@ -9,7 +9,7 @@ __all__ = ["projection"]
 
 
 def projection(shape: tuple[int, ...], places: tuple[int, ...]) -> Any:
-    """The sparse 0-1 matrix from a flattened table to its marginal on some axes.
+    """The sparse matrix of zeros and ones that maps a flattened table to one of its marginals.
 
     Parameters
     ----------

@@ -18,8 +18,12 @@ __all__ = ["check_solver", "examples"]
 def examples(seed: int = 0) -> dict[str, Problem]:
     """Small problems of every kind, by name.
 
-    They are binary and categorical, consistent and contradictory, with little known, and with
-    cells that must be zero.
+    Some are binary, some have more categories; some are consistent, some contradictory; in some
+    little is known; in some, cells must be zero.
+
+    >>> problem = examples()["binary pairs"]
+    >>> problem.shape
+    (2, 2, 2)
     """
     rng = np.random.default_rng(seed)
     pairs = [(0, 1), (1, 2), (0, 2)]
@@ -43,10 +47,10 @@ def examples(seed: int = 0) -> dict[str, Problem]:
 def check_solver(solver: Solver) -> None:
     """Check that a solver keeps the contract, on the problems of `examples`.
 
-    Each problem is answered, or refused with a status. An answer has the problem's shape and total,
-    no negative cell, no positive cell that must be zero, and its true residual. It is the same when
-    the solver is asked again, and the problem is left unchanged. A table that is fully known is
-    returned.
+    Each problem is answered, or refused with a status. An answer must have the shape and total of
+    the problem, no negative cell, zero where a cell must be zero, and its true residual. A second
+    call must give the same answer. The problem must stay unchanged. A problem that determines the
+    table must be answered by this table.
 
     If the solver has a method ``objective(problem, distribution)``, no small step towards another
     distribution may lower the objective. For a convex objective this proves optimality.
@@ -55,6 +59,11 @@ def check_solver(solver: Solver) -> None:
     ------
     AssertionError
         If the solver breaks the contract; the text names the problem and the fault.
+
+    Examples
+    --------
+    >>> from margin.solvers import Newton
+    >>> check_solver(Newton())
     """
     for name, problem in examples().items():
         arrays = (problem.index, problem.target, problem.variance)
@@ -142,7 +151,7 @@ def _check_optimal(
 
 
 def _check_known(solver: Solver) -> None:
-    """Check tables that are known in full, by their cells or by zeros: they have one answer."""
+    """Check problems with only one feasible table: the solver must find it."""
     array = np.random.default_rng(1).gamma(2.0, 1.0, (2, 3)) + 0.5
     diagonal = array * np.array([[0, 1, 1], [1, 0, 0]])
     by_zeros = dataclasses.replace(_problem(diagonal, [(0,), (1,)]), zeros=diagonal.ravel() == 0)
@@ -159,7 +168,7 @@ def _check_known(solver: Solver) -> None:
 
 
 def _problem(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
-    """The marginals of an array on some views, almost exact."""
+    """A problem whose targets are the moments of an array that some views hold, almost exact."""
     basis = transform(array.shape)
     masks = [sum(1 << place for place in view) for view in views]
     known = [
@@ -179,7 +188,7 @@ def _problem(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
 
 
 def _shifted(problem: Problem, rng: np.random.Generator) -> Problem:
-    """A problem with errors in its targets."""
+    """The same problem with random errors added to its targets."""
     shift = rng.normal(0.0, 0.05, len(problem.index))
     return dataclasses.replace(
         problem,
@@ -189,7 +198,7 @@ def _shifted(problem: Problem, rng: np.random.Generator) -> Problem:
 
 
 def _with_zeros(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
-    """The marginals of an array with some cells set to zero; the problem tells which."""
+    """The problem of an array of which some cells are set to zero and declared as zero."""
     array = array.copy()
     array[0, 1, 0] = 0.0
     array[1, 0, :] = 0.0
@@ -197,7 +206,7 @@ def _with_zeros(array: Floats, views: Sequence[tuple[int, ...]]) -> Problem:
 
 
 def _contradictory() -> Problem:
-    """a equals b, b equals c, and a differs from c: each pair is a table, but no table has all."""
+    """Three contradictory pairs of binary axes: a = b, b = c, but a differs from c."""
     return Problem(
         shape=(2, 2, 2),
         index=np.arange(1, 7),

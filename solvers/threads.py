@@ -1,6 +1,5 @@
-"""When compiled loops are loaded, and how work is divided among threads."""
+"""Whether to load compiled loops, and division of work among threads."""
 
-import importlib
 import os
 import sys
 from collections.abc import Callable
@@ -14,26 +13,24 @@ from threadpoolctl import ThreadpoolController
 from .fitted import COMPILER_SECONDS
 
 _PARTS_A_THREAD = 8
-"""Number of ranges for each thread: threads that finish early then take over others' ranges."""
+"""Number of ranges for each thread. With several, a thread that finishes early takes another."""
 
 
-def compiled_loops(name: str, seconds: float) -> Any:
-    """A module of compiled loops, or None if numpy is the better choice.
+def compiler_pays(module: str, seconds: float) -> bool:
+    """Whether to import a module of compiled loops, instead of working in numpy.
 
-    Loading numba takes about a second. So the module is loaded only if numpy would take longer
-    than `fitted.COMPILER_SECONDS`. A module that is loaded already is always returned.
+    The import of numba takes about a second. It pays if numpy would work longer than
+    `fitted.COMPILER_SECONDS`, or if the module is imported already. The import statement is in the
+    caller, where readers and tests of the architecture see it.
 
     Parameters
     ----------
-    name
-        The module's name inside `margin.solvers`, such as ``"reconstruct.newton_loops"``.
+    module
+        The full name of the module, such as ``f"{__package__}.newton_loops"``.
     seconds
         The time that numpy would take.
     """
-    loaded = f"{__package__}.{name}" in sys.modules
-    if not loaded and seconds < COMPILER_SECONDS:
-        return None
-    return importlib.import_module(f".{name}", __package__)
+    return module in sys.modules or seconds >= COMPILER_SECONDS
 
 
 def in_parts(
@@ -41,7 +38,7 @@ def in_parts(
     threads: int,
     work: Callable[[int, int], None],
 ) -> None:
-    """Do the items 0 to `count` - 1 in ranges, on several threads.
+    """Divide the items 0 to `count` - 1 into ranges and work on them in several threads.
 
     Parameters
     ----------

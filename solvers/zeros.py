@@ -1,10 +1,12 @@
-"""`Zeros`: cells of an array that must be zero, and what follows for marginals and for rows.
+"""Cells of an array that must be zero, and what follows for its marginals and for single rows.
 
-A cell must be zero if it lies in one of several *boxes*. Axes that boxes link make up a *part*;
-parts are independent of each other. Within a part, categories that every box treats alike are one
-*class*. So parts are small, even if their axes have many categories. The consequences for some of
-the axes, over all values of the others, are found exactly by eliminating the others one by one
-(Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
+A *box* gives some axes, each with some of its categories. A cell must be zero if it lies in one of
+the boxes. Boxes that have an axis in common belong to one *part*; different parts have no axis in
+common and are independent. Two categories of an axis are in one *class* if every box holds both or
+neither. So the tables of a part are small, even if its axes have many categories.
+
+A marginal on some axes needs sums over all values of the other axes. The others are eliminated one
+by one, which is exact (Dechter, Bucket elimination, Artificial Intelligence 113, 1999).
 """
 
 import heapq
@@ -20,17 +22,17 @@ from numpy.typing import NDArray
 from .limits import BOX_CATEGORIES, BOX_COMBINATIONS
 from .types import Flags, Floats, Integers
 
-__all__ = ["Box", "Zeros"]
+__all__ = ["Box", "NoCellLeft", "Zeros"]
 
 Axes = tuple[int, ...]
 Box = tuple[tuple[int, tuple[int, ...]], ...]
-"""Axes, ascending, each with some of its categories, ascending: all combinations of these."""
+"""Pairs (axis, categories), axes and categories ascending: the cells of all their combinations."""
 
 _Factor = tuple[Axes, NDArray[Any]]
-"""A function of some axes, ascending, by the classes of each."""
+"""Some ascending axes, and a table of numbers by the classes of these axes."""
 
 _Step = tuple[int, Axes, NDArray[Any]]
-"""An eliminated axis, and the axes and the table of all factors that had it."""
+"""An eliminated axis, and the product of all factors that had it: its axes and its table."""
 
 _Weights = Mapping[int, Floats]
 """For each axis the weights of its categories, > 0."""
@@ -38,7 +40,7 @@ _Weights = Mapping[int, Floats]
 T = TypeVar("T")
 
 _ROUNDS = 20
-"""Rounds of fitting weights to shares, for each axis."""
+"""Largest number of rounds for each axis when weights are fitted to shares."""
 
 _STEPS = 10_000
 """Largest number of eliminations in a fit of weights."""
@@ -47,16 +49,20 @@ _CLOSE = 0.005
 """Largest error of a share at which a fit of weights ends."""
 
 _LIFTS = 3
-"""Rounds of raising rare categories, for each axis."""
+"""Largest number of rounds for each axis when the weights of rare categories are raised."""
 
 _ENOUGH = 0.1
-"""Part of an equal share from which a category counts as frequent enough."""
+"""A category is frequent enough if it has this part of an equal share."""
 
 _LEAST = 1e-6
-"""Share of a category that no row has."""
+"""Number that is added to the share of each category, so that none is zero."""
 
 _LEAST_WEIGHT = 1e-200
 """Smallest weight of a category, relative to the largest weight of its axis."""
+
+
+class NoCellLeft(ValueError):
+    """The error that `Zeros` raises if its boxes hold all cells of the array."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,15 @@ class Zeros:
     Raises
     ------
     ValueError
-        If a box does not fit the sizes, no cell is left, or the boxes are too entangled to be
-        treated exactly.
+        If a box does not fit the sizes, or the boxes are too entangled to be treated exactly.
+    NoCellLeft
+        If the boxes hold all cells. It is a `ValueError` too.
+
+    Examples
+    --------
+    >>> zeros = Zeros((2, 3), (((0, (1,)), (1, (0, 2))),))  # axis 0 is 1, and axis 1 is 0 or 2
+    >>> zeros.cells((0, 1)).astype(int).tolist()
+    [[0, 0, 0], [1, 0, 1]]
     """
 
     sizes: tuple[int, ...]
@@ -88,35 +101,40 @@ class Zeros:
 
     def __post_init__(self) -> None:
         if not self.boxes:
-            raise ValueError("boxes is empty; there must be at least one box")
+            raise ValueError("boxes must hold at least one box, but it is empty; add one")
         for box in self.boxes:
             self._check(box)
         if not all(part.possible(()).all() for part in self._parts):
-            raise ValueError("no cell is left that may hold anything: drop some boxes")
+            raise NoCellLeft(
+                "some cell must be outside all boxes, but no cell is left; drop some boxes"
+            )
 
     def _check(self, box: Box) -> None:
         """Refuse a box that does not fit the sizes."""
         axes = [axis for axis, _ in box]
         if not _ascending(axes, len(self.sizes)):
             raise ValueError(
-                f"the axes of a box must be ascending, from 0 and below {len(self.sizes)}"
+                "the axes of a box of zero cells must be ascending numbers from 0 to "
+                f"{len(self.sizes) - 1}, but they are {axes}; sort them and name each once"
             )
         for axis, codes in box:
             size = self.sizes[axis]
             if not _ascending(codes, size):
                 raise ValueError(
-                    f"the categories of axis {axis} in a box must be ascending and below its size "
-                    f"({size})"
+                    f"the categories of axis {axis} in a box of zero cells must be ascending "
+                    f"numbers from 0 to {size - 1}, but they are {codes}; sort them and name each "
+                    "once"
                 )
             if size > BOX_CATEGORIES:
                 raise ValueError(
-                    f"axis {axis} has {size} categories, too many for a box; at most "
-                    f"{BOX_CATEGORIES} are possible"
+                    f"an axis of a box of zero cells must have at most {BOX_CATEGORIES} "
+                    f"categories, but axis {axis} has {size}; merge categories, or leave the axis "
+                    "out"
                 )
 
     @cached_property
     def ruled(self) -> Flags:
-        """Which axes are part of a box, shape (axes,)."""
+        """Which axes occur in some box, shape (axes,)."""
         ruled = np.zeros(len(self.sizes), np.bool_)
         ruled[[axis for box in self.boxes for axis, _ in box]] = True
         return ruled
@@ -124,9 +142,10 @@ class Zeros:
     def cells(self, axes: Axes) -> Flags:
         """Which cells of a marginal must be zero, of shape ``[sizes[a] for a in axes]``.
 
-        The axes ascend. A cell of the marginal must be zero if every cell of the array that it sums
-        must be zero. This is exact, unless too many combinations (`limits.BOX_COMBINATIONS`) would
-        be needed at once: boxes with other axes are then left out.
+        The axes ascend. A cell of the marginal is a sum of cells of the array; it must be zero if
+        all of these must be zero. The result is exact, unless a table of more than
+        `limits.BOX_COMBINATIONS` entries would be needed. Boxes that have other axes are then
+        ignored, so that some cells that must be zero may be missed.
         """
         possible = np.ones([self.sizes[axis] for axis in axes], np.bool_)
         for part, own in self._in(axes):
@@ -135,9 +154,16 @@ class Zeros:
         return ~possible
 
     def cells_of_many(self, asked: Integers) -> Flags | None:
-        """`cells` of many marginals of one shape, from (n, k) to (n, cells).
+        """Compute `cells` for n marginals of k axes each, all of one shape.
 
-        None if no cell of any marginal must be zero.
+        Parameters
+        ----------
+        asked
+            The ascending axes of each marginal, shape (n, k).
+
+        Returns
+        -------
+        ndarray of shape (n, cells), or None if no cell of any marginal must be zero
         """
         named = np.where(self.ruled[asked], asked, -1)
         if not len(asked) or (named < 0).all():
@@ -164,10 +190,10 @@ class Zeros:
     def positive(self, axes: Axes) -> Floats:
         """A marginal of a distribution that is positive on all cells that need not be zero.
 
-        The axes ascend. The distribution is the same for all axes, so all marginals agree. If boxes
-        leave few cells for a category, its share in the uniform distribution is almost zero. So
-        this distribution is half the uniform one, and half one in which no category has less than a
-        tenth of an equal share, if that is possible.
+        The axes ascend. All marginals belong to one distribution, so they are consistent. It is the
+        mean of two distributions. The first is uniform; in it, a category for which boxes leave few
+        cells has almost no share. In the second, each category has at least a tenth of an equal
+        share, as far as that is possible.
         """
         return (self.uniform(axes) + self._marginal(axes, "lifted", self._lifted)) / 2
 
@@ -196,12 +222,13 @@ class Zeros:
         rows: NDArray[Any],
         rng: np.random.Generator,
     ) -> None:
-        """Draw rows that lie in a box again, in place, on the axes of the parts that they break.
+        """Replace codes of the rows that lie in a box by random codes outside all boxes, in place.
 
-        `rows` are codes of shape (rows, axes). The new codes come from the distribution of maximum
-        entropy on the allowed combinations whose categories have the same shares as in these rows,
-        if that is possible. Its probabilities are products of weights of the categories. A single
-        row changes as little as possible.
+        `rows` are codes of shape (rows, axes). In a row that lies in a box of some part, the codes
+        of all axes of this part are drawn again. Among the distributions on the allowed
+        combinations that give each category the same share as in these rows, the one of maximum
+        entropy is used, as far as it can be fitted. If only one row of a part is in a box, each
+        category that it does not have gets only a tiny weight, so that most codes stay.
         """
         for part in self._parts:
             own = [box for box in self.boxes if box[0][0] in part.classes]
@@ -228,7 +255,7 @@ class Zeros:
         return [_Part(self.sizes, boxes) for boxes in groups.values()]
 
     def _in(self, axes: Axes) -> list[tuple["_Part", Axes]]:
-        """The parts that have some of the axes, each with its own of these axes."""
+        """The parts that have any of the given axes, each with those of the axes that it has."""
         found = []
         for part in self._parts:
             own = tuple(axis for axis in axes if axis in part.classes)
@@ -243,7 +270,7 @@ class Zeros:
 
     @cached_property
     def _lifted(self) -> _Weights:
-        """The weights of the second half of `positive`."""
+        """The weights of the second distribution of `positive`."""
         weights: dict[int, Floats] = {}
         for part in self._parts:
             weights |= part.lifted()
@@ -269,7 +296,7 @@ class Zeros:
         key: Any,
         make: Callable[[], T],
     ) -> T:
-        """The value of a key, made on first use."""
+        """Look up a key; if it is missing, compute its value by `make` and store it."""
         if key not in self._known:
             self._known[key] = make()
         known: T = self._known[key]
@@ -277,7 +304,7 @@ class Zeros:
 
 
 class _Part:
-    """Boxes that are linked by common axes, and the classes of their categories.
+    """Boxes that are linked by common axes, with the classes of the categories; see the module.
 
     Attributes
     ----------
@@ -337,7 +364,7 @@ class _Part:
         return np.asarray(self._within(kept).reduced(kept), np.bool_)
 
     def _within(self, axes: Collection[int]) -> "_Part":
-        """The part without the boxes that have other axes."""
+        """The same part with only those boxes all of whose axes are among `axes`."""
         part = object.__new__(_Part)
         part.classes = self.classes
         part.kinds = self.kinds
@@ -349,10 +376,12 @@ class _Part:
         kept: Axes,
         weights: _Weights | None = None,
     ) -> NDArray[Any]:
-        """The sums of products of weights over all other axes, by classes of some ascending axes.
+        """Sum out all axes except `kept`: the marginal of the possible combinations, by classes.
 
-        Only possible combinations are summed. The sums are right up to a common factor. Without
-        weights the result tells which classes have a possible combination.
+        With weights, each possible combination counts as the product of the weights of its
+        categories. The sums are right up to a common factor. Without weights, the result tells for
+        each combination of classes of the kept axes whether it can be completed. The kept axes
+        ascend; the result has the shape ``[kinds[a] for a in kept]``.
         """
         factors, _ = self._eliminated(kept, weights)
         self._check_width(kept)
@@ -367,15 +396,15 @@ class _Part:
         axes: Axes,
         table: NDArray[Any],
     ) -> NDArray[Any]:
-        """A table by categories from a table by classes."""
+        """Repeat a table by classes so that it becomes a table by categories."""
         return table[np.ix_(*(self.classes[axis] for axis in axes))]
 
     def weights(self, shares: _Weights) -> dict[int, Floats]:
-        """For each axis weights of its categories that give nearly these shares, if possible.
+        """Fit weights of the categories so that each category gets nearly its given share.
 
-        The distribution is the product of the weights on the possible combinations. The method is
-        iterative proportional fitting, each time of the axis with the largest error, for a limited
-        number of rounds.
+        A possible combination has a probability in proportion to the product of the weights of its
+        categories. The method is iterative proportional fitting. Each round fits the axis with the
+        largest error. The number of rounds is limited.
         """
         weights = dict(shares)
         wanted = {axis: self._summed(axis, share) for axis, share in shares.items()}
@@ -402,10 +431,10 @@ class _Part:
         return weights
 
     def lifted(self) -> dict[int, Floats]:
-        """For each axis weights that leave no category with less than a tenth of an equal share.
+        """Fit weights of the categories so that each gets at least a tenth of an equal share.
 
-        The distribution is the product of the weights on the possible combinations. The number of
-        rounds is limited, so this may be reached only in part.
+        A possible combination has a probability in proportion to the product of the weights of its
+        categories. The number of rounds is limited, so the goal may be reached only in part.
         """
         weights = {axis: np.ones(classes.size) for axis, classes in self.classes.items()}
         wanted = {}
@@ -427,10 +456,11 @@ class _Part:
         return weights
 
     def _shares(self, weights: _Weights) -> dict[int, Floats]:
-        """The shares of the classes of each axis.
+        """Compute the share of each class of each axis, for given weights of the categories.
 
-        The distribution is the product of the weights on the possible combinations. It is built
-        from the axis that is eliminated last to the first, each given those eliminated after it.
+        A possible combination has a probability in proportion to the product of its weights. The
+        axes are treated in the reverse order of elimination: the distribution of an axis is known
+        given the axes that are eliminated after it.
         """
         joint: dict[int, _Factor] = {}
         shares: dict[int, Floats] = {}
@@ -466,10 +496,10 @@ class _Part:
         weights: _Weights,
         rng: np.random.Generator,
     ) -> None:
-        """Draw all axes of some rows, in place.
+        """Draw the codes of all axes of this part for the rows `which`, in place.
 
-        The distribution is the product of the weights on the possible combinations. The axis that
-        is eliminated last is drawn first, and each axis given those eliminated after it.
+        A possible combination has a probability in proportion to the product of its weights. The
+        axes are drawn in the reverse order of elimination, each given the axes drawn before.
         """
         for axis, axes, table in reversed(self._eliminated((), weights)[1]):
             by_category = np.moveaxis(table, axes.index(axis), -1)[..., self.classes[axis]]
@@ -493,7 +523,7 @@ class _Part:
         axis: int,
         weights: Floats,
     ) -> Floats:
-        """The share of each category of an axis in its class."""
+        """The weight of each category of an axis, divided by the sum over its class."""
         return weights / self._summed(axis, weights)[self.classes[axis]]
 
     def _summed(
@@ -501,7 +531,7 @@ class _Part:
         axis: int,
         values: Floats,
     ) -> Floats:
-        """The sums of values of an axis's categories by class."""
+        """Add up values of the categories of an axis by class, shape (kinds,)."""
         return np.bincount(self.classes[axis], values).astype(np.float64)
 
     def _eliminated(
@@ -509,7 +539,7 @@ class _Part:
         kept: Axes,
         weights: _Weights | None,
     ) -> tuple[list[_Factor], list[_Step]]:
-        """Eliminate all axes except `kept`, roughly those with the smallest tables first.
+        """Eliminate all axes except `kept`, roughly in the order of the size of their tables.
 
         Returns
         -------
@@ -526,7 +556,7 @@ class _Part:
         while queue:
             width, axis = heapq.heappop(queue)
             axes = elimination.together(axis)
-            # The table may have grown since the axis was queued: it then waits for its turn.
+            # The table may have grown since the axis was queued. Then the axis is queued again.
             now = self._width(axes)
             if queue and now > max(width, queue[0][0]):
                 heapq.heappush(queue, (now, axis))
@@ -543,13 +573,14 @@ class _Part:
         """ValueError if a table of some axes would be too large."""
         if self._width(axes) > BOX_COMBINATIONS:
             raise ValueError(
-                f"the boxes connect {len(axes)} axes with {self._width(axes)} combinations of "
-                f"classes; at most {BOX_COMBINATIONS} can be treated exactly: drop some boxes"
+                f"at most {BOX_COMBINATIONS} combinations of categories can be treated exactly, "
+                f"but the boxes connect {len(axes)} axes with {self._width(axes)} combinations; "
+                "drop some boxes"
             )
 
 
 class _Elimination:
-    """The factors of a part while axes are eliminated."""
+    """State of variable elimination: the product of its factors is the distribution of a part."""
 
     def __init__(
         self,
@@ -581,9 +612,10 @@ class _Elimination:
         axis: int,
         axes: Axes,
     ) -> _Step:
-        """Replace the factors that have an axis by their product, summed over the axis.
+        """Replace all factors that have an axis by one: their product, summed over this axis.
 
-        `axes` are `together(axis)`. Without weights the sum is a logical or.
+        `axes` are `together(axis)`. Without weights, the product is a logical and, and the sum a
+        logical or.
         """
         kind = np.float64 if self._weighted else np.bool_
         table: NDArray[Any] = np.ones([self._part.kinds[other] for other in axes], kind)
@@ -626,7 +658,10 @@ def _spread(
     own: Axes,
     axes: Axes,
 ) -> NDArray[Any]:
-    """A table of some axes with the other axes added, of length one."""
+    """Reshape a table of the axes `own` so that it can be multiplied by a table of `axes`.
+
+    Each axis that is missing in `own` gets the length one.
+    """
     sizes = dict(zip(own, table.shape, strict=True))
     return table.reshape([sizes.get(axis, 1) for axis in axes])
 
@@ -636,5 +671,5 @@ def _drawn(
     count: int,
     rng: np.random.Generator,
 ) -> Integers:
-    """Categories drawn with probabilities in proportion to weights."""
+    """Draw `count` categories with probabilities in proportion to weights."""
     return rng.choice(weights.size, count, p=weights / weights.sum())

@@ -1,6 +1,6 @@
-"""Covering designs of equal points: constructions, searches, and what long searches found.
+"""Covering designs: constructions, searches, and designs that long searches found.
 
-Start with `covering_design`. It takes the best of `smallest_designs`, a table that is filled from
-`classical_designs` and `search_results` and closed under `recursive_constructions`. Beyond that
-table it uses `pair_coverings`, `induced_designs`, `greedy` and `annealing_trials`.
+Begin to read at `covering_design`. It looks up `smallest_designs`, a table that is filled from
+`classical_designs` and `search_results`; `recursive_constructions` then derive further designs.
+Beyond that table it uses `pair_coverings`, `induced_designs`, `greedy` and `annealing_trials`.
 """

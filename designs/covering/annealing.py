@@ -12,7 +12,8 @@ from ..subsets import Block
 from ..types import Integers
 from .parallel_classes import Classes
 
-HOT_COLD = 0.6, 0.15  # first and last temperature from random blocks, in orbits of full length
+# Temperatures are in units of the energy of one uncovered orbit of full length.
+HOT_COLD = 0.6, 0.15  # first and last temperature of a search from random blocks
 WARM_COLD = 0.35, 0.12  # the same from given blocks
 CLASSES_HOT_COLD = 0.45, 0.2  # first and last temperature for classes, in orbits
 
@@ -29,8 +30,9 @@ def anneal(
 ) -> tuple[int, list[Block], int]:
     """Search for starter blocks whose images cover all t-subsets, by simulated annealing.
 
-    A move exchanges one point of a starter block, or one cycle of the subgroup that keeps the block
-    in place. The energy is the number of uncovered t-subsets. The temperature falls geometrically.
+    A move exchanges one point of a starter block. If a subgroup maps the block to itself, a move
+    exchanges one cycle of this subgroup. The energy is the number of uncovered t-subsets. The
+    temperature falls geometrically.
 
     Parameters
     ----------
@@ -39,8 +41,8 @@ def anneal(
     k, t : int
         Points per block; strength.
     widths : sequence of int
-        For each starter block, the order of the group of shifts that keep it in place: 1, or a
-        divisor of the group's order.
+        For each starter block, how many shifts must map the block to itself: 1, or a divisor of the
+        order of the group. A block of width w has only order / w different images.
     moves, seed : int
         Largest number of moves; random seed.
     start : sequence of blocks, optional
@@ -77,7 +79,10 @@ def _random_blocks(
     widths: Sequence[int],
     rng: np.random.Generator,
 ) -> tuple[Integers, Integers]:
-    """Random starter blocks of these widths, shape (starters, k), and their lengths."""
+    """Draw starter blocks of these widths, shape (starters, k), and count the points of each.
+
+    Rows of blocks with fewer than k points are filled up with zeros.
+    """
     blocks = np.zeros((len(widths), k), np.int64)
     lengths = np.zeros(len(widths), np.int64)
     for row, width in enumerate(widths):
@@ -96,7 +101,10 @@ def _random_union_of_cycles(
     width: int,
     rng: np.random.Generator,
 ) -> Integers:
-    """Random cycles of the subgroup of order `width`, then fixed points, at most k points."""
+    """Draw a block of at most k points that the subgroup of order `width` maps to itself.
+
+    It consists of cycles of this subgroup, followed by points that the group fixes.
+    """
     moving = group.v - group.fixed
     stride = group.order // width
     number = min(k // width, moving // width)
@@ -113,7 +121,7 @@ def _filled(
     k: int,
     rng: np.random.Generator,
 ) -> tuple[Integers, Integers]:
-    """The blocks with random points added up to k, shape (starters, k), and their lengths."""
+    """Fill blocks up to k points at random: shape (starters, k), and the length k of each."""
     rows = []
     for block in start:
         others = rng.permutation(np.setdiff1d(np.arange(v), block))
@@ -131,8 +139,10 @@ def anneal_classes(
 ) -> Classes | None:
     """Search for base classes whose images hold all pairs, by simulated annealing.
 
-    Each class has ceil(v / width) blocks. A move swaps two points of a class, or replaces the
-    point of a slot that the class does not need.
+    Each class has ceil(v / width) blocks of `width` slots. If these are more than v slots, the
+    others are spare: their points stand in the class a second time. A move swaps the points of two
+    slots of a class, or replaces the point of a spare slot. The energy is the number of uncovered
+    orbits of pairs.
 
     Parameters
     ----------
@@ -177,10 +187,11 @@ def anneal_classes(
 
 
 def _blocks(points: Integers, width: int) -> list[list[list[int]]]:
-    """The points of each block of each class."""
+    """Cut the rows of slots, shape (classes, slots), into the blocks of each class."""
     rows: list[list[list[int]]] = points.reshape(len(points), -1, width).tolist()
     return rows
 
 
 def _as_class(blocks: list[list[int]]) -> tuple[Block, ...]:
+    """The blocks as ascending tuples, without repeated points."""
     return tuple(tuple(sorted(set(block))) for block in blocks)

@@ -15,7 +15,9 @@ from ..types import Flags, Integers
 
 
 class Coverage(NamedTuple):
-    """How often the current blocks hold each orbit of t-subsets.
+    """Counts how often the current blocks hold each orbit of t-subsets.
+
+    An orbit is held if one of its t-subsets lies in a starter block: the images then hold the rest.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ class _Shape(NamedTuple):
 
 
 class _Exchange(NamedTuple):
-    """A proposed move: `size` points from place `start` give way to new, new + stride, ..."""
+    """A proposed move: replace the `size` points from place `start` by new, new + stride, ..."""
 
     start: int
     size: int
@@ -157,7 +159,7 @@ def anneal_blocks(
     starters: Starters,
     schedule: Schedule,
 ) -> Any:
-    """Anneal starter blocks until they cover every orbit of t-subsets; see `annealing.anneal`.
+    """Run simulated annealing on starter blocks until every orbit is held; see `annealing.anneal`.
 
     Parameters
     ----------
@@ -234,7 +236,10 @@ def _count_all(
     starters: Starters,
     inside: Flags,
 ) -> int:
-    """Count all starter blocks and mark their points in `inside`; return the energy change."""
+    """Count the t-subsets of all starter blocks, and mark their points in `inside`.
+
+    Returns the change of the energy.
+    """
     table, sizes, counts, v, t = coverage
     change = 0
     for row in range(len(starters.blocks)):
@@ -257,8 +262,9 @@ def _random_exchange(
 ) -> _Exchange:
     """Draw a move of one block; size 0 if the drawn point cannot be exchanged.
 
-    In a block of width 1 any point gives way to any other. In a wider block a whole cycle gives
-    way to a cycle, or a fixed point to a fixed point. `moving` points are not fixed.
+    In a block of width 1, any point is exchanged for any other. In a wider block, a whole cycle is
+    exchanged for a cycle, or a fixed point for a fixed point. The points below `moving` are not
+    fixed.
     """
     stride = order // width
     if width == 1:
@@ -286,7 +292,9 @@ def anneal_base_classes(
     slots: Slots,
     schedule: Schedule,
 ) -> Any:
-    """Anneal base classes until they cover every orbit of pairs; see `annealing.anneal_classes`.
+    """Run simulated annealing on base classes until they hold every orbit of pairs.
+
+    See `annealing.anneal_classes`.
 
     Parameters
     ----------

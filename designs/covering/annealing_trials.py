@@ -1,4 +1,4 @@
-"""Which groups and numbers of starter blocks to anneal for a smaller covering design."""
+"""Search for a smaller covering design by annealing under many groups in turn."""
 
 from collections.abc import Iterator
 from math import comb
@@ -26,11 +26,23 @@ def smaller_by_annealing(
     effort: int,
     seed: int,
 ) -> tuple[list[Block], int] | None:
-    """A (v, k, t) covering design of at least `above` and fewer than `below` blocks.
+    """Search for a (v, k, t) covering design of at least `above` and fewer than `below` blocks.
 
-    Tries each group order and number of starter blocks that give such a size, the fewest starters
-    first. Then it tries all of them again with twice the moves, until `effort` is used up. The
-    group may also act on a few additional points, which are deleted afterwards.
+    A trial anneals some starter blocks under a cyclic group. The first round tries each group order
+    and number of starter blocks that give such a size, the fewest starters first. Each later round
+    tries all of them again with twice the moves, until `effort` is used up. The group may also act
+    on a few additional points, which are deleted afterwards.
+
+    Parameters
+    ----------
+    v, k, t : int
+        Number of points, points per block, strength.
+    above, below : int
+        The wanted number of blocks is in ``range(above, below)``.
+    effort : int
+        Length of the search, in units of about a second; with 0 nothing is tried.
+    seed : int
+        The same arguments and seed give the same design.
 
     Returns
     -------
@@ -65,7 +77,7 @@ def smaller_by_annealing(
 
 
 def _without_points(blocks: list[Block], v: int) -> list[Block]:
-    """The blocks without the points from v on."""
+    """Delete the points v, v + 1, ... from all blocks."""
     return [tuple(point for point in block if point < v) for block in blocks]
 
 
@@ -89,7 +101,7 @@ def _trials(
 
 
 def _orders(points: int, size: int) -> Iterator[int]:
-    """Orders of groups that divide the number of blocks and leave few points fixed."""
+    """List the orders of groups that divide the number of blocks and leave few points fixed."""
     for order in range(1, min(size, points) + 1):
         if size % order == 0 and points % order <= MOST_FIXED:
             yield order

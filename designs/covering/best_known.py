@@ -86,10 +86,11 @@ def published_sizes() -> dict[Cell, Known]:
 
 
 def _read(line: str) -> Iterator[tuple[Cell, Known]]:
-    """Sizes of one line of the file, for one k and one t.
+    """Read the sizes of one line of the file, for one k and one t.
 
-    The words after k and t are the sizes for v, v + 1, ... after a word ``v:``. The mark ``*``
-    means proven optimal, and ``'`` means the later source.
+    The line begins with k and t. A word such as ``20:`` sets v to 20. Each word after it is a size:
+    for v, then v + 1, and so on. The mark ``*`` behind a size means proven optimal, and ``'`` means
+    the later source.
     """
     k, t, *words = line.split(" ")
     v = 0

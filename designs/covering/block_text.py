@@ -1,15 +1,15 @@
-"""Blocks written as text, one character for each point."""
+"""Blocks of points as words of text, one character for each point."""
 
 from collections.abc import Sequence
 
 from ..subsets import Block
 
-LETTERS = "".join(map(chr, (*range(33, 127), *range(161, 166))))  # of points 0, 1, ...
+LETTERS = "".join(map(chr, (*range(33, 127), *range(161, 166))))  # the letters of points 0, 1, ...
 PLACES = {letter: point for point, letter in enumerate(LETTERS)}
 
 
 def as_text(block: Block) -> str:
-    """A word whose characters stand for the points of a block.
+    """Write a block as a word, one character for each point.
 
     >>> as_text((0, 1, 5)), from_text(["!&", "$"])
     ('!"&', ((0, 5), (3,)))
@@ -18,5 +18,5 @@ def as_text(block: Block) -> str:
 
 
 def from_text(words: Sequence[str]) -> tuple[Block, ...]:
-    """The blocks that `as_text` wrote as these words."""
+    """Read blocks from words that `as_text` wrote."""
     return tuple(tuple(PLACES[letter] for letter in word) for word in words)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..design import Design
 from ..geometry.arcs import maximal_arc
+from ..geometry.binary_subspaces import linear_cover
 from ..geometry.flats_and_circles import affine_geometry, inversive_plane, projective_geometry
-from ..geometry.linear import linear_cover
 from ..geometry.nearby_designs import subspace_count
 from ..geometry.spherical import spherical_geometry
 from ..geometry.witt import witt_design
@@ -25,7 +25,7 @@ LINEAR = (
     (5, 3, 2, 30, 5),
     (5, 3, 3, 30, 27),
     (6, 3, 3, 30, 107),
-)  # m, s, t, number of random maps to try, number of subspaces that this gives
+)  # m, s, t, number of random maps to try, number of subspaces that result
 
 
 class ClassicalDesign(NamedTuple):
@@ -50,6 +50,7 @@ class ClassicalDesign(NamedTuple):
 
 
 def _all_designs() -> Iterator[ClassicalDesign]:
+    """Yield all designs of at most `MOST_POINTS` points that the modules of geometry can make."""
     for q in filter(prime_power, range(2, MOST_POINTS)):
         for m in count(2):
             if q**m > MOST_POINTS:

@@ -42,10 +42,10 @@ def covering_design(
     """A small (v, k, t) covering design: blocks of k of v points, every t points in some block.
 
     For k <= 12, t <= 4 and v <= 99 (any v when t = 2) the design comes from a table. The table
-    holds finite geometries, designs induced by them, transversal designs, results of long
-    searches, joins and deletions. For other parameters, and with more effort, designs are induced
-    from geometries, covered greedily and annealed under cyclic groups. The result is verified by
-    enumeration of every t-subset.
+    holds designs from finite geometry, designs induced by them, transversal designs, results of
+    long searches, and designs made from smaller or larger ones. For other parameters, and with more
+    effort, several methods compete: designs induced by geometries, greedy covers, and simulated
+    annealing under cyclic groups. Each result is verified by enumeration of every t-subset.
 
     Parameters
     ----------
@@ -54,12 +54,13 @@ def covering_design(
     seed : int
         The same arguments and seed give the same design.
     effort : int
-        At least 1. With 1 nothing is annealed. Each unit more anneals for about a second; the work
-        is counted in moves, not in time.
+        At least 1. With 1 there is no simulated annealing. Each further unit adds about a second of
+        it; the work is counted in moves, not in time.
 
     Returns
     -------
     Design
+        Its `provenance` names the method that made it.
 
     Raises
     ------
@@ -80,13 +81,13 @@ def covering_design(
     check_int("effort", effort, 1)
     if t > 1 and k < v and too_many(v, t):
         raise ValueError(
-            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate: lower v or t; "
-            f"any such design has {schonheim_bound(v, k, t)} blocks or more"
+            f"v ({v}) and t ({t}) give {comb(v, t)} subsets, too many to enumerate; lower v or t "
+            f"(any such design has {schonheim_bound(v, k, t)} blocks or more)"
         )
     if 1 < t < k < v and schonheim_bound(v, k, t) > MOST_BLOCKS:
         raise ValueError(
-            f"a ({v}, {k}, {t}) covering design has {schonheim_bound(v, k, t)} blocks or more, "
-            "too many to build: lower v or t, or raise k"
+            f"a covering design must have at most {MOST_BLOCKS} blocks, but with v = {v}, k = {k} "
+            f"and t = {t} it has {schonheim_bound(v, k, t)} or more; lower v or t, or raise k"
         )
     return _covering(v, k, t, seed, effort)
 
@@ -104,6 +105,7 @@ def _covering(
     seed: int,
     effort: int,
 ) -> Design:
+    """`covering_design` without argument checks; results are kept."""
     blocks, provenance = _trivial(v, k, t) or _best(v, k, t, seed, effort)
     design = Design(
         v=v,
@@ -115,7 +117,8 @@ def _covering(
     if not design.verify():
         raise RuntimeError(
             f"{provenance} must cover all {t}-subsets of {v} points by blocks of {k} points, but "
-            f"left {len(design.uncovered())} uncovered: please report this"
+            f"left {len(design.uncovered())} uncovered; this is an error of the library, so please "
+            "report it"
         )
     return design
 
@@ -125,6 +128,7 @@ def _trivial(
     k: int,
     t: int,
 ) -> Candidate | None:
+    """The optimal design if k >= v, t = 1 or t = k; None otherwise."""
     if k >= v:
         return [tuple(range(v))], "a single block"
     if t == 1:
@@ -141,7 +145,7 @@ def _best(
     seed: int,
     effort: int,
 ) -> Candidate:
-    """The smallest of the candidates, once redundant blocks are dropped; annealed if asked."""
+    """The smallest candidate after redundant blocks are dropped; with more effort, annealed."""
     bound = schonheim_bound(v, k, t)
     candidates = [_tabled(v, k, t)] if k <= WIDEST and _in_a_table(v, t) else []
     if not candidates or (effort > 1 and len(candidates[0][0]) > bound):
@@ -168,6 +172,7 @@ def _best(
 
 
 def _in_a_table(v: int, t: int) -> bool:
+    """Whether there are tables for this v and t, with blocks of at most `WIDEST` points."""
     return t == 2 or (t <= STRONGEST and v <= MOST_POINTS)
 
 
@@ -190,7 +195,7 @@ def _constructed_until(
     t: int,
     seed: int,
 ) -> Iterator[Candidate]:
-    """Constructed candidates up to the first one that reaches the bound."""
+    """Yield constructed candidates; stop after the first one whose size reaches the bound."""
     for candidate in _constructed(v, k, t, seed):
         yield candidate
         if len(candidate[0]) <= bound:
@@ -203,7 +208,7 @@ def _constructed(
     t: int,
     seed: int,
 ) -> Iterator[Candidate]:
-    """Induced designs and, for pairs, transversal designs whose groups are covered."""
+    """Yield induced designs and, for t = 2, transversal designs whose groups are covered too."""
 
     def cover(n: int) -> Sequence[Block]:
         return _covering(n, k, min(t, n), seed, 1).blocks
@@ -244,7 +249,10 @@ def finished(
     k: int,
     t: int,
 ) -> list[Block]:
-    """The blocks, filled up to k points, without redundant ones; unchanged if there are many."""
+    """Drop redundant blocks, fill the others up to k points, and drop redundant blocks again.
+
+    More than `MOST_FINISHED` blocks are returned unchanged.
+    """
     if len(blocks) > MOST_FINISHED:
         return blocks
     needed = drop_redundant(blocks, v, t)

@@ -1,4 +1,4 @@
-"""The record `Table`: the smallest size and the recipe found so far for each cell (v, k, t)."""
+"""A table of covering designs: for each (v, k, t) the smallest size found and how to build it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Table:
         k: int,
         t: int,
     ) -> list[Block]:
-        """The blocks of a cell, each ascending. Some blocks may be redundant."""
+        """Make the blocks of the (v, k, t) design, each ascending. Some may be redundant."""
         if t == 0:
             return [()]
         if v < t:
@@ -75,7 +75,7 @@ class Table:
 
 
 def empty_table() -> Table:
-    """A table with the sizes of the trivial cells only."""
+    """Make a table that holds only the trivial designs: t <= 1, k >= v or k = t."""
     sizes = np.full((STRONGEST + 1, WIDEST + 1, MOST_POINTS + 1), NONE)
     sizes[0] = 1
     for t in range(1, STRONGEST + 1):
@@ -93,7 +93,7 @@ def _trivial_size(
     k: int,
     t: int,
 ) -> int:
-    """The size of a cell that `Table.build` makes without a recipe; NONE for other cells."""
+    """The size of a design that `Table.build` makes without a recipe; NONE for other cells."""
     if v < t:
         return 0
     if k >= v:

@@ -11,7 +11,7 @@ from ..types import Flags, Floats, Integers
 
 Fits = Callable[[Sequence[int]], Flags]
 LARGEST_TABLE = 10**8  # largest number of entries, v**t, of an array of t-subsets for t <= 4
-JITTER = 0.3  # random number that breaks ties; it counts less than one subset
+JITTER = 0.3  # largest random number added to a score; less than 1, the score of one subset
 
 
 class Wanted(Protocol):
@@ -24,7 +24,7 @@ class Wanted(Protocol):
         """The number of wanted subsets that each point would complete, shape (points,)."""
 
     def take(self, point: int) -> None:
-        """Add the point to the block."""
+        """Add a point to the block under construction."""
 
     def settle(self) -> None:
         """Mark the subsets of the block as covered."""
@@ -45,7 +45,7 @@ def greedy_cover(
     Parameters
     ----------
     wanted : Wanted
-        The call uses it up.
+        The subsets to cover. It is changed: afterwards all are marked as covered.
     fits : callable
         Takes the points of a block and returns the mask, shape (points,), of the points that may
         join it.
@@ -77,7 +77,10 @@ def greedy_cover(
 
 
 def wanted_sets(sets: Sequence[Block], v: int) -> Wanted:
-    """The given subsets of ``range(v)``, each ascending and not empty, as `Wanted`."""
+    """Make the record of wanted subsets from subsets of ``range(v)``.
+
+    Each subset is ascending and not empty.
+    """
     t = len(sets[0])
     if 2 <= t <= 4 and v**t <= LARGEST_TABLE and all(len(s) == t for s in sets):
         mask = np.zeros((v,) * t, np.bool_)
@@ -89,7 +92,7 @@ def wanted_sets(sets: Sequence[Block], v: int) -> Wanted:
 
 
 def wanted_subsets(v: int, t: int) -> Wanted:
-    """All t-subsets of ``range(v)``, t >= 1, as `Wanted`."""
+    """Make the record of wanted subsets from all t-subsets of ``range(v)``, t >= 1."""
     if not 2 <= t <= 4 or v**t > LARGEST_TABLE:
         return _Sparse(list(combinations(range(v), t)), v)
     grid = np.indices((v,) * t, sparse=True)
@@ -139,7 +142,10 @@ class _Dense:
         points: tuple[int, ...],
         more: int,
     ) -> Integers:
-        """Number of wanted subsets of a point, `points`, and `more` points of the block."""
+        """For each point p, count the wanted subsets of p, `points` and `more` points of the block.
+
+        The result has the shape (points,).
+        """
         block = np.array(self._block, np.int64)
         rows = block[subsets(len(block), more)]
         found = self._mask[(*points, *rows.T)].reshape(-1, len(self._mask))

@@ -1,4 +1,4 @@
-"""Designs induced by another design, each of whose points is deleted or stands for several."""
+"""Designs induced by a base design: each base point is replaced by some number of points."""
 
 from collections.abc import Callable, Sequence
 
@@ -26,19 +26,21 @@ def induce(
 ) -> list[Block] | None:
     """A (v, k, t) covering made from a base design of any number of points and block size.
 
-    Each base point stands for some number of points, possibly 0, and v in all. Any t points come
-    from at most t base points, which lie together in a base block. A base block that holds more
-    than k points is replaced by a cover of these points. A local search chooses the numbers so
-    that few blocks result.
+    Each base point is replaced by some number of points, possibly 0; together these are v points.
+    Any t of them come from at most t base points, which lie together in a base block. If a base
+    block then holds more than k points, a (., k, t) covering of these points takes its place. A
+    local search chooses the numbers so that few blocks result.
 
     Parameters
     ----------
     base : Design
+        Its strength is t.
     v, k : int
         Points, and points per block, of the design to make.
     cover : callable
         Takes n and returns the blocks of an (n, k, t) covering design on ``range(n)``.
     rng : numpy.random.Generator
+        Breaks ties in the local search.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def expanded(
     k: int,
     cover: Cover,
 ) -> list[Block] | None:
-    """The blocks when base point i stands for ``copies[i]`` points.
+    """Make the blocks that result if base point i is replaced by ``copies[i]`` points.
 
     Returns None if some block would hold more than ``TOO_WIDE * k`` points, or all of them.
     """
@@ -87,7 +89,10 @@ def _costs(
     k: int,
     cover: Cover,
 ) -> Floats:
-    """The number of blocks that a base block costs if it holds 0, 1, 2, ... points."""
+    """The number of blocks that replace a base block that holds 0, 1, 2, ... points.
+
+    A base block of too many points gets a very large number.
+    """
     widest = v + base.k * -(-v // base.v)
     costs = np.full(widest + 2, float(v**base.t))
     costs[: base.t] = 0
@@ -104,9 +109,9 @@ def _copies(
     enough: int,
     rng: np.random.Generator,
 ) -> Integers:
-    """The number of points that each base point stands for, shape (base.v,), with sum v.
+    """Choose the number of points that replace each base point, shape (base.v,), with sum v.
 
-    The search ends early if the cost is at most `enough`.
+    Several local searches are made. They end early if the number of blocks is at most `enough`.
     """
     through = _blocks_through(base)
     steps = abs(base.v - v) + 2 * ROUNDS
@@ -124,7 +129,11 @@ def _copies(
 
 
 def _blocks_through(base: Design) -> Integers:
-    """The blocks through each point, padded with the number of blocks, shape (base.v, most)."""
+    """List the blocks that hold each point, shape (base.v, most).
+
+    `most` is the largest number of blocks through a point. Shorter rows are filled up with the
+    number of blocks, which is no position of a block.
+    """
     holders: list[list[int]] = [[] for _ in range(base.v)]
     for i, block in enumerate(base.blocks):
         for point in block:
@@ -134,13 +143,16 @@ def _blocks_through(base: Design) -> Integers:
 
 
 class _Descent:
-    """Local search over the copies of the base points.
+    """Local search for the numbers of points ("copies") that replace the base points.
+
+    It moves single copies from one base point to another so that the cost of all blocks falls.
 
     Parameters
     ----------
     through : array, shape (points, most)
-        The blocks through each point, padded with the number of blocks, `size`.
+        See `_blocks_through`.
     size : int
+        Number of blocks of the base design.
     copies : array, shape (points,)
         The numbers to begin with. Changed in place.
     costs : array
@@ -167,7 +179,10 @@ class _Descent:
         self._widths[size] = 0
 
     def run(self, v: int) -> tuple[float, Integers]:
-        """Bring the sum of the copies to v, then move single units; return best cost and copies."""
+        """Bring the sum of the copies to v, then move single copies from point to point.
+
+        Returns the best cost and its copies.
+        """
         surplus = int(self._copies.sum()) - v
         for _ in range(abs(surplus)):
             self._change(-1 if surplus > 0 else 1, jitter=1e-3)
@@ -191,7 +206,10 @@ class _Descent:
         *,
         barred: int | None = None,
     ) -> int:
-        """Add `step` to the copies of the point for which this costs least; return the point."""
+        """Add `step`, 1 or -1, to the copies of the point for which this costs least.
+
+        The random `jitter` breaks ties. The point `barred` is not chosen. Returns the point.
+        """
         extra = self._costs[self._widths + step] - self._costs[self._widths]
         extra[self._size] = 0.0
         noise = jitter * self._rng.random(len(self._copies))

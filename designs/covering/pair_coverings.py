@@ -17,8 +17,8 @@ from .design_table import MOST_POINTS, NONE
 from .smallest_designs import smallest_designs
 
 STEP = 500  # the list of sizes ends at a multiple of this
-SHARED = 12  # largest number of points that belong to every group
-ADDED = 20  # largest number of points that are joined to the others
+SHARED = 12  # largest number of points that belong to every group of a transversal design
+ADDED = 20  # largest size of the smaller part of a join
 
 Builder = Callable[["PairCoverings"], list[Block]]
 
@@ -37,7 +37,8 @@ class PairCoverings:
     sizes : list of int
         Number of blocks by v.
     provenance, builders : dict
-        Where the blocks come from, and what makes them, by v; for v beyond the table.
+        By v, for v beyond the table: the origin of the blocks in words; the function that makes
+        them.
     """
 
     k: int
@@ -66,7 +67,7 @@ class PairCoverings:
 
 
 def pair_coverings(v: int, k: int) -> PairCoverings:
-    """Coverings of pairs on up to v points or more, by blocks of k <= WIDEST points."""
+    """The (n, k, 2) coverings for all n up to v, and some more; k <= WIDEST."""
     return _pair_coverings(-(-v // STEP) * STEP, k)
 
 
@@ -101,7 +102,7 @@ def _offer_transversal(
     v: int,
     shared: int,
 ) -> None:
-    """A transversal design, each of whose groups is covered together with `shared` points."""
+    """Offer a transversal design with the covers of its groups, which all hold `shared` points."""
     k = found.k
     spread = v - shared
     groups = [spread * (i + 1) // k - spread * i // k for i in range(k)]
@@ -118,9 +119,10 @@ def _offer_join(
     v: int,
     added: int,
 ) -> None:
-    """Cover most of the points and the `added` points each alone, then pair the two parts up.
+    """Offer a join: split the points into v - added and `added` points, and cover each part.
 
-    For the pairs across, both parts are cut into pieces of `width` and k - width points.
+    The pairs with one point in each part are covered as follows: the parts are cut into pieces of
+    k - width and of `width` points, and each piece of one is joined to each piece of the other.
     """
     k, rest = found.k, v - added
     crossings = [(-(-added // width) * -(-rest // (k - width)), width) for width in range(1, k)]
@@ -131,9 +133,10 @@ def _offer_join(
 
 
 def _steiner_systems(k: int) -> Iterator[tuple[int, str, Callable[[], Design]]]:
-    """Points, provenance and builder of designs that hold each pair in exactly one block.
+    """Yield designs in which each pair lies in exactly one block, without making them.
 
-    They are the lines of geometries and of maximal arcs.
+    They are the lines of geometries and of maximal arcs. Each is given by its number of points, its
+    origin in words, and the function that makes it.
     """
     for m in range(2, 5):
         if prime_power(k):

@@ -1,8 +1,9 @@
-"""Parallel classes: partitions of the points in which every two points share a block somewhere.
+"""Parallel classes: coverings of pairs whose blocks fall into partitions of the points.
 
-A covering of pairs that falls into such classes is called resolvable. Two of them, joined class by
-class, make coverings of triples. One of them, each of whose classes gets further points, makes
-coverings of pairs. See `recursive_constructions`.
+A parallel class is a set of blocks that together hold every point. A covering of pairs that falls
+into such classes is called resolvable. Two of them, joined class by class, make a covering of
+triples. One of them makes a covering of pairs on more points if every class gets further points.
+See `recursive_constructions`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,7 @@ class Classes:
     width : int
         Largest number of points per block.
     base : tuple of tuples of blocks
+        The base classes.
     """
 
     group: Group
@@ -53,7 +55,7 @@ class Classes:
         return self.group.order * len(self.base)
 
     def expand(self) -> list[Class]:
-        """All classes: the images of each base class under each map of the group."""
+        """Make all classes: the images of each base class under each map of the group."""
         classes: list[Class] = []
         for one in self.base:
             images = [self.group.images(np.array(block)).tolist() for block in one]
@@ -62,7 +64,7 @@ class Classes:
         return classes
 
     def line(self) -> str:
-        """The line of text that `read_classes` reads."""
+        """Write the classes as a line of text, which `read_classes` reads."""
         classes = [" ".join(map(as_text, one)) for one in self.base]
         return f"{self.group.v} {self.width} {self.group.order} {' | '.join(classes)}"
 
@@ -113,7 +115,7 @@ def class_counts() -> Integers:
 
 
 def parallel_classes(v: int, width: int) -> list[Class]:
-    """Parallel classes on v points, as many as `class_counts` says."""
+    """Make the smallest known number of parallel classes on v points; see `class_counts`."""
     count = class_counts()[width, v]
     if v <= width:
         return [[tuple(range(v))]]
@@ -132,7 +134,7 @@ def parallel_classes(v: int, width: int) -> list[Class]:
 
 
 def _without_last(classes: list[Class], v: int) -> list[Class]:
-    """The classes without point v."""
+    """Delete the point v from the classes."""
     return [[tuple(p for p in block if p < v) for block in one] for one in classes]
 
 
@@ -141,7 +143,7 @@ def _copied(
     copies: int,
     v: int,
 ) -> list[Class]:
-    """The classes when each point stands for up to `copies` points, v in all."""
+    """Replace each point of the classes by `copies` points; points from v on are left out."""
 
     def spread(block: Block) -> Block:
         spans = [range(p * copies, min(p * copies + copies, v)) for p in block]
@@ -151,7 +153,7 @@ def _copied(
 
 
 def _direct_counts() -> Iterator[tuple[int, int, int]]:
-    """Width, v and number of the parallel classes that need no others."""
+    """Yield (width, v, number of classes) for the classes that are not made from others."""
     for (v, width), classes in shipped_classes().items():
         yield width, v, classes.count
     for v in range(3, MOST_POINTS + 1):
@@ -162,9 +164,10 @@ def _direct_counts() -> Iterator[tuple[int, int, int]]:
 
 
 def _sources(width: int, v: int) -> list[tuple[int, int]]:
-    """(width, v) of other parallel classes that give classes of as many blocks here.
+    """List the (width, v) of other parallel classes from which classes here can be made.
 
-    Their blocks are widened, or each of their points stands for several.
+    Either their blocks are used as they are, as blocks of a larger width, or each of their points
+    is replaced by several. A class keeps its number of blocks.
     """
     blocks = -(-v // width)
     sources = []
@@ -178,9 +181,10 @@ def _sources(width: int, v: int) -> list[tuple[int, int]]:
 
 
 def _matchings(v: int) -> list[Class]:
-    """A one-factorisation of the complete graph on v points.
+    """Divide all pairs of v points into classes, each of which holds every point once.
 
-    If v is odd, it is that of v + 1 points without the last point.
+    This is a one-factorisation of the complete graph. If v is odd, it is that of v + 1 points
+    without the last point, so that each class has one block of a single point.
     """
     n = v - 1 + v % 2
     classes = []

@@ -1,4 +1,4 @@
-"""Constructions that make covering designs from smaller ones, and the closure of a table."""
+"""Constructions of covering designs from others, applied to a table until nothing changes."""
 
 from functools import cache, partial
 from itertools import combinations, combinations_with_replacement, pairwise
@@ -72,7 +72,7 @@ def _offer_narrower(
     k: int,
     t: int,
 ) -> None:
-    """Blocks of k - 1 points."""
+    """Offer the design with blocks of k - 1 points: blocks of at most k points are allowed."""
     recipe = Recipe(f"blocks of {k - 1} points", partial(_built, (v, k - 1, t)))
     table.offer((v, k, t), int(table.sizes[t, k - 1, v]), recipe)
 
@@ -87,7 +87,7 @@ def _offer_shortened(
     k: int,
     t: int,
 ) -> None:
-    """A design of one point more, whose last point is deleted."""
+    """Offer the design of v + 1 points, with the last point deleted."""
     provenance = f"a design of {v + 1} points, less one"
     recipe = Recipe(provenance, partial(_shortened, (v + 1, k, t)))
     table.offer((v, k, t), int(table.sizes[t, k, v + 1]), recipe)
@@ -104,7 +104,7 @@ def _offer_copies(
     k: int,
     t: int,
 ) -> None:
-    """A smaller design, each of whose points stands for several."""
+    """Offer designs of fewer points in which each point is replaced by several points."""
     for copies in range(2, k // t + 1):
         n, width = -(-v // copies), k // copies
         provenance = f"a design of {n} points, each standing for {copies}"
@@ -140,9 +140,9 @@ def _crossings(
 ) -> Crossings:
     """Number of blocks of a join that hold points of both parts, by the sizes of the parts.
 
-    Each array has the shape (MOST_POINTS + 1, MOST_POINTS + 1). There is one array for each answer
-    to two questions: are the t-subsets within the second part left to a cover of that part alone,
-    and are those within the first part left to a cover of the first part alone.
+    Each array has the shape (MOST_POINTS + 1, MOST_POINTS + 1). A key is a pair of booleans. The
+    first one tells whether a separate cover of the second part holds the t-subsets within that
+    part, the second one the same for the first part.
     """
     points = np.arange(MOST_POINTS + 1)
     prices = {
@@ -167,7 +167,7 @@ def _crossings(
 
 
 def _runs(t: int) -> list[tuple[int, int]]:
-    """All runs of consecutive numbers of 0, 1, ..., t, each given by its first and last."""
+    """List all runs of consecutive numbers among 0, 1, ..., t, each as (first, last)."""
     return list(combinations_with_replacement(range(t + 1), 2))
 
 
@@ -189,11 +189,13 @@ def _price(
     first: Integers | int,
     second: Integers | int,
 ) -> tuple[Integers, Integers]:
-    """Number of blocks that hold the t-subsets of a run; number of their points in the first part.
+    """Fewest blocks that hold the t-subsets of a run, and how many of their points are in part one.
 
-    The t-subsets of the run (low, high) have `low` to `high` points in the first part. A cover of
-    strength `high` of the first part is joined, each block with each block, to a cover of strength
-    ``t - low`` of the second part. `first` and `second` are the numbers of points of the parts.
+    The points are split into two parts of `first` and `second` points. The t-subsets of the run
+    (low, high) have `low` to `high` points in the first part. A cover of strength `high` of the
+    first part is joined to a cover of strength ``t - low`` of the second part, each block with each
+    block. The blocks of the first cover have w points, those of the second k - w; the best w is
+    the second result.
     """
     low, high = run
     sizes = table.sizes
@@ -213,7 +215,10 @@ def _offer_join(
     cell: Cell,
     crossings: Crossings,
 ) -> None:
-    """Split the points in two parts; of any t points, s lie in the first part, for some s.
+    """Offer the best join of two parts.
+
+    The points are split into two parts. Of any t points, s lie in the first part, for some s from 0
+    to t. These numbers are cut into runs, and each run is covered as in `_price`.
 
     D. Gordon, G. Kuperberg, O. Patashnik, J. Combin. Designs 3 (1995), 269-284, section 5 (dynamic
     programming).
@@ -264,11 +269,13 @@ def _joined(
 
 
 def _class_crossings(k: int, t: int) -> tuple[Integers, Integers] | None:
-    """As `_crossings`, but from parallel classes; and the widths of the blocks in the first part.
+    """Like `_crossings`, for a join of parallel classes; also the best width of the first part.
 
-    For t = 3, class i of one part is joined to class i of the other. Two points lie in a block of
-    some class, and every class holds any third point. For t = 2, class i is joined to the i-th of
-    the subsets into which the other part is cut. This holds the pairs of the first part too.
+    For t = 3, each block of class i of one part is joined to each block of class i of the other.
+    Any two points of a part lie in a block of some class, and this class of the other part holds
+    any third point. For t = 2, the other part is cut into subsets, and class i is joined to subset
+    i. The result holds the pairs within the first part too. Both arrays have the shape
+    (MOST_POINTS + 1, MOST_POINTS + 1). The result is None for other t.
     """
     if t not in (2, 3):
         return None
@@ -292,6 +299,7 @@ def _offer_class_join(
     cell: Cell,
     classes: tuple[Integers, Integers],
 ) -> None:
+    """Offer the best join of two parts by parallel classes; see `_class_crossings`."""
     v, k, t = cell
     crossings, widths = classes
     firsts = np.arange(2, v - 1)
@@ -335,7 +343,7 @@ def _offer_transversal(
     v: int,
     k: int,
 ) -> None:
-    """A transversal design, each of whose groups is covered together with the shared points."""
+    """Offer a transversal design with the covers of its groups, which all hold shared points."""
     sizes = table.sizes[2, k]
     for shared in range(SHARED + 1):
         spread = v - shared

@@ -19,6 +19,7 @@ def needed(held: Sequence[Integers], total: int) -> list[int]:
     held : sequence of arrays
         For each block the numbers, from ``range(total)``, of the things that it holds.
     total : int
+        Number of things.
 
     Returns
     -------
@@ -43,7 +44,7 @@ def drop_redundant(
     v: int,
     t: int,
 ) -> list[Block]:
-    """The blocks that are needed to hold the t-subsets of ``range(v)`` that all blocks hold."""
+    """Drop blocks without which the others still hold the same t-subsets of ``range(v)``."""
     held = [block_ranks(block, v, t) for block in blocks]
     return [blocks[i] for i in needed(held, comb(v, t))]
 
@@ -54,7 +55,7 @@ def fill(
     k: int,
     t: int,
 ) -> list[Block]:
-    """The blocks with points added, up to k, so that other blocks may become redundant.
+    """Add points to short blocks, up to k, so that other blocks may become redundant.
 
     A short block takes one point after another. Each time it takes the point with which it holds
     the most t-subsets that only one other block holds.

@@ -15,9 +15,9 @@ from .classical_designs import classical_design, classical_points, long_name
 
 STARTERS = Path(__file__).with_name("starters.txt")
 INDUCED = Path(__file__).with_name("induced.txt")
-PERMUTES = "~"  # first letter of a word that is a permutation; no block has a point so large
+PERMUTES = "~"  # first letter of a word that is a permutation; blocks have no point of this letter
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-SHIPPED = "X"  # first letter of the name of a base that is itself a shipped design
+SHIPPED = "X"  # first letter of the name of a base design that ``starters.txt`` holds
 
 
 @dataclass(
@@ -57,7 +57,7 @@ class StarterDesign:
         return sorted({*self.group.expand(list(self.starters)), *self.loose})
 
     def line(self) -> str:
-        """The line of text that `read_starter_design` reads."""
+        """Write the design as a line of text, which `read_starter_design` reads."""
         if isinstance(self.group, Group):
             moved = [str(self.group.order), str(self.group.multiplier)]
         else:
@@ -108,7 +108,7 @@ def shipped_designs() -> dict[tuple[int, int, int], StarterDesign]:
     kw_only=True,
 )
 class InducedDesign:
-    """A design made from a base design, each of whose points stands for some number of points.
+    """A design made from a base design by replacing each base point by some number of points.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class InducedDesign:
         return f"a design induced by the {long_name(self.base_name)}"
 
     def line(self) -> str:
-        """The line of text that `read_induced_design` reads.
+        """Write the design as a line of text, which `read_induced_design` reads.
 
         It ends with the copies as digits of one number, the first copy being the lowest digit.
         """

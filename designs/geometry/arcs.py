@@ -44,7 +44,7 @@ def maximal_arc(q: int, n: int) -> Design:
     check_int("q", q, 4)
     check_int("n", n, 2)
     if q & (q - 1) or n & (n - 1) or n >= q:
-        raise ValueError(f"q ({q}) and n ({n}) must be powers of 2 with n < q")
+        raise ValueError(f"q ({q}) and n ({n}) must be powers of 2 with n < q; pass such numbers")
     f = field(q)
     squares = f.multiply[np.arange(q), np.arange(q)]
     # The form is irreducible if x**2 + c x + 1 has no root.

@@ -125,8 +125,9 @@ def projective_geometry(
 def inversive_plane(q: int) -> Design:
     """The circles of the Miquelian inversive plane of order q: one circle through any 3 points.
 
-    The points are GF(q**2) and infinity. The circles are the images of GF(q) and infinity under
-    the fractional linear maps of GF(q**2). They are a (q**2 + 1, q + 1, 3) covering design.
+    The points are the elements of GF(q**2) and infinity. One circle consists of the elements of
+    GF(q) and infinity. The other circles are its images under the maps x -> (a x + b) / (c x + d)
+    of GF(q**2). They are a (q**2 + 1, q + 1, 3) covering design.
 
     Parameters
     ----------
@@ -179,7 +180,9 @@ def _check_dimensions(m: int, s: int) -> None:
     check_int("m", m, 1)
     check_int("s", s, 0)
     if s > m:
-        raise ValueError(f"s ({s}) must be <= m ({m}): a flat lies within the space")
+        raise ValueError(
+            f"s ({s}) must be <= m ({m}), because a flat lies within the space; lower s or raise m"
+        )
 
 
 def vectors(q: int, n: int) -> Integers:
@@ -199,7 +202,10 @@ def subspaces(
     n: int,
     dimension: int,
 ) -> Iterator[Integers]:
-    """A basis in reduced row echelon form, shape (dimension, n), of each subspace of GF(q)**n."""
+    """Yield a basis of each subspace of GF(q)**n of the given dimension.
+
+    Each basis is in reduced row echelon form, shape (dimension, n).
+    """
     rows = np.arange(dimension)
     for pivots in combinations(range(n), dimension):
         free = [(i, j) for i in rows for j in range(pivots[i] + 1, n) if j not in pivots]
@@ -218,8 +224,8 @@ def combine(
 ) -> Integers:
     """Linear combinations of the rows of a basis, shape (r, n).
 
-    The coefficients have the shape (r, len(basis)). A normalised coefficient vector gives a
-    normalised combination of an echelon basis.
+    The coefficients have the shape (r, len(basis)). If the basis is in echelon form, a coefficient
+    vector whose first nonzero entry is 1 gives a combination whose first nonzero entry is 1.
     """
     total = np.zeros((len(coefficients), basis.shape[1]), np.int64)
     for column, row in zip(coefficients.T, basis, strict=True):

@@ -1,4 +1,7 @@
-"""Base designs near given parameters, from which `covering_design` induces other designs."""
+"""Designs from geometry with parameters near given ones, as bases of induced designs.
+
+See `induced_designs`: each point of a base design is replaced by some number of points.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -8,8 +11,8 @@ from math import comb
 from ..bounds import schonheim_bound
 from ..design import Design
 from ..gf import prime_power
+from .binary_subspaces import linear_cover
 from .flats_and_circles import affine_geometry, inversive_plane, projective_geometry
-from .linear import linear_cover
 
 LARGEST_INCIDENCE = 4_000_000  # largest product of points and blocks
 LINEAR_TRIES = {3: 30, 4: 30, 5: 30, 6: 30, 7: 3}  # number of random maps to try, by dimension
@@ -22,7 +25,11 @@ def near_designs(
     k: int,
     t: int,
 ) -> Iterator[Design]:
-    """Designs whose blocks hold about k points if their points stand for v points in all."""
+    """Designs of strength t that may induce a (v, k, t) covering design.
+
+    If the points of such a design are replaced by v points in all, evenly, its blocks hold between
+    0.5 k and 1.35 k of these points. Designs of too many blocks are left out.
+    """
     limit = 2 * schonheim_bound(v, k, t) + 3
     for points, width, blocks, build in _all_bases(2 * v, k, t):
         fits = 0.5 * k <= v * width / points <= 1.35 * k
@@ -35,7 +42,11 @@ def _all_bases(
     k: int,
     t: int,
 ) -> Iterator[Base]:
-    """Points, block size, bound on the number of blocks, and builder; up to `most` points."""
+    """List possible base designs of strength t with at most `most` points, without making them.
+
+    Each is given by its number of points, points per block, a lower bound on its number of blocks,
+    and the function that makes it.
+    """
     for n in range(t + 1, min(most, 12) + 1):
         yield n, t, comb(n, t), partial(_complete, n, t)
     for q in filter(prime_power, range(2, most + 1)):

@@ -1,4 +1,4 @@
-"""Spherical geometries: images of a projective line over a subfield."""
+"""Spherical geometries: designs of strength 3 on the projective line over a finite field."""
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from ..gf import field
 def spherical_geometry(q: int, d: int) -> Design:
     """Blocks of q + 1 points of the projective line over GF(q**d); any 3 points lie in one block.
 
-    The blocks are the images of the projective line over GF(q) under the fractional linear maps.
-    For d = 2 they form an inversive plane.
+    The points are the elements of GF(q**d) and infinity. One block consists of the elements of
+    GF(q) and infinity. The other blocks are its images under the maps x -> (a x + b) / (c x + d).
+    For d = 2 the blocks are the circles of an inversive plane.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Transversal designs, and coverings of pairs made by covering their groups in turn."""
+"""Transversal designs, and the coverings of pairs that result when their groups are covered too."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -16,8 +16,9 @@ Cover = Callable[[int], Sequence[Block]]
 def transversal_design(k: int, q: int) -> Design:
     """A transversal design: two points of different groups share exactly one block.
 
-    There are k groups of q points. Point y of group i is ``q * i + y``; see `transversal_cover`.
-    The returned `Design` has t = 1, because no block holds two points of a group.
+    There are k groups of q points and q**2 blocks. Each block holds one point of each group. Point
+    y of group i has the number ``q * i + y``; `transversal_cover` gives the blocks. The returned
+    `Design` has t = 1, because no block holds two points of one group.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def transversal_design(k: int, q: int) -> Design:
     check_int("k", k, 2)
     field(q)  # raises unless q is a prime power
     if k > q + 1:
-        raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}): lower k or raise q")
+        raise ValueError(f"k ({k}) must be <= q + 1 ({q + 1}); lower k or raise q")
     blocks = transversal_cover(
         k * q,
         k,

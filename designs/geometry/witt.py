@@ -1,7 +1,7 @@
 """The Witt designs on 24, 23 and 22 points.
 
-The blocks on 24 points are the codewords of weight 8 of the extended Golay code. The smaller
-designs are derived from them at one or two points.
+The blocks on 24 points are the codewords of weight 8 of the extended Golay code. A smaller design
+consists of the blocks that hold one point, or two points, without these points.
 """
 
 from functools import cache
@@ -38,7 +38,10 @@ def witt_design(v: int) -> Design:
     """
     check_int("v", v, 22)
     if v > 24:
-        raise ValueError(f"v ({v}) must be 22, 23 or 24: Witt designs have no other size")
+        raise ValueError(
+            f"v ({v}) must be 22, 23 or 24, because Witt designs have no other size; pass one of "
+            "these"
+        )
     # Derive the design at the points 23, ..., v: keep the blocks through the point, without it.
     blocks = _octads()
     for point in range(23, v - 1, -1):
@@ -55,7 +58,10 @@ def witt_design(v: int) -> Design:
 
 @cache
 def _octads() -> tuple[Block, ...]:
-    """The words of weight 8 of the extended quadratic residue code of length 24."""
+    """The 759 blocks on 24 points: the words of weight 8 of the extended Golay code.
+
+    The code is constructed as the extended quadratic residue code of length 24.
+    """
     # Cyclic shifts of the non-residues, with a parity bit, reduced to a basis.
     residues = {x * x % 23 for x in range(1, 23)}
     others = [x for x in range(1, 23) if x not in residues]

@@ -1,4 +1,4 @@
-"""Attributes given by number or by name, and answers given in the same way."""
+"""Sets of attributes by number or by name: conversion of arguments to numbers, and back."""
 
 import difflib
 from collections.abc import Sequence
@@ -31,14 +31,16 @@ Named = tuple[int, ...] | tuple[str, ...]
 
 
 def checked_sizes(domain: Domain) -> list[int]:
-    """The number of values of each attribute.
+    """Read the number of values of each attribute from a domain.
 
     Raises ValueError unless there is at least one attribute and each size is an int >= 1.
     """
     sizes = list(domain.sizes if isinstance(domain, Attributes) else domain)
     check_ints("sizes", sizes, 1)
     if not sizes:
-        raise ValueError("sizes is empty: give the size of at least one attribute")
+        raise ValueError(
+            "sizes must hold at least one size, but it is empty; give the size of each attribute"
+        )
     return sizes
 
 
@@ -47,7 +49,7 @@ def numbered(
     sets: Sets,
     domain: Domain,
 ) -> list[Block]:
-    """The sets as ascending tuples of attribute numbers.
+    """Convert sets of attributes, by name or number, to ascending tuples of attribute numbers.
 
     Raises ValueError unless each set holds distinct attributes of the domain.
     """
@@ -59,15 +61,15 @@ def numbered(
         for member in members:
             if member not in places:
                 raise ValueError(
-                    f"{name}[{i}] names {member!r}, which is no attribute of the domain"
-                    f"{_hint(member, domain.attributes)}"
+                    f"{name}[{i}] must name attributes of the domain, but {member!r} is none of "
+                    f"them; correct the name{_hint(member, domain.attributes)}"
                 )
         numbers.append([places[str(member)] for member in members])
     return checked_sets(name, numbers, len(places))
 
 
 def _hint(member: object, attributes: Sequence[str]) -> str:
-    """The names that a misspelt name may stand for, or all names."""
+    """The end of an error message: the name most like a misspelt one, or the first names."""
     close = difflib.get_close_matches(str(member), attributes, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"
@@ -75,7 +77,7 @@ def _hint(member: object, attributes: Sequence[str]) -> str:
 
 
 def worded(views: Sequence[Block], domain: Domain) -> tuple[Named, ...]:
-    """The views by attribute name if the domain has names, else by number."""
+    """Convert views back to attribute names if the domain has names; else leave the numbers."""
     if not isinstance(domain, Attributes):
         return tuple(views)
     return tuple(tuple(domain.attributes[place] for place in view) for view in views)
@@ -86,7 +88,7 @@ def checked_sets(
     sets: Sets,
     d: int,
 ) -> list[Block]:
-    """The sets as ascending tuples.
+    """Sort each set of attribute numbers into an ascending tuple.
 
     Raises ValueError unless each set holds distinct ints of ``range(d)``.
     """
@@ -96,10 +98,13 @@ def checked_sets(
         places = tuple(sorted(member for member in members if isinstance(member, int)))
         if any(j >= d for j in places):
             raise ValueError(
-                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only: "
-                f"there are {d}"
+                f"{name}[{i}] {tuple(members)} must hold attributes of 0..{d - 1} only, because "
+                f"there are {d}; remove the others"
             )
         if len(set(places)) < len(places):
-            raise ValueError(f"{name}[{i}] {tuple(members)} repeats an attribute: name it once")
+            raise ValueError(
+                f"{name}[{i}] {tuple(members)} must name each attribute once, but it repeats one; "
+                "name it once"
+            )
         checked.append(places)
     return checked

@@ -36,7 +36,8 @@ def expected_error(
     where A runs over all subsets of the marginals, including the empty set. The reason: the
     contrasts of order A are an orthogonal part of each table. Every view that holds A measures them
     with variance c_i s_i**2, up to a factor that depends on A only, and independently of all other
-    contrasts.
+    contrasts. In this folder the *contrast* A means these contrasts together. kappa_A is called the
+    weight of the contrast, 1 / (c_i s_i**2) the precision of view i, and the inner sum theta_A.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def contrast_weights(
     workload: Iterable[Block],
     weights: Iterable[float],
 ) -> dict[Block, float]:
-    """kappa_A (see `expected_error`) for every subset A of every marginal of the workload."""
+    """The weight kappa_A in `expected_error`, for every subset A of every marginal."""
     kappa: dict[Block, float] = {}
     for marginal, weight in zip(workload, weights, strict=True):
         share = weight / _cells(sizes, marginal)
@@ -163,15 +164,16 @@ def weighted_error(
     views: Sequence[Block],
     precisions: Sequence[float],
 ) -> float:
-    """The sum over A of kappa_A / theta_A.
+    """The expected error from weights and precisions: the sum over A of kappa_A / theta_A.
 
-    theta_A is the sum of the precisions of the views that hold A.
+    theta_A is the sum of the precisions of the views that hold A; see `expected_error`.
 
     Parameters
     ----------
     kappa : mapping
         kappa_A by ascending A.
     views : sequence of ascending tuples
+        The attributes of each view.
     precisions : sequence of float
         1 / (c_i s_i**2) of each view.
     """
@@ -189,7 +191,7 @@ def check_power(power: int) -> None:
     """Raise ValueError unless power is 1 or 2."""
     if power not in (1, 2) or type(power) is not int:
         raise ValueError(
-            f"power ({power!r}) must be 1 or 2: 1 if the variance of a cell is 1 / share, "
+            f"power ({power!r}) must be 1 or 2; pass 1 if the variance of a cell is 1 / share, and "
             "2 if it is 1 / share**2"
         )
 
@@ -203,13 +205,15 @@ def checked_numbers(
     """Raise ValueError unless there are `count` finite numbers > 0."""
     if len(numbers) != count:
         raise ValueError(
-            f"{name} has length {len(numbers)}: give one number for each of {count} {what}s"
+            f"{name} must hold {count} numbers, but it holds {len(numbers)}; give one number for "
+            f"each {what}"
         )
     for i, number in enumerate(numbers):
         is_real = isinstance(number, Real) and not isinstance(number, bool)
         if not is_real or not 0 < float(number) < inf:
             raise ValueError(
-                f"{name}[{i}] ({number!r}) must be a finite number > 0: raise it or drop the {what}"
+                f"{name}[{i}] ({number!r}) must be a finite number > 0; change it or drop the "
+                f"{what}"
             )
 
 

@@ -10,7 +10,8 @@ from .shares import Contrasts, Holdings, Shares, best_shares
 from .worth import WorthCover
 
 # A rise is the relative increase of the error, times the number of views.
-HOT, COLD = 0.05, 0.005  # first and last temperature: a rise this large is accepted 1 time in e
+# At temperature h, a rise of h is accepted with probability 1 / e.
+HOT, COLD = 0.05, 0.005  # first and last temperature
 MOST = 5  # largest number of views that one trial replaces
 SPREAD = 0.4  # how often a trial replaces any views, not views with common attributes
 JITTER = 2.0  # size of the random number that is added to the number of common attributes
@@ -23,18 +24,22 @@ Candidate = tuple[list[Block], Shares]
 
 
 class LocalSearch:
-    """Repeatedly removes some views and covers the sets that only these views held.
+    """Improves a set of views by trials: remove a few views, cover the lost sets by new views.
 
-    Each trial gets shares near its best ones. A worse trial is kept with a probability that falls
-    with the rise of the error and over time.
+    The shares of each trial are improved by a few steps of `best_shares`. A trial with a smaller
+    error is accepted. A trial with a larger error is accepted with a probability that falls with
+    the increase of the error and over time (simulated annealing).
 
     Parameters
     ----------
     contrasts : Contrasts
+        The contrasts of the workload, whose weights give the error.
     cover : WorthCover
         Makes the new views.
     power : int
+        1 or 2: the variance of a cell is ``share ** -power``.
     rng : numpy.random.Generator
+        Decides which views are replaced, and which trials are accepted.
 
     References
     ----------
@@ -59,7 +64,10 @@ class LocalSearch:
         start: Candidate,
         work: int,
     ) -> Candidate:
-        """The best views found from `start`, by trials that touch `work` contrasts in all."""
+        """Search from `start` and return the best views found.
+
+        `work` limits the search: the number of contrasts that all trials together may use.
+        """
         now = best = start
         left = work
         while left > 0:
@@ -78,7 +86,10 @@ class LocalSearch:
         views: list[Block],
         shares: Shares,
     ) -> tuple[Candidate, int]:
-        """Views with some replaced, with shares near their best, and the work in contrasts."""
+        """Make one trial: replace some views and improve the shares.
+
+        Returns the new views with their shares, and the work, in contrasts that were used.
+        """
         gone = self._chosen(views)
         start = {view: float(shares.shares[i]) for i, view in enumerate(views) if i not in gone}
         fresh = self._cover.run(NOISE * self._rng.random(), self._rng, kept=list(start))
@@ -110,7 +121,7 @@ class LocalSearch:
         )
 
     def _chosen(self, views: list[Block]) -> set[int]:
-        """The positions of the views to replace."""
+        """Draw the positions of the views to replace: any, or views with common attributes."""
         number = int(self._rng.integers(1, MOST + 1))
         if self._rng.random() < SPREAD:
             return {*self._rng.permutation(len(views))[:number].tolist()}

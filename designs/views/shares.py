@@ -44,7 +44,10 @@ class ViewPlan:
 
     @property
     def gap(self) -> float:
-        """Largest possible excess of the error over the best one, relative to the bound."""
+        """How far the error may be from the best one: expected_error / bound - 1.
+
+        It is 0 if the bound is 0 or infinite.
+        """
         return self.expected_error / self.bound - 1 if 0 < self.bound < inf else 0.0
 
 
@@ -56,15 +59,16 @@ def allocate_budget(
     weights: Sequence[float] | None = None,
     power: int,
 ) -> ViewPlan:
-    """Shares of given views that answer a workload with the smallest expected error.
+    """Divide a budget among given views so that the expected error of a workload is small.
 
     For power 1 the error is a convex function of the shares. The bound shows that the error is
-    within 0.01 % of the smallest. For power 2 the error is not convex, and the shares are a
-    stationary point, reached from equal shares.
+    within 0.01 % of the smallest. For power 2 the error is not convex. The shares then are a
+    stationary point, found from equal shares: a local optimum at best.
 
-    At a solution the marginal value of a share, ``share ** (power - 1) * usefulness``, is the same
-    for all views. Each step multiplies the shares by the root of order ``power + 1`` of this value.
-    If the views have no contrasts in common, a single step suffices.
+    The *usefulness* of a view is the decrease of the error per unit of ``share ** power``. At a
+    solution ``share ** (power - 1) * usefulness`` is the same for all views. Each step multiplies a
+    share by the root of order ``power + 1`` of this number. If no two views have a contrast in
+    common, a single step suffices.
 
     Parameters
     ----------
@@ -94,7 +98,9 @@ def allocate_budget(
     check_power(power)
     checked = numbered("views", views, domain)
     if not checked:
-        raise ValueError("views is empty: give at least one view")
+        raise ValueError(
+            "views must hold at least one view, but it is empty; give at least one view"
+        )
     marginals = numbered("workload", workload, domain)
     kappa = contrast_weights(sizes, marginals, marginal_weights(workload, weights))
     found = best_shares(Contrasts(sizes, kappa).holdings(checked), power)
@@ -111,7 +117,9 @@ def allocate_budget(
     kw_only=True,
 )
 class Holdings:
-    """Sparse matrix of the contrasts that each view holds.
+    """Sparse 0/1 matrix of views and contrasts: entry (i, A) is 1 if view i holds contrast A.
+
+    See `expected_error` for the contrasts A, their weights kappa_A and the sums theta_A.
 
     Parameters
     ----------
@@ -133,20 +141,28 @@ class Holdings:
         shares: Floats,
         power: int,
     ) -> Floats:
-        """theta of every contrast, shape (contrasts,)."""
+        """theta_A of every contrast A: the sum of the precisions of the views that hold it.
+
+        The precision of view i is share_i**power / cells_i. The result has the shape (contrasts,).
+        """
         precisions = shares**power / self.cells
         theta = np.bincount(self.contrast, precisions[self.view], len(self.kappa))
         return theta.astype(np.float64)
 
     def usefulness(self, theta: Floats) -> Floats:
-        """Decrease of the error per unit of ``share ** power``, shape (views,)."""
+        """Decrease of the error per unit of ``share ** power`` of each view, shape (views,).
+
+        It is the sum of kappa_A / theta_A**2 over the contrasts of the view, divided by its cells.
+        """
         values = self.kappa / theta**2
         summed = np.bincount(self.view, values[self.contrast], len(self.cells))
         return summed.astype(np.float64) / self.cells
 
 
 class Contrasts:
-    """The contrasts of positive weight, and a lookup of those that a view holds.
+    """The contrasts of positive weight of a workload; finds which of them a view holds.
+
+    A contrast is a set A of attributes; see `expected_error`. Results are kept.
 
     Parameters
     ----------
@@ -175,7 +191,7 @@ class Contrasts:
         self._cells: dict[Block, int] = {}
 
     def held(self, view: Block) -> list[int]:
-        """The positions of the contrasts that lie within a view."""
+        """Find the contrasts that lie within a view: their positions in `weights`."""
         if view not in self._held:
             within = members_within(view, self._places, self._orders)
             self._held[view] = [self._places[a] for a in within]
@@ -188,7 +204,7 @@ class Contrasts:
         return self._cells[view]
 
     def holdings(self, views: Sequence[Block]) -> "Holdings":
-        """The contrasts that each of the given views holds."""
+        """The sparse matrix of these views and all contrasts of positive weight."""
         held = [self.held(view) for view in views]
         return Holdings(
             view=np.repeat(np.arange(len(views)), [len(row) for row in held]),
@@ -203,7 +219,10 @@ class Contrasts:
     kw_only=True,
 )
 class Shares:
-    """Shares, shape (views,), their error, and a lower bound on the error of any shares."""
+    """Result of `best_shares`: the shares, shape (views,), their error, and a lower bound.
+
+    No shares of these views have an error below the bound.
+    """
 
     shares: Floats
     error: float
@@ -221,11 +240,11 @@ def best_shares(
 ) -> Shares:
     """Shares of low error, improved step by step from equal shares or from `start`.
 
-    The error is the sum of kappa / theta. For power 1, theta is linear in the shares, and
-    `usefulness` is the decrease of the error per unit of each share. By duality every lambda >= 0
-    gives ``error >= sum of 2 sqrt(kappa lambda) - max over views of lambda's usefulness``. For
-    lambda in proportion to kappa / theta**2 the best of these bounds is ``error**2 / max
-    usefulness``.
+    The error is the sum of kappa / theta over all contrasts. For power 1, theta is linear in the
+    shares, and the problem is convex. Its dual has one variable lambda_A >= 0 for each contrast.
+    Every choice gives a lower bound: the sum of 2 sqrt(kappa_A lambda_A), minus the largest value
+    over views of the sum of lambda_A / cells over the contrasts of the view. For lambda in
+    proportion to kappa / theta**2 the best of these bounds is ``error**2 / max usefulness``.
 
     Parameters
     ----------
@@ -233,6 +252,7 @@ def best_shares(
     power : int
         1 or 2.
     start : array, shape (views,), optional
+        The shares to begin with, up to a common factor. The default is equal shares.
     tolerance : float
         Relative gap at which the search stops, for power 1.
     steps : int

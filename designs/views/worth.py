@@ -1,4 +1,4 @@
-"""Greedy covers whose views grow as long as that lowers an estimate of the error."""
+"""Greedy covers for low error: a view grows as long as that lowers an estimate of the error."""
 
 from collections.abc import Sequence
 from math import prod
@@ -13,11 +13,11 @@ from .error import Weights
 class WorthCover:
     """Covers wanted sets of attributes by views, each grown as long as its value increases.
 
-    Suppose that each set is answered from one view only. View i has c_i cells, and its sets have
-    weights kappa that add to a_i. With the best shares, the error then grows with the sum of the
-    costs ``(a_i c_i) ** (1 / (power + 1))``. The value of a view is the total cost of its new sets,
-    each as a view of its own, divided by the cost of the view. A view grows by the attribute that
-    gives the largest value.
+    Suppose that each set is answered from one view only. View i has c_i cells, and the weights
+    kappa of its sets add to a_i. With the best shares, the error is then a power of the sum of the
+    costs ``(a_i c_i) ** (1 / (power + 1))`` of the views. The value of a view compares two costs:
+    the sum of the costs of its new sets, each as a view of its own, divided by the cost of the
+    view. A view takes one attribute after another, each time the one that gives the largest value.
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ class WorthCover:
     limit : int
         Largest number of cells of a view.
     power : int
+        1 or 2: the variance of a cell is ``share ** -power``.
     """
 
     def __init__(
@@ -60,9 +61,10 @@ class WorthCover:
         *,
         kept: Sequence[Block] = (),
     ) -> list[Block]:
-        """Views that hold every wanted set that no view of `kept` holds.
+        """Make views that hold every wanted set that no view of `kept` holds.
 
-        The value of each attribute is multiplied by a random factor from 1 to 1 + `noise`.
+        Each view starts as a random set that is not held yet. When it grows, the value of each
+        attribute is multiplied by a random factor from 1 to 1 + `noise`.
         """
         wanted = np.ones(len(self._sets), np.bool_)
         if kept:

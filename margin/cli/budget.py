@@ -77,10 +77,16 @@ def budget_of(parsed: argparse.Namespace) -> "Budget":
     unit: dict[str, Any] = {"neighbours": neighbours, "rows_per_person": parsed.rows_per_person}
     if parsed.rho is not None:
         if parsed.epsilon is not None or parsed.delta is not None:
-            raise BudgetError("give either --epsilon (with or without --delta) or --rho, not both")
+            raise BudgetError(
+                "a budget is either --epsilon (with or without --delta) or --rho, but both are "
+                "given; leave one of them out"
+            )
         return margin.ZCDP(parsed.rho, **unit)
     if parsed.epsilon is None:
-        raise BudgetError("no budget is given: add --epsilon E, --epsilon E --delta D, or --rho R")
+        raise BudgetError(
+            "a release needs a budget, but no budget is given; add --epsilon E, --epsilon E "
+            "--delta D, or --rho R"
+        )
     if parsed.delta is None:
         return margin.PureDP(parsed.epsilon, **unit)
     return margin.ApproxDP(parsed.epsilon, parsed.delta, **unit)

@@ -151,7 +151,7 @@ def add_spreadsheet(parser: argparse.ArgumentParser) -> None:
 
 
 def for_spreadsheet(label: Any) -> Any:
-    """The label, with a quotation mark in front if a spreadsheet would run it as a formula.
+    """Put an apostrophe before a label if a spreadsheet would run it as a formula.
 
     Numbers are returned unchanged. The characters that begin a formula are those that OWASP lists
     under "CSV injection".
@@ -184,19 +184,26 @@ def check_free(path: Path, parsed: argparse.Namespace) -> None:
         If the file cannot be written, or if it exists and --force is not given.
     """
     if path.is_dir():
-        raise FileError(f"{str(path)!r} cannot be written: it is a folder; give the name of a file")
+        raise FileError(
+            f"the output must be a file, but {str(path)!r} is a folder; give the name of a file"
+        )
     if not path.parent.is_dir():
         raise FileError(
-            f"{str(path)!r} cannot be written: its folder does not exist; create it first"
+            f"the folder of {str(path)!r} must exist, but it does not; create it first, or choose "
+            "another folder"
         )
     if path.exists() and not parsed.force:
         raise FileError(
-            f"{str(path)!r} exists already: choose another name, or add --force to replace it"
+            f"the output must be a new file, but {str(path)!r} exists already; choose another "
+            "name, or add --force to replace it"
         )
     try:
         tried(path)
     except OSError as error:
-        raise FileError(f"{str(path)!r} cannot be written: {error.strerror}") from None
+        raise FileError(
+            f"{str(path)!r} cannot be written ({error.strerror}); choose a folder that you can "
+            "write to"
+        ) from None
 
 
 def check_picture(path: Path, parsed: argparse.Namespace) -> None:
@@ -209,7 +216,10 @@ def check_picture(path: Path, parsed: argparse.Namespace) -> None:
     """
     if path.suffix not in _PICTURES:
         *others, last = _PICTURES
-        raise FileError(f"{str(path)!r} must end in {', '.join(others)} or {last}")
+        raise FileError(
+            f"the name of a picture must end in {', '.join(others)} or {last}, but it is "
+            f"{str(path)!r}; change its ending"
+        )
     check_free(path, parsed)
 
 
@@ -230,7 +240,8 @@ def draw(figure: Any, path: Path) -> None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The text " (did you mean 'x'?)" for an error message. Empty if no known name is similar."""
+    """Suggest a known name for a misspelt one, such as " (did you mean 'auto'?)"; empty if no known
+    name is similar."""
     similar = difflib.get_close_matches(name, known, n=1)
     return f" (did you mean {similar[0]!r}?)" if similar else ""
 
@@ -245,7 +256,7 @@ def painted(
     style: str,
     stream: TextIO,
 ) -> str:
-    """The text in colour, if the stream is a terminal that shows colours.
+    """Colour a text, if the stream is a terminal that shows colours.
 
     A user switches colours off with the environment variable NO_COLOR.
     """
@@ -256,7 +267,7 @@ def painted(
 
 
 def printable(text: object) -> str:
-    """The text with control characters replaced, since they could manipulate a terminal.
+    """Replace control characters in a text, since they could manipulate a terminal.
 
     Names and categories come from files, and a file may come from a stranger.
     """

@@ -30,7 +30,7 @@ _DEFAULT = "auto,priview,priview-paper,optimised,direct,uniform"
 
 
 def add_commands(commands: Any) -> None:
-    """Add the command to a command line."""
+    """Add `margin compare` to the parser of the command line."""
     comparing = add_command(
         commands,
         "compare",
@@ -81,8 +81,8 @@ def _compare(parsed: argparse.Namespace) -> Said:
     for name in names:
         if name not in COMPARED:
             raise MarginError(
-                f"unknown mechanism {name!r}{did_you_mean(name, COMPARED)}; "
-                f"--mechanisms takes {', '.join(COMPARED)}"
+                f"unknown mechanism {name!r}{did_you_mean(name, COMPARED)}; --mechanisms takes "
+                f"{', '.join(COMPARED)}, so name some of these"
             )
     if parsed.picture is not None:
         check_picture(parsed.picture, parsed)

@@ -69,20 +69,23 @@ def demo(path: Path, epsilon: str = "1") -> Said:
 
 
 def _some_views(attributes: View, k: int) -> list[View]:
-    """Thirty views of k attributes, evenly spread over the list of all such views."""
+    """Choose thirty views of k attributes, evenly spread over the list of all such views."""
     views = list(itertools.combinations(attributes, k))
     places = np.linspace(0, len(views) - 1, 30).astype(int)
     return [views[place] for place in places]
 
 
 def _distance(marginal: Marginal, truth: np.ndarray) -> float:
-    """The total variation distance: half the sum of absolute differences, over the rows."""
+    """The total variation distance of a marginal from the truth, as a share of the rows.
+
+    It is half the sum of the absolute differences, divided by the number of rows.
+    """
     difference = np.abs(marginal.counts - truth).sum()
     return float(difference / 2 / truth.sum())
 
 
 def _beside(marginal: Marginal, truth: np.ndarray) -> list[str]:
-    """The first cells of a marginal as lines: the labels, the private count, the true count."""
+    """Write the first cells of a marginal as lines: labels, private count and true count."""
     kinds = [attribute.labels for attribute in marginal.domain.values()]
     cells = list(itertools.product(*kinds))
     lines = [f"{' x '.join(marginal.attributes):<34}{'private':>10}{'truth':>10}"]

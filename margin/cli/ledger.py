@@ -18,7 +18,7 @@ __all__ = ["add_commands", "charged"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin ledger` and its commands to the parser of the command line."""
     ledger = add_group(commands, "ledger", "keep a record of the budget spent on each data set")
     create = add_command(
         ledger,
@@ -77,7 +77,7 @@ def add_commands(commands: Any) -> None:
 
 
 def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
-    """The data set named by the options --ledger and --dataset. None if neither is given.
+    """Find the data set that the options --ledger and --dataset name; None if neither is given.
 
     Raises
     ------
@@ -87,7 +87,11 @@ def charged(ledger: Path | None, dataset: str | None) -> "Dataset | None":
     if ledger is None and dataset is None:
         return None
     if ledger is None or dataset is None:
-        raise MarginError("--ledger and --dataset must be given together")
+        found = "--dataset" if ledger is None else "--ledger"
+        raise MarginError(
+            f"--ledger and --dataset must be given together, but only {found} is given; add the "
+            "other, or leave out both"
+        )
     return margin.Ledger(ledger).dataset(dataset)
 
 
@@ -144,7 +148,10 @@ def _verify(parsed: argparse.Namespace) -> Said:
 
 def _check(parsed: argparse.Namespace) -> Said:
     if not parsed.releases.is_dir():
-        raise FileError(f"--releases {str(parsed.releases)!r} must be a folder")
+        raise FileError(
+            f"--releases must be a folder, but {str(parsed.releases)!r} is not; give the folder "
+            "that holds the .margin files"
+        )
     # Collect the receipt and the statement of every release.
     tokens: dict[str, Token | None] = {}
     statements: dict[str, Statement] = {}

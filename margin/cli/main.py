@@ -182,7 +182,8 @@ def _demo(parsed: argparse.Namespace) -> Said:
 
 
 def _unused(stem: str) -> Path:
-    """The first of stem.margin, stem-2.margin, stem-3.margin and so on that does not exist."""
+    """Find a free name for a file: the first of stem.margin, stem-2.margin, stem-3.margin and so
+    on that does not exist."""
     path = Path(f"{stem}.margin")
     number = 1
     while path.exists():

@@ -38,7 +38,10 @@ def _dual_query(
     views: Views,
 ) -> "margin.DualQuery":
     if views is not None and parsed.queries is not None:
-        raise MarginError("--views and --queries exclude each other: give one of them")
+        raise MarginError(
+            "the queries come either from --views or from --queries, but both are given; leave one "
+            "of them out"
+        )
     queries = None if parsed.queries is None else queries_of(parsed.queries, domain)
     if views is not None:
         queries = margin.DualQuery.cells(domain, views)
@@ -72,8 +75,8 @@ def _plain(
     _without_queries(parsed)
     if views is not None:
         raise MarginError(
-            f"the mechanism {parsed.mechanism} does not take --views; use --workload, "
-            "or one of the mechanisms priview and dualquery"
+            f"--views is given, but the mechanism {parsed.mechanism} does not take it; use "
+            "--workload, or one of the mechanisms priview and dualquery"
         )
     return PLAIN[parsed.mechanism]()
 
@@ -127,16 +130,16 @@ def mechanism_of(
     if is_written(name):
         if views is not None:
             raise MarginError(
-                f"--views cannot be combined with --mechanism {name!r}: "
-                "write the views as a parameter of the mechanism"
+                f"--views cannot be combined with --mechanism {name!r}, which has parameters of "
+                "its own; write the views as one of these parameters"
             )
         _without_queries(parsed)
         return written(name)
     if name not in MECHANISMS:
         raise MarginError(
-            f"unknown mechanism {name!r}{did_you_mean(name, MECHANISMS)}; "
-            f"--mechanism takes {', '.join(MECHANISMS)}, "
-            "or a mechanism as in Python, such as 'HighPass(theta=5)'"
+            f"unknown mechanism {name!r}{did_you_mean(name, MECHANISMS)}; --mechanism takes "
+            f"{', '.join(MECHANISMS)}, or a mechanism as in Python, such as 'HighPass(theta=5)', "
+            "so name one of these"
         )
     return MECHANISMS[name](parsed, domain, views)
 
@@ -154,8 +157,8 @@ def queries_of(text: str, domain: "margin.Domain") -> "margin.queries.Queries":
     found = _QUERIES.fullmatch(text)
     if found is None:
         raise MarginError(
-            f"--queries ({text}) must have a form such as 3way:100000, "
-            "3way:100000:7 (with a seed) or 3parity:500"
+            f"--queries ({text}) must have a form such as 3way:100000, 3way:100000:7 (with a seed) "
+            "or 3parity:500; write it so"
         )
     kind = margin.queries.Conjunctions if found[2] == "way" else margin.queries.Parities
     size, count, seed = int(found[1]), int(found[3]), int(found[4] or 0)
@@ -166,5 +169,6 @@ def _without_queries(parsed: argparse.Namespace) -> None:
     """Refuse the options of `dualquery` for another mechanism."""
     if parsed.queries is not None or parsed.size is not None:
         raise MarginError(
-            f"--queries and --size are options for dualquery; {parsed.mechanism} does not take them"
+            "--queries and --size are options for dualquery, but the mechanism is "
+            f"{parsed.mechanism}; leave them out, or use --mechanism dualquery"
         )

@@ -23,7 +23,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin plan` and `margin design` to the parser of the command line."""
     _add_plan(commands)
     _add_design(commands)
 

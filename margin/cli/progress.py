@@ -54,7 +54,7 @@ class _Stages(logging.Handler):
         )
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a message for the display."""
+        """Take a message of the logger and keep what the display shows of it."""
         if not self._end.is_set() and not self._thread.is_alive():
             self._thread.start()
         steps = str(record.msg).endswith(_COUNTED) and isinstance(record.args, tuple)
@@ -77,7 +77,7 @@ class _Stages(logging.Handler):
             self._thread.join()
 
     def _show(self) -> None:
-        """The loop of the thread."""
+        """Update the display until the end; the thread runs this loop."""
         pause = _PATIENCE
         while not self._end.wait(pause):
             pause = _TERMINAL_PAUSE if self._terminal else _FILE_PAUSE
@@ -108,7 +108,7 @@ class _Stages(logging.Handler):
             )
 
     def _left(self) -> str:
-        """The estimated time left, from the mean time of the finished steps."""
+        """Estimate the time left from the mean time of the finished steps, as a text."""
         done = self._number - 1
         if done < 1:
             return ""

@@ -31,7 +31,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin marginal` and `margin info` to the parser of the command line."""
     _add_marginal(commands)
     _add_info(commands)
 
@@ -125,7 +125,8 @@ def _info(parsed: argparse.Namespace) -> Said:
 
 
 def _stated(domain: "margin.Domain") -> dict[str, str]:
-    """The other declarations of a domain, as texts by their titles."""
+    """What a domain declares besides its attributes: the impossible cells and the public number of
+    rows, as texts by their titles."""
     lines = {}
     rules = []
     for rule in domain.impossible:
@@ -154,7 +155,7 @@ def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], flo
 
 
 def _as_table(marginal: "margin.Marginal") -> str:
-    """The marginal as a table for people: labels to the left, numbers to the right."""
+    """Write a marginal as a table for people: labels on the left, numbers on the right."""
     rows = [[*map(printable, marginal.attributes), "count", "noise sd"]]
     for labels, count, error in _rows(marginal):
         noise = "" if error is None else f"{error:,.1f}"
@@ -176,7 +177,7 @@ def _unchanged(label: "Value") -> "Value":
 
 
 def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:
-    """The marginal as CSV. `form` is applied to each name and label."""
+    """Write a marginal as CSV. `form` is applied to each name and label."""
     head = _csv_line([*map(form, marginal.attributes), "count", "noise_sd"])
     lines = [head]
     for labels, count, error in _rows(marginal):
@@ -185,7 +186,7 @@ def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> st
 
 
 def _csv_line(cells: Sequence[object]) -> str:
-    """One CSV line, without its line break."""
+    """Write one CSV line, without its line break."""
     # With this line break, `csv` quotes a cell that contains either of its two characters.
     line = io.StringIO(newline="")
     csv.writer(line, lineterminator="\r\n").writerow(cells)

@@ -25,7 +25,7 @@ _WRITERS = (".csv", ".parquet")
 
 
 def add_commands(commands: Any) -> None:
-    """Add the command to a command line."""
+    """Add `margin records` to the parser of the command line."""
     records = add_command(
         commands,
         "records",
@@ -59,7 +59,10 @@ def add_commands(commands: Any) -> None:
 def _records(parsed: argparse.Namespace) -> Said:
     path: Path = parsed.output
     if path.suffix not in _WRITERS:
-        raise FileError(f"{str(path)!r} must end in {' or '.join(_WRITERS)}")
+        raise FileError(
+            f"the output must end in {' or '.join(_WRITERS)}, but it is {str(path)!r}; change its "
+            "ending"
+        )
     check_free(path, parsed)
     synopsis = opened(parsed)
     codes = synopsis.records(parsed.n)
@@ -76,7 +79,8 @@ def _records(parsed: argparse.Namespace) -> Said:
 
 
 def _values(attribute: "margin.Attribute", codes: Any) -> Any:
-    """The values of a column of codes, as an Arrow array. Values of mixed types become texts."""
+    """Convert a column of codes to values, as an Arrow array. Values of mixed types become
+    texts."""
     import pyarrow as pa
 
     if attribute.values is None and attribute.bins is None:
@@ -88,7 +92,7 @@ def _values(attribute: "margin.Attribute", codes: Any) -> Any:
 
 
 def _safe(column: Any) -> Any:
-    """The column, with no text that a spreadsheet would run as a formula."""
+    """Change each text of a column that a spreadsheet would run as a formula."""
     import pyarrow as pa
 
     if not pa.types.is_string(column.type):

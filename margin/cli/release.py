@@ -35,7 +35,7 @@ _EXAMPLES = [
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin release` and `margin domain suggest` to the parser of the command line."""
     _add_release(commands)
     _add_suggest(commands)
 
@@ -191,11 +191,16 @@ def _save(synopsis: "margin.Synopsis", path: Path) -> None:
 
 
 def _data(parsed: argparse.Namespace) -> object:
-    """The table to read: the path of a file, or a query."""
+    """Find the table to read, from the options: the path of a file, or a query."""
     if parsed.file is None and parsed.sql is None:
-        raise MarginError("no table is given: add a file, or a query with --sql")
+        raise MarginError(
+            "a release needs a table, but none is given; add a file, or a query with --sql"
+        )
     if parsed.file is not None and parsed.sql is not None:
-        raise MarginError("a file and --sql exclude each other: give one of them")
+        raise MarginError(
+            "the table comes either from a file or from --sql, but both are given; leave one of "
+            "them out"
+        )
     if parsed.sql is not None:
         files = dict(map(_named, parsed.table))
         return margin.Sql(
@@ -205,17 +210,25 @@ def _data(parsed: argparse.Namespace) -> object:
             files=files,
         )
     if parsed.attach is not None:
-        raise MarginError("--attach names the database of a query: add the query with --sql")
+        raise MarginError(
+            "--attach names the database of a query, but no query is given; add the query with "
+            "--sql"
+        )
     if parsed.table:
-        raise MarginError("--table names a file for a query: add the query with --sql")
+        raise MarginError(
+            "--table names a file for a query, but no query is given; add the query with --sql"
+        )
     return parsed.file
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The name and the path in one value of --table."""
+    """Split one value of --table into a name and a path."""
     name, separator, path = text.partition("=")
     if not (name and separator and path):
-        raise MarginError(f"--table {text!r} must be NAME=FILE, such as visits=visits.csv")
+        raise MarginError(
+            f"--table must be NAME=FILE, but it is {text!r}; write it as in --table "
+            "visits=visits.csv"
+        )
     return name, path
 
 

@@ -13,7 +13,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin report` and `margin explore` to the parser of the command line."""
     _add_report(commands)
     _add_explore(commands)
 

@@ -10,7 +10,7 @@ __all__ = ["add_commands"]
 
 
 def add_commands(commands: Any) -> None:
-    """Add the commands to a command line."""
+    """Add `margin keygen`, `margin sign` and `margin verify` to the parser of the command line."""
     _add_keygen(commands)
     _add_sign(commands)
     _add_verify(commands)

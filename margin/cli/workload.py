@@ -55,10 +55,13 @@ def views_of(given: Sequence[str]) -> list[list[str]]:
     try:
         views = json.loads(Path(given[0]).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise FileError(f"{given[0]!r} cannot be read as a JSON file") from None
+        raise FileError(
+            f"{given[0]!r} must be a JSON file in UTF-8, but it cannot be read as one; check the "
+            "path and the file"
+        ) from None
     if not isinstance(views, list) or not all(isinstance(view, list) for view in views):
         raise FileError(
-            f"{given[0]!r} must hold a list of views, each a list of attribute names, "
-            'such as [["age", "sex"], ["region"]]'
+            f"{given[0]!r} must hold a list of views, each a list of attribute names, but it holds "
+            'something else; write it as in [["age", "sex"], ["region"]]'
         )
     return views

@@ -39,8 +39,8 @@ def written(text: str) -> Any:
     mechanism = _built(tree, text)
     if not callable(getattr(mechanism, "run", None)):
         raise MarginError(
-            f"--mechanism ({text}) is a strategy, not a mechanism: "
-            f"write MatrixMechanism(strategy={text.strip()})"
+            f"--mechanism must be a mechanism, but {text.strip()} is a strategy; write "
+            f"MatrixMechanism(strategy={text.strip()})"
         )
     return mechanism
 
@@ -65,8 +65,9 @@ def _built(call: ast.Call, text: str) -> Any:
         signature.bind(*arguments, **parameters)
     except TypeError as error:
         raise MarginError(
-            f"the parameters of {name} do not fit ({error}); "
-            f"its parameters are {', '.join(signature.parameters) or 'none'}"
+            f"the parameters of {name} must be among "
+            f"{', '.join(signature.parameters) or '(none)'}, but they do not fit ({error}); "
+            "correct them"
         ) from None
     try:
         return kind(*arguments, **parameters)
@@ -74,12 +75,13 @@ def _built(call: ast.Call, text: str) -> Any:
         raise
     except (TypeError, ValueError):
         raise MarginError(
-            f"a parameter of {name} has the wrong type; see the documentation of {name}"
+            f"a parameter of {name} has a value of the wrong type; read in the documentation of "
+            f"{name} which types it takes"
         ) from None
 
 
 def _class_of(name: str) -> Any:
-    """The mechanism of a name, or the strategy that a mechanism takes as a parameter."""
+    """Find the class of a mechanism by its name, or of a strategy that a mechanism takes."""
     from .. import mechanisms  # here, so that the command line starts without numpy
 
     for room in (mechanisms, mechanisms.strategies):
@@ -87,13 +89,13 @@ def _class_of(name: str) -> Any:
             return getattr(room, name)
     known = [*mechanisms.__all__, *mechanisms.strategies.__all__]
     raise MarginError(
-        f"unknown mechanism {name!r}{did_you_mean(name, known)}; "
-        f"with parameters, --mechanism takes {', '.join(mechanisms.__all__)}"
+        f"unknown mechanism {name!r}{did_you_mean(name, known)}; with parameters, --mechanism "
+        f"takes {', '.join(mechanisms.__all__)}, so name one of these"
     )
 
 
 def _value(tree: ast.expr, text: str) -> Any:
-    """The value of a parameter: a mechanism, a plain value, or a list of plain values."""
+    """Make the value of a parameter: a mechanism, a plain value, or a list of plain values."""
     if isinstance(tree, ast.Call):
         return _built(tree, text)
     try:
@@ -104,6 +106,6 @@ def _value(tree: ast.expr, text: str) -> Any:
 
 def _malformed(text: str) -> MarginError:
     return MarginError(
-        f"--mechanism ({text}) must be a name, or a mechanism as in Python, "
-        "such as 'HighPass(theta=5)'"
+        f"--mechanism ({text}) must be a name, or a mechanism as in Python; "
+        "write it as in 'HighPass(theta=5)'"
     )

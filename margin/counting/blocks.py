@@ -54,15 +54,15 @@ class Kernel:
 
 
 class Blocks(Kernel):
-    """Counts mixed-radix cell numbers with `numpy.bincount`. It is the fastest engine for a small
-    table, since nothing has to be loaded."""
+    """The counting engine for small tables. It numbers the cell of each row and counts the numbers
+    with `numpy.bincount`; nothing has to be loaded."""
 
     def add(
         self,
         columns: Columns,
         rows: int,
     ) -> None:
-        """See `Kernel.add`."""
+        """Count some rows: at least one, and at most some ten thousand."""
         block = _Block(columns, rows)
         for view, counts in zip(self._views, self._counts, strict=True):
             cells = block.cells(view, self._domain.shape(view))
@@ -74,7 +74,8 @@ class Blocks(Kernel):
 
 
 class _Block:
-    """Some rows. Each column is converted once to each integer type that cell numbers need."""
+    """A block of rows, as columns of codes. Each column is converted at most once to each integer
+    type that cell numbers need."""
 
     def __init__(
         self,

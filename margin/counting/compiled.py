@@ -48,7 +48,8 @@ def processors() -> int:
 
 
 class Compiled(Kernel):
-    """Counts each view by the cheapest of two methods, and repeated rows only once.
+    """The counting engine for large tables. It counts each view by the faster of two methods, and
+    repeated rows only once.
 
     A view of at most eight binary attributes is counted from bit slices. 64 rows are a word, and
     the rows that have all attributes of a set are the ones of an intersection of words. This gives
@@ -105,7 +106,7 @@ class Compiled(Kernel):
         columns: Columns,
         rows: int,
     ) -> None:
-        """See `Kernel.add`."""
+        """Count some rows: at least one, and at most some ten thousand."""
         if self._distinct is not None:
             self._distinct.add(self._codes(columns, rows))
             if self._distinct.is_full or not self._distinct.is_worth:
@@ -123,7 +124,7 @@ class Compiled(Kernel):
             self._run(add, self._sliced)
 
     def flush(self) -> None:
-        """See `Kernel.flush`."""
+        """Add the counts of all rows so far to the tables, also those that were kept in buffers."""
         if self._distinct is not None:
             self._count_distinct()
         offsets = self._layout.offsets
@@ -167,8 +168,10 @@ class Compiled(Kernel):
         columns: Columns,
         rows: int,
     ) -> NDArray[np.uint64]:
-        """The bits of the attributes that are counted from them: shape (attributes, words). Bits
-        after the last row are zero."""
+        """Pack the attributes that are counted by their bits into words: shape (attributes, words).
+
+        Each word holds the bits of 64 rows of one attribute. Bits after the last row are zero.
+        """
         words = -(-rows // 64)
         packed = np.zeros((len(self._names), words * 8), np.uint8)
         for place, name in enumerate(self._names):
@@ -227,7 +230,8 @@ def _layout(
     views: Sequence[View],
     names: Sequence[str],
 ) -> loops.Layout:
-    """The attributes and the cells of each view as arrays, without attributes of size 1."""
+    """Describe the views to the compiled loops, as arrays: the attributes of each view, except
+    those of size 1, and its number of cells."""
     place = {name: at for at, name in enumerate(names)}
     kept = [[name for name in view if name in place] for view in views]
     in_a_row = [name for view in kept for name in view]

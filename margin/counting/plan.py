@@ -26,8 +26,8 @@ _WORTH_USING = 1 << 21
 
 
 class CountPlan:
-    """The contingency tables of some views of a domain. A plan starts with empty tables; batches of
-    rows are added to it, and plans of several workers are merged.
+    """A counter of the rows in each cell of some views. It starts with empty tables; batches of
+    rows are added to it, and the counters of several workers can be merged.
 
     numpy counts small tables. Compiled loops take over when there is more work.
 
@@ -103,7 +103,7 @@ class CountPlan:
         lengths = {len(column) for column in columns.values()}
         if len(lengths) > 1:
             raise DataError(
-                "the columns of a batch must be equally long, and these are not; give one code for "
+                "the columns of a batch must be equally long, but they are not; give one code for "
                 "each row and attribute"
             )
         rows = max(lengths, default=0)
@@ -123,8 +123,8 @@ class CountPlan:
         """
         if (self.domain, self.views) != (other.domain, other.views):
             raise DomainError(
-                "only plans for the same views of the same domain can be merged; the other plan "
-                "has another domain or other views"
+                "only plans for the same views of the same domain can be merged, but the other "
+                "plan has another domain or other views; make both plans with the same ones"
             )
         for mine, theirs in zip(self._counts, other.tables, strict=True):
             mine += theirs.ravel()
@@ -156,21 +156,23 @@ class CountPlan:
         name: str,
         batch: Mapping[str, NDArray[np.integer[Any]]],
     ) -> NDArray[np.integer[Any]]:
-        """The codes of an attribute in a batch; DataError unless all are in range."""
+        """Check the codes of an attribute in a batch and return them; DataError if one is out of
+        range."""
         if name not in batch:
             raise DataError(
-                f"a batch lacks attribute {name!r}, which a view names; add a column with its codes"
+                "a batch must have a column for each attribute of a view, but it lacks attribute "
+                f"{name!r}; add a column with its codes"
             )
         column = np.asarray(batch[name])
         if column.ndim != 1 or column.dtype.kind not in "iu":
             raise DataError(
-                f"the codes of attribute {name!r} must be integers in one dimension; they have "
-                f"type {column.dtype} and {column.ndim} dimensions"
+                f"the codes of attribute {name!r} must be integers in one dimension, but they have "
+                f"type {column.dtype} and {column.ndim} dimensions; convert them"
             )
         too_low = column.dtype.kind == "i" and column.size and column.min() < 0
         if too_low or (column.size and column.max() >= self.domain[name].size):
             raise DataError(
-                f"a code of attribute {name!r} is not one of 0 ... {self.domain[name].size - 1}; "
-                "encode the values with the domain first"
+                f"the codes of attribute {name!r} must be from 0 to {self.domain[name].size - 1}, "
+                "but one is not; encode the values with the domain first"
             )
         return column

@@ -25,7 +25,7 @@ __all__ = ["Baskets", "HoldsSets", "SetSource", "baskets_of_matrix", "holders", 
     eq=False,
 )
 class Baskets:
-    """Sets of items. A set contains an item at most once.
+    """The rows of a table of sets, stored as two arrays. A set contains an item at most once.
 
     Attributes
     ----------
@@ -45,8 +45,10 @@ class Baskets:
         items: Integers,
         count: int,
     ) -> "Baskets":
-        """The sets from pairs of a set's number, 0 ... count - 1, and an item's code: two arrays of
-        shape (pairs,). Repeated pairs count once."""
+        """Build sets from pairs of a set's number, 0 ... count - 1, and an item's code.
+
+        The pairs are two arrays of shape (pairs,). Repeated pairs count once.
+        """
         if not items.size:
             return cls(np.zeros(count, np.int64), np.empty(0, np.int64))
         width = int(items.max()) + 1
@@ -55,7 +57,9 @@ class Baskets:
 
 
 def universe(domain: Domain, columns: int | None = None) -> Attribute:
-    """The attribute whose categories are the items.
+    """The single attribute of a domain of sets; its categories are the items.
+
+    `columns` is the number of columns of the table if each stands for an item.
 
     Raises
     ------
@@ -66,7 +70,7 @@ def universe(domain: Domain, columns: int | None = None) -> Attribute:
     if len(domain) != 1:
         raise DataError(
             "a table of sets needs a domain of one attribute, whose categories are the items; this "
-            f"domain has {len(domain)} attributes"
+            f"domain has {len(domain)} attributes, so declare the attribute of the items only"
         )
     (attribute,) = domain.values()
     if columns is not None and attribute.size != columns:
@@ -89,8 +93,8 @@ class HoldsSets(Protocol):
 
 
 def holders(source: object, domain: Domain) -> Integers | None:
-    """The true number of rows that contain each item: shape (items,). None if the source does not
-    hold sets. This result is not private."""
+    """Count the rows that contain each item, without noise: shape (items,). None if the source does
+    not hold sets. The result is not private."""
     if not isinstance(source, HoldsSets) or not source.holds_sets(domain):
         return None
     items = source.baskets(domain).items

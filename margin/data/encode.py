@@ -1,4 +1,4 @@
-"""The codes of whole Arrow columns. Every value gets the code that `Attribute.code` gives it.
+"""Encoding of whole Arrow columns as codes. A value gets the code that `Attribute.code` gives it.
 
 No error raised here contains a value of the data. A library's own message may quote cells, so
 `quietly` replaces it.
@@ -91,7 +91,8 @@ def locate(
             )
         if len(candidates) > 1:
             raise DataError(
-                f"{where} has more than one column named {name!r}; rename all but one of them"
+                f"{where} has more than one column named {name!r}, but names must differ; rename "
+                "all but one of them"
             )
         found[name] = candidates[0]
     return found
@@ -134,7 +135,7 @@ def check_type(name: str, kind: Any) -> None:
 
 
 def encode_batches(batches: Generator[Sequence[Any]], domain: Domain) -> Iterator[Batch]:
-    """Batches of codes from batches of Arrow columns, which are in the order of the domain.
+    """Encode batches of Arrow columns, which are in the order of the domain, as batches of codes.
 
     The generator of batches is closed at the end. This matters after an error, whose traceback
     could keep it open.
@@ -150,7 +151,8 @@ def not_provided(name: str, *, missing: bool) -> DataError:
     """The error for a value, or a missing value, for which an attribute has no category."""
     if missing:
         return DataError(
-            f"column {name!r} holds nulls or empty cells; declare missing=... for that attribute"
+            f"column {name!r} holds nulls or empty cells, but its attribute declares no category "
+            "for them; declare missing=... for that attribute"
         )
     return DataError(
         f"column {name!r} holds a value for which its attribute has no category; declare "
@@ -159,7 +161,7 @@ def not_provided(name: str, *, missing: bool) -> DataError:
 
 
 class Encoder:
-    """Encodes the columns of one attribute, one batch after another.
+    """A converter from Arrow columns of one attribute to codes, one batch after another.
 
     Parameters
     ----------
@@ -261,8 +263,8 @@ class Encoder:
         outside: Mask | None,
         absent: Mask | None,
     ) -> Codes:
-        """The codes with `other` for values outside all categories, and `missing` for absent
-        values. A value that is both is absent."""
+        """Complete the codes: values outside all categories get the code of `other`, and absent
+        values that of `missing`. A value that is both is absent."""
         if absent is not None and outside is not None:
             outside = outside & ~absent
         if outside is not None and outside.any():

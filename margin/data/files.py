@@ -79,8 +79,8 @@ class FileSource:
     def __post_init__(self) -> None:
         if not self._lower.endswith(SUFFIXES):
             raise DataError(
-                f"{self._shown} does not end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}; "
-                "convert it to one of these formats"
+                f"a data file must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, but "
+                f"{self._shown} does not; convert it to one of these formats"
             )
 
     def check(self, domain: Domain) -> None:
@@ -98,11 +98,14 @@ class FileSource:
         *,
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`. With `numbers`, truth values are read as 0 and 1, which have the
-        same codes and take less time."""
+        """Read the named columns in batches of rows, each column as an Arrow array. With `numbers`,
+        truth values are read as 0 and 1, which have the same codes and take less time."""
         fields, places = self._layout(names)
         if self._is_compressed:
-            damaged = f"{self._shown} is damaged: its gzip checksum is wrong, or it is cut short"
+            damaged = (
+                f"{self._shown} must be a complete gzip file, but its checksum is wrong or its end "
+                "is missing; copy it again"
+            )
             quietly(self._read_through, damaged)
         read = []
         for place in places:
@@ -182,18 +185,24 @@ class FileSource:
 
         best = max(readings, key=rank)
         if not readings[best]:
-            raise DataError(f"{self._shown} has no header: its first line must name the columns")
+            raise DataError(
+                f"the first line of {self._shown} must name the columns, but the file has no "
+                "header; add one"
+            )
         return [Field(name, best) for name in readings[best]]
 
     def failed(self, error: Exception) -> str:
         """The message for a failure of DuckDB. It names the file and the line of a CSV file, never
         their content."""
         if self._is_parquet:
-            return f"{self._shown} cannot be read: it is damaged or takes too much memory"
+            return (
+                f"{self._shown} cannot be read: it is damaged or needs too much memory; write "
+                "it anew or in several files"
+            )
         if self._is_json:
             return (
                 f"{self._shown} is not well-formed: it must be encoded in UTF-8 and hold one "
-                "record per line, or one array of records"
+                "record per line, or one array of records; correct it"
             )
         line = _LINE.match(str(error))
         where = f" (line {line[1]})" if line else ""
@@ -265,14 +274,15 @@ class FileSource:
         import pyarrow.parquet as pq
 
         wrong = (
-            f"{self._shown} is not what its name says: it cannot be read as Parquet; check that "
-            "the file is complete"
+            f"{self._shown} must be a Parquet file, by its ending, but cannot be read as one; "
+            "check that the file is complete"
         )
         schema = quietly(lambda: pq.read_schema(self.path), wrong)
         return [Field(field.name, kind=field.type) for field in schema]
 
     def _json_fields(self, declared: Collection[str]) -> list["Field"]:
-        """The keys of the first records. A file without records has all declared keys."""
+        """Find the columns of a JSON file: the keys of its first records. A file without records
+        counts as one with all declared columns."""
         place = quoted(glob.escape(str(self.path.absolute())))
         # These options find the keys only, however many there are and whatever their values are.
         keys = "map_inference_threshold = -1, maximum_depth = 1, hive_partitioning = false"
@@ -285,16 +295,22 @@ class FileSource:
         return [Field(name) for name in names]
 
     def _head(self) -> str:
-        """The beginning of a text file."""
+        """Read the beginning of a text file, decompressed if needed.
+
+        Raises
+        ------
+        DataError
+            When the file cannot be read, or is not a text.
+        """
         problem = "cannot be read"
         try:
             with gzip.open(self.path) if self._is_compressed else self.path.open("rb") as file:
                 raw = file.read(_HEAD)
             if b"\0" not in raw and not raw.startswith((b"PAR1", b"\x1f\x8b")):
                 return io.TextIOWrapper(io.BytesIO(raw), "utf-8-sig", "replace", newline="").read()
-            problem = "is not what its name says: it is not a text in UTF-8; save it as one"
+            problem = "must be text in UTF-8, by its ending, but is not; save it in UTF-8"
         except (gzip.BadGzipFile, EOFError, zlib.error):
-            problem = "is not what its name says: it is not compressed by gzip, or is cut short"
+            problem = "must be a complete gzip file, by its ending, but is not; save it anew"
         except OSError as error:
             problem = f"cannot be read ({type(error).__name__}); check its permissions"
         raise DataError(f"{self._shown} {problem}")

@@ -67,7 +67,7 @@ class FilesSource:
         *,
         numbers: bool = False,
     ) -> Generator[Sequence[Any]]:
-        """See `FileSource.columns`."""
+        """Read the named columns of all files in batches of rows; see `FileSource.columns`."""
         for path in self.paths:
             partitions = _partitions(path)
             source = self._file(path)
@@ -110,8 +110,9 @@ def open_path(data: "str | os.PathLike[str]") -> FileSource | FilesSource:
     if len(kinds) != 1 or not all(name.endswith(tuple(kinds)) for name in names):
         problem = "files of different kinds" if found else "no files"
         raise DataError(
-            f"{shown!r} has {problem}; it must have at least one, and all must have the same "
-            f"ending, one of {', '.join(SUFFIXES)}"
+            f"{shown!r} has {problem}; it must have at least one file, and all files must have the "
+            f"same ending, one of {', '.join(SUFFIXES)}, so correct the path or move other files "
+            "away"
         )
     return FilesSource(shown, tuple(sorted(found)))
 

@@ -71,5 +71,8 @@ def open_source(data: object) -> Source:
     if isinstance(data, Source):
         return data
     if callable(getattr(data, "collect", None)):
-        raise DataError(f"a {type(data).__name__} has no rows yet; collect it first")
+        raise DataError(
+            f"data must hold rows, but a {type(data).__name__} is a query that has not run yet; "
+            "call its collect() first"
+        )
     raise DataError(f"data of type {type(data).__name__} is not accepted; give {_ACCEPTED}")

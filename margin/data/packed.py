@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._numbers import shown
 from .._types import Words
 from ..domain.domain import Domain
 from ..errors import DataError
@@ -57,15 +58,20 @@ class PackedSource:
     ) -> None:
         array = np.asarray(words)
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
-            raise DataError("rows must be a whole number >= 0; give the number of packed rows")
+            raise DataError(
+                f"rows ({shown(rows)}) must be a whole number >= 0; give the number of packed rows"
+            )
         if array.dtype != np.uint64 or array.ndim != 2 or array.shape[1] != (rows + 63) // 64:
             raise DataError(
                 "packed bits must be unsigned 64-bit integers (numpy.uint64) of shape (attributes, "
-                f"ceil(rows / 64)); they are {array.dtype} in {array.ndim} dimensions, or their "
-                "number of words does not fit the number of rows"
+                f"{(rows + 63) // 64}) for {rows} rows, but they are {array.dtype} of shape "
+                f"{array.shape}; pack 64 rows into each integer"
             )
         if rows % 64 and (array[:, -1] >> np.uint64(rows % 64)).any():
-            raise DataError("packed bits after the last row must be zero; set the others to zero")
+            raise DataError(
+                "the unused bits after the last row must be zero, but some of them are one; set "
+                "them to zero"
+            )
         self._words = np.ascontiguousarray(array)
         self._rows = rows
 
@@ -98,7 +104,7 @@ class PackedSource:
         domain: Domain,
         used: NDArray[np.bool_],
     ) -> BitTable:
-        """The bits of all attributes as a `BitTable`, without a copy."""
+        """Give the bits of all attributes, without a copy. `used` is ignored."""
         self.check(domain)
         start = np.arange(len(domain))
         return BitTable(
@@ -132,9 +138,10 @@ class SparseSource:
         rows = matrix.tocsr()
         rows.sum_duplicates()
         if rows.ndim != 2 or not np.isin(rows.data, (0, 1)).all():
+            found = "other values" if rows.ndim == 2 else f"{rows.ndim} dimensions"
             raise DataError(
-                "a sparse matrix must have two dimensions and hold only zeros and ones, and this "
-                "one does not; store 1 where an attribute has category 1"
+                "a sparse matrix must have two dimensions and hold only the values 0 and 1, but "
+                f"this one has {found}; store 1 where an attribute has category 1, and 0 elsewhere"
             )
         rows.eliminate_zeros()
         self._matrix = rows
@@ -165,7 +172,8 @@ class SparseSource:
         domain: Domain,
         used: NDArray[np.bool_],
     ) -> BitTable:
-        """The bits of the used attributes as a `BitTable`."""
+        """Pack the flagged attributes into bits. `used` has one flag for each attribute of the
+        domain."""
         self._refuse_sets(domain)
         columns = self._matrix.tocsc()
         places = np.flatnonzero(used)
@@ -214,6 +222,7 @@ def _check(domain: Domain, columns: int) -> None:
     for name, size in zip(domain, domain.sizes, strict=True):
         if size != 2:
             raise DataError(
-                "a packed or sparse table has attributes of two categories only, but the domain "
-                f"declares {size} for {name!r}"
+                "a packed or sparse table needs attributes of two categories each, but the domain "
+                f"declares {size} for {name!r}; declare two, or pass the rows as a table with "
+                "named columns"
             )

@@ -44,7 +44,7 @@ _before: Any = None
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """A context with a new private folder, which is removed at its end."""
+    """Make a private folder for the length of a `with` block; it is removed at the end."""
     remove_stale()
     _watch()
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
@@ -72,8 +72,8 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _told(folder: Path) -> bytes:
-    """The content of the lock file of a folder. It contains the folder's name, so a copy under
-    another name is not recognised."""
+    """The content of the lock file of a folder. It contains the folder's name, so that a copy of
+    the folder under another name is not taken for the folder itself."""
     return _SAYS + os.fsencode(folder.name)
 
 

@@ -16,8 +16,8 @@ from ..errors import DataError
 from .baskets import Baskets, SetSource, universe
 from .encode import Encoder
 from .opening import open_source
+from .rows_per_person import identities
 from .source import Tabular
-from .units import identities
 
 __all__ = ["Pairs", "Transactions"]
 
@@ -70,21 +70,25 @@ class Transactions(SetSource):
                     codes += sorted(items)
                     if len(line) > _MAX_LINE:
                         problem = (
-                            f"a line of data file {str(self.path)!r} has more than {_MAX_LINE:,} "
-                            "characters; write one set of items per line"
+                            f"each line must have at most {_MAX_LINE:,} characters, but a line of "
+                            f"data file {str(self.path)!r} has more; write one set of items per "
+                            "line"
                         )
                         break
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            problem = f"data file {str(self.path)!r} cannot be read: {reason}"
+            problem = (
+                f"data file {str(self.path)!r} cannot be read: {reason}; check its permissions"
+            )
         except UnicodeError:
-            problem = f"data file {str(self.path)!r} is not text in UTF-8; save it in UTF-8"
+            problem = f"data file {str(self.path)!r} must be text in UTF-8, but is not; save it so"
         if problem:
             raise DataError(problem)
         if UNSEEN in known.values():
             raise DataError(
-                f"{str(self.path)!r} holds an item for which attribute {name!r} has no category; "
-                "declare all items, or declare other=..."
+                f"every item of a set must be a category of attribute {name!r}, but "
+                f"{str(self.path)!r} holds an item that is not; declare all items, or declare "
+                "other=..."
             )
         return Baskets.of(np.array(numbers, np.int64), np.array(codes, np.int64), row + 1)
 
@@ -129,12 +133,12 @@ class Pairs(SetSource):
         return Baskets.of(numbers, np.concatenate(codes), len(encoded.dictionary))
 
     def _columns(self) -> Iterator[Sequence[Any]]:
-        """Batches of the columns of users and items."""
+        """Read the two columns batch by batch: each batch is [users, items]."""
         source = open_source(self.data)
         if not isinstance(source, Tabular):
             raise DataError(
-                "pairs of users and items must come from a table with named columns: a data frame, "
-                f"a dict of columns or a file; {type(source).__name__} has none"
+                "pairs of users and items must come from a table with named columns, but "
+                f"{type(source).__name__} has none; pass a data frame, a dict of columns or a file"
             )
         return source.columns([self.user, self.item])
 

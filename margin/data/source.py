@@ -120,7 +120,7 @@ class FrameSource:
             return quietly(reader.read_all, _unreadable)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         rows = 0
         with _stream(self._data) as reader:
             places = self._places(reader.schema, names)
@@ -167,7 +167,7 @@ class ColumnsSource:
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         declared = self._declared(names)
         for start in range(0, len(declared[0]), ROWS):
             slices = (getattr(column, "iloc", column)[start : start + ROWS] for column in declared)
@@ -183,7 +183,7 @@ class ColumnsSource:
             columns = [self._data.iloc[:, place] for place in range(self._data.shape[1])]
         names = list(map(str, self._data))
         arrays = list(map(_arrow, names, columns))
-        wrong = "the columns must be equally long, and these are not; give one value for each row"
+        wrong = "all columns must be equally long, but they are not; give one value for each row"
         return quietly(lambda: pa.Table.from_arrays(arrays, names), wrong)
 
     def _declared(self, names: Sequence[str]) -> list[Any]:
@@ -198,8 +198,8 @@ class ColumnsSource:
         for name, column in zip(names, declared, strict=True):
             if len(column) != len(declared[0]):
                 raise DataError(
-                    f"column {name!r} is not as long as column {names[0]!r}; give one value for "
-                    "each row"
+                    f"all columns must be equally long, but column {name!r} is not as long as "
+                    f"column {names[0]!r}; give one value for each row"
                 )
         return declared
 
@@ -217,7 +217,8 @@ class CodesSource:
         if codes.ndim != 2 or codes.dtype.kind not in "iu":
             raise DataError(
                 "an array must be two-dimensional and hold integer codes, with one column for each "
-                f"attribute; this one has {codes.ndim} dimensions and type {codes.dtype}"
+                f"attribute; this one has {codes.ndim} dimensions and type {codes.dtype}, so "
+                "reshape it, or replace each value by its code"
             )
         self._codes = codes
 
@@ -287,7 +288,7 @@ def _checked_column(name: str, column: Any) -> Any:
     if is_text_or_dict or not is_sliceable or dimensions != 1:
         raise DataError(
             f"column {name!r} must be a list, an array or a series, of one dimension; it is of "
-            f"type {type(column).__name__}"
+            f"type {type(column).__name__} with {dimensions} dimensions, so convert it"
         )
     return column
 

@@ -69,8 +69,8 @@ class SparkSource:
         self._fields(domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source.batches`. The codes come to the driver one partition at a time; `count_views`
-        moves less."""
+        """Read the codes of all attributes in batches of rows; an array has shape (rows,). They
+        come to the driver one partition at a time; `count_views` moves less."""
         return _batches(*self._packed(domain))
 
     def count_views(
@@ -78,8 +78,8 @@ class SparkSource:
         domain: Domain,
         views: Iterable[Iterable[str]],
     ) -> list[NDArray[np.int64]]:
-        """The true tables of some views; see `margin.data.count`. Only the tables come to the
-        driver."""
+        """Count some views on the cluster: their true tables, which are not private. Only the
+        tables come to the driver; see `margin.data.count`."""
         return _tables(*self._packed(domain), views)
 
     def cells(
@@ -99,7 +99,7 @@ class SparkSource:
         key: bytes,
     ) -> "BoundedSparkSource":
         """A source of at most `max_rows` rows of each unit, which the executors select; see
-        `units.BoundedSource`."""
+        `rows_per_person.BoundedSource`."""
         return BoundedSparkSource(self, unit, max_rows, key)
 
     def keyed(
@@ -108,8 +108,8 @@ class SparkSource:
         unit: str,
         key: bytes,
     ) -> tuple[Any, Layout]:
-        """A frame with each row's unit, its hash among the unit's rows, and its codes; see
-        `KeysTask`."""
+        """Prepare a frame from which the rows of each unit are chosen: the unit of each row, a hash
+        that orders the rows of a unit, and the codes. Also returns the layout of the codes."""
         from pyspark.sql import functions as sql
 
         column = sql.col(_quoted(self._fields([unit])[0].name))
@@ -154,8 +154,8 @@ class SparkSource:
 
 
 class BoundedSparkSource:
-    """At most `max_rows` rows of each unit of a Spark data frame. They are the rows that
-    `units.BoundedSource` keeps, so its proof of sensitivity applies."""
+    """A Spark data frame of which at most `max_rows` rows of each unit are read. They are the rows
+    that `rows_per_person.BoundedSource` keeps, so its proof of sensitivity applies."""
 
     def __init__(
         self,
@@ -211,8 +211,9 @@ class BoundedSparkSource:
 
 
 class SparkCells:
-    """The non-empty nodes of a grid and their counts, on the executors' disks; see
-    `private.cell_counts.Cells`.
+    """The true counts of the non-empty cells of a view, kept on the disks of the executors.
+
+    With trees as axes they are counts of nodes; see `private.cell_counts.Cells`.
 
     The executors group the rows and add up their trees of sums. They keep the result on their
     disks, so it is the same each time. If a disk is lost, its part is counted again and gives the
@@ -349,15 +350,22 @@ def _columns(frame: Any, task: CodesTask | BytesTask) -> Iterator[Sequence[bytes
 
 @contextlib.contextmanager
 def _job(frame: Any) -> Generator[Callable[[Callable[[], T]], T]]:
-    """A context with a function that runs actions of Spark. Its errors contain nothing from the
-    rows. When it is interrupted, the job is cancelled on the cluster."""
+    """Open a context in which Spark runs jobs on a data frame.
+
+    The context gives a function `run`. `run(action)` calls `action` and returns its result. If
+    `action` fails, a DataError without any value of the rows is raised. When the context is left
+    by an error or by an interrupt of the user, the jobs on the cluster are cancelled.
+    """
     session = frame.sparkSession
     tag = f"margin-{secrets.token_hex(8)}"
     session.addTag(tag)
 
     def failed(error: Exception) -> str:
         kind = type(error).__name__
-        return f"the Spark data frame cannot be counted: its job failed ({kind}); see Spark's log"
+        return (
+            f"the Spark data frame cannot be counted: its job failed ({kind}); read the cause in "
+            "Spark's log"
+        )
 
     def run(action: Callable[[], T]) -> T:
         try:

@@ -14,7 +14,7 @@ from ..domain.domain import Domain, View
 from ..errors import DataError
 from ..sparse.grid import Grid, counted
 from .encode import ROWS, Encoder, code_type, not_provided
-from .units import identities, order
+from .rows_per_person import identities, order
 
 __all__ = ["BytesTask", "CellsTask", "CodesTask", "KeysTask", "Layout", "TablesTask", "width"]
 
@@ -23,15 +23,20 @@ _LONGEST = 63
 
 
 def width(attribute: Attribute) -> int:
-    """The number of bits of a packed value. It is a code, or `size` for a value that is not a code,
-    or all ones for a null."""
+    """The number of bits that one value of an attribute takes when it is packed.
+
+    A packed value is a code, or the attribute's size for a value that is not a code, or all ones
+    for a null.
+    """
     return (attribute.size + 1).bit_length()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The layout of a row in an Arrow batch. Some attributes are packed codes in longs, the columns
-    w0, w1, ...; the others are columns c<position> that are still to be encoded.
+    """The columns in which Spark sends the attributes of a row.
+
+    Some attributes are codes packed into 64-bit integers, the columns w0, w1, ...; each of the
+    others has a column c<position> whose values are still to be encoded.
 
     Parameters
     ----------
@@ -75,7 +80,8 @@ class Layout:
         return found
 
     def pack(self, codes: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
-        """The longs of some rows: one array of shape (rows,) for each long."""
+        """Pack the codes of some rows into 64-bit integers: one array of shape (rows,) for each
+        packed column."""
         packed = []
         for word in self.words:
             total = np.zeros(len(codes[0]), np.int64)
@@ -85,7 +91,7 @@ class Layout:
         return packed
 
     def rows(self, batches: Iterator[Any]) -> Iterator[tuple[Any, list[NDArray[Any]]]]:
-        """Each Arrow batch, with the codes of its rows: one array for each attribute.
+        """Decode Arrow batches: give each with the codes of its rows, an array for each attribute.
 
         Raises
         ------
@@ -125,7 +131,8 @@ def _provided(
     attribute: Attribute,
     values: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """The codes of packed values, also for nulls and for values that are not codes; see `width`."""
+    """Replace packed nulls by the code of `missing`, and values that are no codes by that of
+    `other`; see `width`. DataError if the attribute declares no such category."""
     is_null = values > attribute.size
     is_no_code = values == attribute.size
     if is_null.any():
@@ -141,8 +148,8 @@ def _provided(
 
 @dataclass(frozen=True)
 class TablesTask:
-    """Counts views over the rows of a partition. It returns one row for each non-zero cell, or one
-    row with the text of a problem."""
+    """A task that counts views over the rows of a partition. It returns one row for each non-zero
+    cell, or one row with the text of a problem."""
 
     layout: Layout
     views: tuple[View, ...]
@@ -179,8 +186,8 @@ class TablesTask:
 
 @dataclass(frozen=True)
 class CodesTask:
-    """Returns the codes of the rows of a partition. Each batch becomes one row with the bytes of
-    each attribute's codes."""
+    """A task that returns the codes of the rows of a partition. Each batch becomes one row with the
+    bytes of each attribute's codes."""
 
     layout: Layout
     schema = "columns array<binary>, problem string"
@@ -200,8 +207,9 @@ class CodesTask:
 
 @dataclass(frozen=True)
 class CellsTask:
-    """Returns the nodes of a grid that the rows of a partition are in, as words, and their counts,
-    which Spark adds up.
+    """A task that counts the rows of a partition in each cell of a view; Spark adds the counts up.
+
+    Only cells with rows are returned, as words. With trees as `nodes`, nodes are counted instead.
 
     Parameters
     ----------
@@ -253,8 +261,8 @@ class CellsTask:
 
 @dataclass(frozen=True)
 class BytesTask:
-    """Returns the rows of a partition, whose columns are longs. Each batch becomes one row with the
-    bytes of each column."""
+    """A task that returns the rows of a partition, whose columns are 64-bit integers. Each batch
+    becomes one row with the bytes of each column."""
 
     schema = CodesTask.schema
 
@@ -265,8 +273,8 @@ class BytesTask:
 
 @dataclass(frozen=True)
 class KeysTask:
-    """Returns each row's unit, its hash among the unit's rows, and its packed codes; see
-    `units.BoundedSource`.
+    """A task that returns for each row its unit, a hash that orders the rows of the unit, and its
+    packed codes; see `rows_per_person.BoundedSource`.
 
     A problem is returned with null as its unit. No row has this unit, so the row of the problem is
     always kept.

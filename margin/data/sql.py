@@ -81,14 +81,17 @@ class Sql:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not self.text.strip(" \t\r\n;"):
+            is_text = isinstance(self.text, str)
+            found = "empty" if is_text else f"of type {type(self.text).__name__}"
             raise DataError(
-                "the text of a query must be one SELECT, and it is empty or not a text; write a "
-                "query such as 'SELECT age, sex FROM people'"
+                f"the query must be a text with one SELECT, but it is {found}; write a query such "
+                "as 'SELECT age, sex FROM people'"
             )
         if self.attach is not None and not (isinstance(self.attach, str) and self.attach):
+            found = "empty" if self.attach == "" else f"of type {type(self.attach).__name__}"
             raise DataError(
                 "attach must be the path of a DuckDB file, or postgres:... with the server's "
-                f"parameters; it is empty or of type {type(self.attach).__name__}"
+                f"parameters; it is {found}, so correct it or leave it out"
             )
         if self.files and self._is_on_server:
             raise DataError(
@@ -103,11 +106,12 @@ class Sql:
             self._places(reader.schema, domain.attributes)
 
     def batches(self, domain: Domain) -> Iterator[Batch]:
-        """See `Source.batches`. A batch has at most `ROWS` rows."""
+        """Read the codes of all attributes in batches of at most `ROWS` rows; an array has shape
+        (rows,)."""
         return encode_batches(self.columns(domain.attributes), domain)
 
     def columns(self, names: Sequence[str]) -> Generator[Sequence[Any]]:
-        """See `Tabular.columns`."""
+        """Read the named columns in batches of at most `ROWS` rows, as Arrow arrays."""
         with self._result() as reader:
             places = self._places(reader.schema, names)
             while (batch := quietly(lambda: next(reader, None), self._failed)) is not None:
@@ -154,15 +158,21 @@ class Sql:
         kind = type(error).__name__
         if state:
             kind = f"{kind}, SQLSTATE {state}"
-        return f"{self._where} failed ({kind}); run it in the database's own shell to see why"
+        return (
+            f"{self._where} must run without an error, but it failed ({kind}); run it in the "
+            "database's own shell to see why"
+        )
 
     def _result(self, *, rows: bool = True) -> Any:
-        """A context with an Arrow reader of the result. Without `rows` it has the columns only."""
+        """Run the query for the length of a `with` block; it gives an Arrow reader of the result.
+
+        If `rows` is false, the reader has the columns and no rows.
+        """
         return self._from_postgres(rows) if self._is_on_server else self._from_duckdb(rows)
 
     @contextmanager
     def _from_duckdb(self, rows: bool) -> Generator[Any]:
-        """A context with an Arrow reader of the result on DuckDB."""
+        """Run the query on DuckDB; see `_result`."""
         named = {name: open_path(path) for name, path in self.files.items()}
         # First look at the plan, without any rows, for types that DuckDB would guess.
         stubs = {name: _stub(name, file) for name, file in named.items()}
@@ -188,7 +198,8 @@ class Sql:
 
     @contextmanager
     def _connected(self, views: Mapping[str, str]) -> Generator[Any]:
-        """A context with a DuckDB connection that has the attached file and the given views."""
+        """Open a DuckDB connection for the length of a `with` block. It has the attached database
+        file and the given views."""
         with ExitStack() as stack:
             wrong = f"memory_limit ({self.memory_limit!r}) must be a size such as '500MB'"
             connection = quietly(lambda: connect(self.memory_limit), wrong)
@@ -218,9 +229,9 @@ class Sql:
 
         statements = connection.extract_statements(self.text)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            found = "another statement" if len(statements) == 1 else f"{len(statements)} statements"
             raise DataError(
-                f"{self._where} must be one SELECT, but it has another or several statements; "
-                "leave out all but the SELECT"
+                f"{self._where} must be one SELECT, but it is {found}; leave out all but the SELECT"
             )
         # A part that the optimizer drops from the plan may still determine types.
         connection.execute("PRAGMA disable_optimizer")
@@ -228,11 +239,14 @@ class Sql:
 
     @contextmanager
     def _from_postgres(self, rows: bool) -> Generator[Any]:
-        """A context with an Arrow reader of the result on PostgreSQL."""
+        """Run the query on PostgreSQL; see `_result`."""
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
-            raise DataError("PostgreSQL needs its driver: pip install 'margin[postgres]'") from None
+            raise DataError(
+                "attach= names a PostgreSQL server, which needs the driver for PostgreSQL, but it "
+                "is not installed; install it with: pip install 'margin[postgres]'"
+            ) from None
         assert self.attach is not None
         address = self.attach if "://" in self.attach else self.attach.split(":", 1)[1]
         address = address.replace("postgres://", "postgresql://", 1)
@@ -300,9 +314,9 @@ def _check_kinds(name: str, sources: Sequence[FileSource]) -> None:
             kind = _kind(column.kind)
             if kind and seen.setdefault(column.name.casefold(), kind) != kind:
                 raise DataError(
-                    f"files={{{name!r}: ...}} hold column {column.name!r} in different types, but "
-                    "a query needs one type; write the files anew, or pass the folder itself as "
-                    "data"
+                    f"a query needs one type for each column, but the files of files={{{name!r}: "
+                    f"...}} hold column {column.name!r} in different types; write the files anew "
+                    "with one type, or pass the folder itself as data"
                 )
 
 
@@ -318,7 +332,7 @@ def _kind(kind: Any) -> str:
 
 
 def _selected(file: FileSource, rows: str) -> str:
-    """SQL that gives the columns c0, c1, ... of some rows the names of a file's columns."""
+    """SQL that selects from `rows` and renames its columns c0, c1, ... to the names in the file."""
     columns = [f"c{at} AS {identifier(field.name)}" for at, field in enumerate(file.fields())]
     return f"SELECT {', '.join(columns)} FROM {rows}"
 

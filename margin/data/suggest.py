@@ -62,8 +62,9 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Facts:
-    """The numbers of nulls, of NaN, of values that are not numbers, and of distinct values (an
-    estimate) in a column, and its 1st and 99th percentiles."""
+    """What the first pass finds out about a column: the numbers of nulls, of NaN, of values that
+    are not numbers (`odd`) and of distinct values (an estimate), and the 1st and 99th
+    percentiles."""
 
     nulls: int
     nans: int
@@ -103,8 +104,8 @@ class _Table:
 
 
 def suggest_domain(data: object) -> dict[str, Any]:
-    """A draft domain for a table, as a dict for JSON. Its first entry marks it as a draft, and
-    `Domain` refuses it until the owner has removed the mark.
+    """Derive a draft of a domain from the data, as a dict for JSON. It is not private: its first
+    entry marks it as a draft, and `Domain` refuses it until the owner has removed the mark.
 
     A column with at most 50 distinct values declares all of them, or their number if they are 0, 1,
     ... without a gap. A numeric column with more values has about ten bins with round edges, open
@@ -138,8 +139,8 @@ def suggest_domain(data: object) -> dict[str, Any]:
             fields = [(field.name, field.type) for field in rows.schema]
         else:
             raise DataError(
-                "a domain can be suggested for a file, a data frame or a dict of columns only; "
-                f"data of type {type(data).__name__} is none of them"
+                "a domain can be suggested for a file, a data frame or a dict of columns only, but "
+                f"data is of type {type(data).__name__}; convert it to one of these"
             )
         columns, left_out = _columns(fields)
         described = _describe(_Table(connection, table, failed), columns)
@@ -159,7 +160,8 @@ def _columns(fields: Sequence[tuple[str, Any]]) -> tuple[list[_Column], list[str
     for place, (name, (_, kind)) in enumerate(zip(names, fields, strict=True)):
         if name and names.count(name) > 1:
             raise DataError(
-                f"the table has more than one column named {name!r}; rename all but one of them"
+                "the names of columns must differ, but the table has more than one column named "
+                f"{name!r}; rename all but one of them"
             )
         if not name or not _is_plain(name, kind):
             left_out.append(repr(name))
@@ -198,8 +200,8 @@ def _is_plain(name: str, kind: Any) -> bool:
 
 
 def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
-    """The JSON form of each column's attribute. A first pass over the table finds facts about each
-    column, a second pass its values if they are few."""
+    """Suggest an attribute for each column, in its JSON form. A first pass over the table finds
+    facts about each column, a second pass its values if they are few."""
     if not columns:
         return []
     first = []
@@ -228,7 +230,7 @@ def _describe(table: _Table, columns: Sequence[_Column]) -> list[Any]:
 
 def _unreadable(error: Exception) -> str:
     """The message for a data frame that cannot be read."""
-    return "the data frame cannot be read by DuckDB; pass it as a Parquet file"
+    return "the data frame must be readable by DuckDB, but it is not; pass it as a Parquet file"
 
 
 def _form(facts: _Facts, found: list[Any]) -> Any:

@@ -39,8 +39,8 @@ class Remote:
     sha256: str | None = None
 
     def fetch(self, *, download: bool) -> Path:
-        """The path of the file in the cache. It is downloaded if it is not there and `download` is
-        true.
+        """Find the file in the cache, or download it; return its path. It is downloaded only if it
+        is not there and `download` is true.
 
         Raises
         ------
@@ -52,8 +52,8 @@ class Remote:
         if not path.exists():
             if not download:
                 raise FileError(
-                    f"{self.name} is not in {path.parent}; allow the download with download=True, "
-                    "or put the file there"
+                    f"{self.name} must be in {path.parent}, but it is not there; allow the "
+                    "download with download=True, or put the file there"
                 )
             self._download(path)
         _check(path, self.sha256 or _remembered(path))
@@ -91,8 +91,8 @@ class Remote:
             finally:
                 part.unlink(missing_ok=True)
         raise FileError(
-            f"{self.name} could not be downloaded; put it into {path.parent} by hand. "
-            + "; ".join(reasons)
+            f"{self.name} must be downloaded, but no address gave it: {'; '.join(reasons)}; "
+            f"download it by hand and put it into {path.parent}"
         )
 
 
@@ -107,8 +107,8 @@ def cache() -> Path:
 
 
 def own(name: str, sha256: str) -> Path | None:
-    """The path of a file in the folder of the environment variable MARGIN_DATA; None if it is not
-    there.
+    """Find a file in the user's own folder, which the environment variable MARGIN_DATA names; None
+    if it is not there.
 
     Raises
     ------

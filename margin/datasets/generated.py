@@ -23,8 +23,8 @@ def markov_chain(
     rows: int = 1_000_000,
     seed: int = 0,
 ) -> Dataset:
-    """The data set MCHAIN. Each row is a binary sequence in which a bit depends on the `order` bits
-    before it.
+    """Generate the data set MCHAIN: rows of bits in which each bit depends on the `order` bits
+    before it (a Markov chain).
 
     A bit is one with probability 0.5 + (1 - 2 s / order) / 4, where s is the number of ones among
     the `order` bits before it (Qardaji, Yang and Li, SIGMOD 2014, section 5; they use 64 bits and
@@ -82,8 +82,8 @@ def latent_classes(
     concentration: float = 0.5,
     seed: int = 0,
 ) -> Dataset:
-    """A mixture of hidden classes. Every row belongs to one class, and the attributes are
-    independent within a class.
+    """Generate a table from a mixture of hidden classes. Every row belongs to one class, and the
+    attributes are independent within a class.
 
     Parameters
     ----------
@@ -127,11 +127,11 @@ def click_stream(
     rows: int = 647_377,
     seed: int = 1,
 ) -> Dataset:
-    """Clicks of people on pages. The people have one of twelve latent tastes and click more or less
-    often, and some pages are much more popular than others.
+    """Generate a table of the pages that people click on. Each person has one of twelve hidden
+    tastes and clicks more or less often, and some pages are much more popular than others.
 
-    It stands in for the AOL search log of Qardaji, Yang and Li, SIGMOD 2014, which its publisher
-    has withdrawn. By default it has the same size: 45 binary attributes and 647,377 people. As in
+    It replaces the AOL search log of Qardaji, Yang and Li, SIGMOD 2014, which its publisher has
+    withdrawn. By default it has the same size: 45 binary attributes and 647,377 people. As in
     such a log, the pages differ in popularity and are correlated. Nothing in it is taken from the
     log.
 
@@ -175,8 +175,8 @@ def correlated(
     rows: int = 100_000,
     seed: int = 0,
 ) -> Dataset:
-    """A table whose attributes depend on each other along a random tree. Every attribute after the
-    first depends on one attribute before it.
+    """Generate a table whose attributes depend on each other along a random tree. Every attribute
+    after the first depends on one attribute before it.
 
     Parameters
     ----------
@@ -198,7 +198,9 @@ def correlated(
     """
     _check(rows, attributes=len(sizes))
     if not 0 <= strength <= 1:
-        raise DomainError(f"strength ({strength}) must be a probability from 0 to 1")
+        raise DomainError(
+            f"strength ({strength}) must be a probability from 0 to 1; pass such a number"
+        )
     rng = np.random.default_rng(seed)
     columns: list[NDArray[np.int64]] = []
     for place, size in enumerate(sizes):
@@ -220,8 +222,8 @@ def _pick(
     rates: NDArray[np.float64],
     kind: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """A random category for each row: shape (rows,). `rates` has shape (kinds, categories), and
-    `kind` is the kind of each row."""
+    """Draw a random category for each row: shape (rows,). `rates` has shape (kinds, categories),
+    and `kind` is the kind of each row."""
     edges = np.cumsum(rates, axis=1)
     marks = rng.random(len(kind)) * edges[kind, -1]
     picked = np.zeros(len(kind), np.int64)
@@ -243,7 +245,7 @@ def _dataset(
     sizes: Sequence[int],
     note: str,
 ) -> Dataset:
-    """The data set of some columns of codes, in small integer types."""
+    """Make a `Dataset` of columns of codes, in small integer types."""
     import pyarrow as pa
 
     arrays = {}

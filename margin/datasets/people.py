@@ -88,8 +88,8 @@ _PAY_WITHOUT_WORK_BY_EMPLOYMENT = np.array([0, 0, 0.3, 0.0, 1.3])
 
 
 def people(rows: int = 20_000, seed: int = 0) -> Any:
-    """A generated table of people as a `pyarrow.Table`. Its 12 columns depend on each other, and
-    only `income` contains nulls.
+    """Generate a table of people who do not exist, as a `pyarrow.Table`. Its 12 columns depend on
+    each other, and only `income` contains nulls.
 
     Parameters
     ----------
@@ -102,11 +102,17 @@ def people(rows: int = 20_000, seed: int = 0) -> Any:
     ------
     DomainError
         When `rows` is negative.
+
+    Examples
+    --------
+    >>> table = people(100)
+    >>> table.num_rows, table.num_columns
+    (100, 12)
     """
     import pyarrow as pa
 
     if rows < 0:
-        raise DomainError(f"rows ({rows}) must be a whole number >= 0")
+        raise DomainError(f"rows ({rows}) must be a whole number >= 0; pass such a number")
     generator = np.random.default_rng(seed)
     age = 16 + (generator.beta(1.5, 2.0, rows) * 79).astype(np.int64)
     stage = np.searchsorted([20, 25, 45, 65], age, side="right")
@@ -162,8 +168,10 @@ def people_domain() -> Domain:
 def _where_they_live_and_work(
     generator: np.random.Generator, stage: NDArray[np.int64]
 ) -> dict[str, NDArray[np.int64]]:
-    """The codes of sex, region, education, employment, occupation, household and commute, for each
-    person's stage of life (the position of the age in the weights above)."""
+    """Draw the codes of sex, region, education, employment, occupation, household and commute.
+
+    `stage` is each person's stage of life: the position of the age in the weights above.
+    """
     rows = len(stage)
     sex = generator.integers(0, 2, rows)
     region = _pick(generator, np.broadcast_to(_REGIONS, (rows, len(_REGIONS))))
@@ -204,7 +212,7 @@ def _income(
     codes: dict[str, NDArray[np.int64]],
     age: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The code of each income, and whether it is stated. The self-employed and people of the
+    """Draw the code of each income, and whether it is stated. The self-employed and people of the
     highest income state theirs least often."""
     experience = np.clip(age - 20, 0, 35) / 35
     education = codes["education"]
@@ -218,7 +226,7 @@ def _income(
 
 
 def _pick(generator: np.random.Generator, weights: NDArray[Any]) -> NDArray[np.int64]:
-    """A random category for each row, with probabilities in proportion to the weights: shape
+    """Draw a random category for each row, with probabilities in proportion to the weights: shape
     (rows,). `weights` has shape (rows, categories)."""
     cumulative = np.cumsum(
         weights,
@@ -231,6 +239,6 @@ def _pick(generator: np.random.Generator, weights: NDArray[Any]) -> NDArray[np.i
 
 
 def _chance(generator: np.random.Generator, logit: NDArray[np.float64]) -> NDArray[np.int64]:
-    """One with the probability whose logit is given, otherwise zero: shape (rows,)."""
+    """Draw a one with the probability whose logit is given, otherwise a zero: shape (rows,)."""
     probability = 1 / (1 + np.exp(-logit))
     return (generator.random(len(logit)) < probability).astype(np.int64)

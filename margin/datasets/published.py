@@ -61,7 +61,7 @@ class _Published:
 
 
 def msnbc(*, download: bool = True) -> Dataset:
-    """MSNBC.com anonymous web data (UCI): 989,818 visitors of one day and 9 binary attributes.
+    """Load MSNBC.com anonymous web data (UCI): 989,818 visitors of one day, 9 binary attributes.
 
     The attributes are the nine categories of pages that most visitors saw. This is our reading of
     "only 9 attributes" in the PriView paper. A visitor who saw none of them stays in the table. We
@@ -101,7 +101,8 @@ def msnbc(*, download: bool = True) -> Dataset:
 
 
 def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
-    """Kosarak (FIMI, F. Bodon): visitors of a Hungarian news portal and the popular pages they saw.
+    """Load Kosarak (FIMI, F. Bodon): visitors of a Hungarian news portal and the popular pages that
+    they saw.
 
     The publisher's file gives 990,002 visitors and the `pages` most popular pages, in the order of
     their popularity. Visitors who saw none of them stay in the table. If MARGIN_DATA has the file
@@ -124,7 +125,9 @@ def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
         See `msnbc`.
     """
     if not 1 <= pages <= 1000:
-        raise DomainError(f"pages ({pages}) must be a whole number from 1 to 1000")
+        raise DomainError(
+            f"pages ({pages}) must be a whole number from 1 to 1000; pass such a number"
+        )
     part = (
         "kosarak32_first100k.parquet",
         "4f007840940df32141d52b746b0df5768e7823f8e4f1eea972900b5a091b1261",
@@ -146,7 +149,7 @@ def kosarak(*, pages: int = 32, download: bool = True) -> Dataset:
 
 
 def adult(*, download: bool = True) -> Dataset:
-    """Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census and 15 attributes.
+    """Load Adult (UCI, R. Kohavi and B. Becker): 48,842 people of the 1994 census, 15 attributes.
 
     The table contains the training set and the test set. Numbers are in declared bins, and "?" is a
     category. The files are checked by SHA-256 checksums that many others have published too. See
@@ -168,7 +171,7 @@ def adult(*, download: bool = True) -> Dataset:
 
 
 def kdd99(*, download: bool = True) -> Dataset:
-    """KDD Cup 1999, 10 percent (UCI): 494,021 connections, 41 attributes and the label.
+    """Load KDD Cup 1999, 10 percent (UCI): 494,021 connections, 41 attributes and the label.
 
     Numbers are in declared bins. The columns whose names end in "_rate" are integer hundredths. The
     file is checked by a SHA-256 checksum that others have published too. See `msnbc` for the
@@ -190,7 +193,7 @@ def kdd99(*, download: bool = True) -> Dataset:
 
 
 def mushroom(*, download: bool = True) -> Dataset:
-    """Mushroom (UCI, J. Schlimmer): 8,124 mushrooms and 23 categorical attributes.
+    """Load Mushroom (UCI, J. Schlimmer): 8,124 mushrooms and 23 categorical attributes.
 
     "?" is a category. The file is checked by a SHA-256 checksum that many others have published
     too. See `msnbc` for the parameter and the errors.
@@ -208,7 +211,7 @@ def mushroom(*, download: bool = True) -> Dataset:
 
 
 def nursery(*, download: bool = True) -> Dataset:
-    """Nursery (UCI, V. Rajkovic): 12,960 applications and 9 categorical attributes.
+    """Load Nursery (UCI, V. Rajkovic): 12,960 applications and 9 categorical attributes.
 
     We know no checksum of the publisher's file. The table is checked by its form: the first eight
     attributes take each combination of their values once. See `msnbc` for the parameter and the
@@ -232,8 +235,8 @@ def nursery(*, download: bool = True) -> Dataset:
 
 
 def _dataset(published: _Published, *, download: bool) -> Dataset:
-    """The table from the user's own folder or from the publisher's files. DataError if it is not
-    the published table."""
+    """Read the table from the user's own folder or from the publisher's files, and check it.
+    DataError if it is not the published table."""
     import pyarrow.parquet
 
     path = own(*published.folder) if published.folder else None
@@ -245,14 +248,15 @@ def _dataset(published: _Published, *, download: bool) -> Dataset:
             found[column] = sum(cell == value for cell in table[column].to_pylist())
     except (OSError, EOFError, ValueError, KeyError, IndexError, pyarrow.ArrowException) as error:
         raise DataError(
-            f"{published.name} is not in the form its publisher gives it "
-            f"({type(error).__name__}); delete the file and fetch it again"
+            f"{published.name} must be in the format of its publisher, but it cannot be read as "
+            f"such ({type(error).__name__}); delete the file and fetch it again"
         ) from None
     wanted = {column: count for column, (_, count) in published.counts.items()}
     if table.num_rows != published.rows or found != wanted:
         raise DataError(
-            f"{published.name} is not the published table: it must have {published.rows} rows and "
-            f"the counts {wanted}; delete the file and fetch it again"
+            f"{published.name} must be the published table of {published.rows} rows with the "
+            f"counts {wanted}, but it has {table.num_rows} rows and the counts {found}; delete "
+            "the file and fetch it again"
         )
     # Files from the publisher have proved right; there are none if the table is the user's own.
     for remote, file in zip(published.remotes, files, strict=False):
@@ -267,8 +271,8 @@ def _dataset(published: _Published, *, download: bool) -> Dataset:
 
 
 def _read_msnbc(files: list[Path]) -> Any:
-    """A table from lines of category numbers, one line for each visitor, after a line that names
-    the categories."""
+    """Read a table from lines of category numbers, one line for each visitor, after a line that
+    names the categories."""
     import pyarrow as pa
 
     with gzip.open(files[0], "rt", encoding="ascii") as file:
@@ -288,7 +292,7 @@ def _read_msnbc(files: list[Path]) -> Any:
 
 
 def _read_kosarak(files: list[Path], pages: int) -> Any:
-    """A table from lines of page numbers, one line for each visitor."""
+    """Read a table from lines of page numbers, one line for each visitor."""
     import pyarrow as pa
 
     with gzip.open(files[0], "rb") as file:
@@ -307,8 +311,8 @@ def _read_kosarak(files: list[Path], pages: int) -> Any:
 
 
 def _read_adult(files: list[Path]) -> Any:
-    """A table from the training file and the test file. In the latter, the first line and the full
-    stops after labels are left out."""
+    """Read a table from the training file and the test file. In the latter, the first line and the
+    full stops after labels are left out."""
     train, test = (file.read_text("ascii") for file in files)
     lines = train.splitlines() + [line.rstrip(".") for line in test.splitlines()[1:]]
     rows = [[word.strip() for word in line.split(",")] for line in lines if line.strip()]
@@ -316,7 +320,7 @@ def _read_adult(files: list[Path]) -> Any:
 
 
 def _read_kdd99(files: list[Path]) -> Any:
-    """A table from a CSV file without a header, with rates as integer hundredths."""
+    """Read a table from a CSV file without a header, with rates as integer hundredths."""
     import pyarrow.compute
     import pyarrow.csv
 
@@ -338,7 +342,7 @@ def _read_kdd99(files: list[Path]) -> Any:
 
 
 def _read_csv(path: Path, names: list[str]) -> Any:
-    """A table of texts from a CSV file without a header."""
+    """Read a table of texts from a CSV file without a header."""
     lines = path.read_text("ascii").splitlines()
     rows = [line.strip().split(",") for line in lines if line.strip()]
     return _texts(rows, names, set())
@@ -349,12 +353,14 @@ def _texts(
     names: list[str],
     numbers: set[str],
 ) -> Any:
-    """A table of columns of texts; the columns in `numbers` become integers."""
+    """Make a table of columns of texts; the columns in `numbers` become integers."""
     import pyarrow as pa
 
     columns = list(zip(*rows, strict=True))
     if len(columns) != len(names):
-        raise ValueError("wrong number of columns")
+        raise ValueError(
+            f"the table must have {len(names)} columns, but it has {len(columns)}; fetch it again"
+        )
     arrays: dict[str, Any] = {}
     for name, column in zip(names, columns, strict=True):
         arrays[name] = list(map(int, column)) if name in numbers else column

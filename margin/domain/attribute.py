@@ -87,9 +87,10 @@ class Attribute:
         given = {"size": size, "values": values, "bins": bins}
         named = [name for name, value in given.items() if value is not None]
         if len(named) != 1:
-            found = " and ".join(named) if named else "none of them"
+            found = f"{' and '.join(named)} are" if named else "none of them is"
             raise DomainError(
-                f"an attribute takes exactly one of size, values and bins; {found} is given"
+                f"an attribute takes exactly one of size, values and bins, but {found} given; give "
+                "exactly one"
             )
         # The number of categories includes those that `other` and `missing` add.
         extras = [label for label in (other, missing) if label is not None]
@@ -109,8 +110,8 @@ class Attribute:
         for role, label in (("other", other), ("missing", missing)):
             if label is not None and self._label_code(label) == UNSEEN:
                 raise DomainError(
-                    f"{role}={label!r} is not one of the integers 0 ... {self.size - 1}; with size "
-                    "it must name one of them"
+                    f"with size, {role} must be one of the integers 0 ... {self.size - 1}, but it "
+                    f"is {label!r}; name one of these integers"
                 )
 
     @cached_property
@@ -143,8 +144,9 @@ class Attribute:
         return self.other_code if code == UNSEEN else code
 
     def category(self, value: object) -> int:
-        """The code of a category that is named by its label, by a value in it, or by None for the
-        missing one. `UNSEEN` if it names no category; `other` does not apply here."""
+        """The code of the category that a rule or a query names: by its label, by a value in it, or
+        by None for the missing one. `UNSEEN` if it names no category; `other` does not apply
+        here."""
         if self.bins is not None and isinstance(value, str | int | float):
             code = self._bin_labels.get(value)
             if code is not None:
@@ -206,8 +208,8 @@ class Attribute:
             unknown = sorted(set(map(str, form)) - set(_KEYS))
             if unknown:
                 raise DomainError(
-                    f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}"
-                    f"{did_you_mean(unknown[0], _KEYS)}"
+                    f"unknown key {unknown[0]!r}; the keys of an attribute are {', '.join(_KEYS)}, "
+                    f"so use one of these{did_you_mean(unknown[0], _KEYS)}"
                 )
             return cls(**dict(form))
         if isinstance(form, Iterable) and not isinstance(form, str):
@@ -263,7 +265,8 @@ class Attribute:
         return len(self.bins) - 1 + self._bin_extras.index(label)
 
     def _text_code(self, text: str | None) -> int:
-        """The code of a text among the declared categories, without `other` and `missing`."""
+        """Find the declared category of a text; `UNSEEN` if none: `other` and `missing` do not
+        apply."""
         if text is None:
             return UNSEEN
         if self.values is not None:
@@ -303,39 +306,51 @@ def exact_number(value: float) -> Number:
 
 
 def _checked_size(size: object) -> int:
-    """A declared number of categories as a plain int."""
+    """Check a declared number of categories; return it as a plain int."""
     if isinstance(size, bool) or not isinstance(size, numbers.Integral):
-        raise DomainError(f"size ({size!r}) must be a whole number from 1 to {_MAX_SIZE}")
+        raise DomainError(
+            f"size ({size!r}) must be a whole number from 1 to {_MAX_SIZE}; give the number of "
+            "categories"
+        )
     if not 1 <= int(size) <= _MAX_SIZE:
-        raise DomainError(f"size ({size}) must be at least 1 and at most {_MAX_SIZE}")
+        raise DomainError(
+            f"size ({size}) must be a whole number from 1 to {_MAX_SIZE}; give the number of "
+            "categories"
+        )
     return int(size)
 
 
 def _checked_value(value: Any) -> Value:
-    """A declared value as a plain Python object."""
+    """Check a declared value; return it as a plain Python object."""
     value = value.item() if hasattr(value, "item") else value
     if not isinstance(value, str | int | float | bool) or value != value:
         raise DomainError(
-            f"a declared value must be a text, a number or a truth value; it is {value!r}"
+            f"a declared value must be a text, a number or a truth value, but it is {value!r}; "
+            "convert it to one of these"
         )
     return value
 
 
 def _checked_values(values: Iterable[Value], extras: list[Value]) -> tuple[Value, ...]:
-    """The declared values, followed by the extra categories that are not among them."""
+    """Check the declared values; return them, followed by the extra categories that are new."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise DomainError(
-            f'values must be a list, such as ["yes", "no"]; it is of type {type(values).__name__}'
+            f'values must be a list, such as ["yes", "no"]; it is of type {type(values).__name__}, '
+            "so put the values into a list"
         )
     listed = [_checked_value(value) for value in values]
     if not listed:
-        raise DomainError("values must hold at least one value; the list is empty")
+        raise DomainError(
+            "values must hold at least one value, but the list is empty; list the values that a "
+            "row may have"
+        )
     seen: dict[tuple[str, str], Value] = {}
     for value in listed:
         for key in _keys(value):
             if key in seen:
                 raise DomainError(
-                    f"values {seen[key]!r} and {value!r} are the same value; keep one of them"
+                    f"declared values must differ, but {seen[key]!r} and {value!r} are the same "
+                    "value; keep one of them"
                 )
         seen.update(dict.fromkeys(_keys(value), value))
     for label in map(_checked_value, extras):
@@ -357,11 +372,11 @@ def _keys(value: Value) -> set[tuple[str, str]]:
 
 
 def _checked_edges(bins: object) -> tuple[float, ...]:
-    """The declared edges as plain numbers, with infinity for None."""
+    """Check the declared edges of bins; return them as plain numbers, with infinity for None."""
     if isinstance(bins, str) or not isinstance(bins, Iterable):
         raise DomainError(
             "bins must be a list of ascending edges, such as [0, 18, 65]; it is of type "
-            f"{type(bins).__name__}"
+            f"{type(bins).__name__}, so put the edges into a list"
         )
     given = list(bins)
     edges: list[float] = []
@@ -369,20 +384,28 @@ def _checked_edges(bins: object) -> tuple[float, ...]:
         if edge is None:
             edge = -math.inf if place == 0 else math.inf
         if isinstance(edge, bool) or not isinstance(edge, numbers.Real) or edge != edge:
-            raise DomainError(f"bins must be numbers; one of them is {edge!r}")
+            raise DomainError(
+                "each edge of bins must be a number, or None for an open end, but one of them is "
+                f"{edge!r}; give a number for it"
+            )
         number = int(edge) if isinstance(edge, numbers.Integral) else float(edge)
         if sys.float_info.max < abs(number) < math.inf:
             raise DomainError(
-                f"bins must be at most {sys.float_info.max:g} in size, or infinite; an edge is "
-                "larger, so use inf or -inf for it"
+                f"each edge of bins must be from {-sys.float_info.max:g} to "
+                f"{sys.float_info.max:g}, or infinite, but one is larger in absolute value; use "
+                "inf or -inf for it"
             )
         edges.append(number)
     if len(edges) < 2:
-        raise DomainError(f"bins must hold at least two edges; {len(edges)} is given")
+        raise DomainError(
+            f"bins must hold at least two edges, but the number of edges is {len(edges)}; give the "
+            "lower and the upper edge of each bin"
+        )
     for lower, upper in itertools.pairwise(edges):
         if not lower < upper:
             raise DomainError(
-                f"each edge of bins must be larger than the one before; {upper} follows {lower}"
+                f"each edge of bins must be larger than the one before, but {upper} follows "
+                f"{lower}; sort the edges and name each once"
             )
     return tuple(edges)
 

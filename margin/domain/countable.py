@@ -12,7 +12,7 @@ MAX_CELLS = 2**27
 
 
 def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...]:
-    """The views as checked tuples of attribute names.
+    """Check that views belong to the domain and are small enough to count; return them as tuples.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def countable(domain: Domain, views: Iterable[Iterable[str]]) -> tuple[View, ...
         cells = domain.cells(view)
         if cells > MAX_CELLS:
             raise DomainError(
-                f"view {', '.join(view)} has {cells} cells; at most {MAX_CELLS} can be counted, so "
-                "leave out an attribute or merge categories"
+                f"a view must have at most {MAX_CELLS} cells to be counted, but view "
+                f"{', '.join(view)} has {cells}; leave out an attribute or merge categories"
             )
     return checked

@@ -99,13 +99,15 @@ class Domain(Mapping[str, Attribute]):
             attributes = _read_json(Path(attributes))
         if not isinstance(attributes, Mapping):
             raise DomainError(
-                "a domain must be a mapping from attribute names to declarations, such as "
-                f'{{"age": {{"bins": [0, 18, 120]}}}}; it is of type {type(attributes).__name__}'
+                'a domain must be a mapping from attribute names to declarations, such as {"age": '
+                f'{{"bins": [0, 18, 120]}}}}; it is of type {type(attributes).__name__}, so pass a '
+                "dict or the path of a JSON file"
             )
         if DRAFT in attributes:
             raise DomainError(
-                "this domain is a draft derived from the data; check every attribute against the "
-                f"values that the data may hold, then delete the line {DRAFT!r}"
+                "a domain must be declared without the data, but this one is a draft derived from "
+                "the data; check every attribute against the values that the data may hold, then "
+                f"delete the line {DRAFT!r}"
             )
         # Separate the attributes from what a file declares beside them.
         stated = {name: attributes[name] for name in (_IMPOSSIBLE, _ROWS) if name in attributes}
@@ -113,7 +115,10 @@ class Domain(Mapping[str, Attribute]):
         if stated:
             forms = {name: form for name, form in attributes.items() if name not in stated}
         if not forms:
-            raise DomainError("a domain must declare at least one attribute; it declares none")
+            raise DomainError(
+                "a domain must declare at least one attribute, but it declares none; add the "
+                "attributes of the table"
+            )
         # An attribute is immutable, so all attributes of one size share one object.
         plain: dict[int, Attribute] = {}
         self._attributes = {name: _attribute(name, form, plain) for name, form in forms.items()}
@@ -132,12 +137,14 @@ class Domain(Mapping[str, Attribute]):
         if rows is not None:
             if isinstance(rows, bool) or not hasattr(rows, "__index__") or operator.index(rows) < 1:
                 raise DomainError(
-                    f"rows ({rows!r}) must be a whole number >= 1, or None if it is not public"
+                    f"rows ({rows!r}) must be a whole number >= 1, or None if it is not public; "
+                    "pass one of these"
                 )
             number = operator.index(rows)
             if self._rows not in (None, number):
                 raise DomainError(
-                    f"rows is declared twice, as {self._rows} and as {number}; keep one"
+                    f"rows must be declared once, but it is declared as {self._rows} and as "
+                    f"{number}; keep one of them"
                 )
             self._rows = number
         rules = checked_rules(self._attributes, impossible)
@@ -150,8 +157,8 @@ class Domain(Mapping[str, Attribute]):
             return self._attributes[name]
         except (KeyError, TypeError):
             raise DomainError(
-                f"unknown attribute {name!r}; the domain has {_listing(self)}"
-                f"{did_you_mean(name, self._attributes)}"
+                f"unknown attribute {name!r}; the domain has {_listing(self)}, so name one of "
+                f"these{did_you_mean(name, self._attributes)}"
             ) from None
 
     def get(
@@ -206,7 +213,8 @@ class Domain(Mapping[str, Attribute]):
 
     @property
     def impossible(self) -> tuple[dict[str, Any], ...]:
-        """The rules that state impossible combinations of categories; see the parameter."""
+        """The rules that state impossible combinations of categories, in the form in which `Domain`
+        accepts them."""
         return tuple(labelled(self._attributes, rule) for rule in self._rules)
 
     @property
@@ -234,7 +242,8 @@ class Domain(Mapping[str, Attribute]):
         return ~in_order_of(impossible, axes)
 
     def view(self, names: Iterable[str]) -> View:
-        """The names as a checked view. A single name makes a view of one attribute.
+        """Check attribute names and return them as a view. A single name makes a view of one
+        attribute.
 
         Raises
         ------
@@ -245,13 +254,19 @@ class Domain(Mapping[str, Attribute]):
             names = (names,)
         view = tuple(names) if isinstance(names, Iterable) else ()
         if not view:
-            raise DomainError('a view must be a list of at least one attribute, such as ["age"]')
+            listed = isinstance(names, Iterable)
+            found = "empty" if listed else f"of type {type(names).__name__}"
+            raise DomainError(
+                'a view must be a list of at least one attribute, such as ["age"], but it is '
+                f"{found}; name the attributes"
+            )
         for name in view:
             self[name]
         if len(set(view)) < len(view):
             repeated = next(name for name in view if view.count(name) > 1)
             raise DomainError(
-                f"attribute {repeated!r} occurs more than once in a view; name it once"
+                f"a view must name each attribute once, but attribute {repeated!r} occurs more "
+                "than once; name it once"
             )
         return view
 
@@ -308,9 +323,12 @@ def _attribute(
     form: Any,
     plain: dict[int, Attribute],
 ) -> Attribute:
-    """The attribute that is declared under a name. `plain` holds the shared ones by their size."""
+    """Make the attribute that is declared under a name. Attributes given by a size alone are
+    shared: `plain` holds one for each size."""
     if not isinstance(name, str) or not name.strip():
-        raise DomainError(f"an attribute's name must be a non-empty text; it is {name!r}")
+        raise DomainError(
+            f"the name of an attribute must be a non-empty text, but it is {name!r}; give it a name"
+        )
     try:
         if type(form) is not int:
             return Attribute.from_json(form)
@@ -336,7 +354,8 @@ def _read_json(path: Path) -> Any:
     except FileNotFoundError:
         problem = "does not exist; check the path"
     except (OSError, UnicodeDecodeError) as error:
-        problem = f"cannot be read ({type(error).__name__}); it must be a text file in UTF-8"
+        kind = type(error).__name__
+        problem = f"must be a text in UTF-8, but it cannot be read ({kind}); correct the file"
     raise FileError(f"domain file {str(path)!r} {problem}")
 
 
@@ -346,7 +365,8 @@ def _parse_json(text: str, where: str) -> Any:
         for name, _ in pairs:
             if name in seen:
                 raise DomainError(
-                    f"{where}: {name!r} is declared twice; keep one of the declarations"
+                    f"{where} must declare each name once, but {name!r} is declared twice; keep "
+                    "one of the declarations"
                 )
             seen.add(name)
         return dict(pairs)
@@ -355,6 +375,6 @@ def _parse_json(text: str, where: str) -> Any:
         return json.loads(text, object_pairs_hook=no_repeats)
     except json.JSONDecodeError as error:
         raise FileError(
-            f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}; "
-            "correct it there"
+            f"{where} must be JSON, but it is not: {error.msg} at line {error.lineno}, column "
+            f"{error.colno}; correct it there"
         ) from None

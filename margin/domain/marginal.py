@@ -37,6 +37,16 @@ class Marginal:
         non-negativity.
     attributes
         The names of the axes; the names in `domain` if None.
+
+    Examples
+    --------
+    >>> domain = Domain({"sex": ["F", "M"]})
+    >>> table = Marginal(domain, np.array([12.0, 9.0]), np.array([4.0, 4.0]))
+    >>> table.total
+    21.0
+    >>> low, high = table.interval(0.95)
+    >>> low.round(1).tolist(), high.round(1).tolist()
+    ([8.1, 5.1], [15.9, 12.9])
     """
 
     # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
@@ -66,7 +76,9 @@ class Marginal:
         name: str,
         value: object,
     ) -> None:
-        raise AttributeError(f"a marginal is read-only; make a new one to change {name!r}")
+        raise AttributeError(
+            f"a marginal is read-only, so {name!r} cannot be changed; make a new marginal"
+        )
 
     def __reduce__(self) -> tuple[type["Marginal"], tuple[Domain, Floats, Floats]]:
         return Marginal, (self.domain, self.counts, self.variance)
@@ -119,7 +131,9 @@ class Marginal:
         return low, high
 
     def project(self, view: Iterable[str]) -> "Marginal":
-        """The marginal on some of the attributes, in the given order.
+        """Sum the counts over all attributes that are not in `view`.
+
+        The axes of the result have the order of `view`.
 
         Its variance is NaN unless the counts are exact, because the noise of a release's cells is
         not independent. To know the variance, ask the synopsis for the smaller marginal.

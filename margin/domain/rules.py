@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .._names import did_you_mean
 from ..errors import DomainError
-from ..solvers.zeros import Zeros
+from ..solvers.zeros import NoCellLeft, Zeros
 from .attribute import UNSEEN, Attribute, Value
 
 __all__ = ["Rule", "checked_rules", "labelled", "zeros_of"]
@@ -15,7 +15,7 @@ of the listed codes in every listed attribute."""
 
 
 def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[Rule, ...]:
-    """Declared rules in their standard form: sorted, and each once.
+    """Check declared rules and bring them into their standard form: sorted, and each once.
 
     Raises
     ------
@@ -24,8 +24,8 @@ def checked_rules(attributes: Mapping[str, Attribute], given: object) -> tuple[R
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise DomainError(
-            "impossible must be a list of rules, each a mapping from attributes to categories; it "
-            f"is of type {type(given).__name__}"
+            "impossible must be a list of rules, each a mapping from attributes to categories, but "
+            f"it is of type {type(given).__name__}; put the rules into a list"
         )
     rules = {_checked_rule(attributes, place, rule) for place, rule in enumerate(given, 1)}
     return tuple(sorted(rules))
@@ -36,17 +36,20 @@ def _checked_rule(
     place: int,
     given: object,
 ) -> Rule:
-    """The rule that is declared at a place in the list, in its standard form."""
+    """Check the rule declared at a place in the list; return it in its standard form."""
     if not isinstance(given, Mapping) or not given:
+        found = "empty" if isinstance(given, Mapping) else f"of type {type(given).__name__}"
         raise DomainError(
             f"rule {place} of impossible must be a mapping from at least one attribute to its "
-            "impossible categories"
+            f'impossible categories, but it is {found}; write it as in {{"age": [0, 1], "married": '
+            '"yes"}'
         )
     for name in given:
         if name not in attributes:
             raise DomainError(
-                f"rule {place} of impossible names an unknown attribute {name!r}"
-                f"{did_you_mean(name, attributes)}"
+                f"rule {place} of impossible must name attributes of the domain, but {name!r} is "
+                "none of them; correct the name or declare the "
+                f"attribute{did_you_mean(name, attributes)}"
             )
     codes = [(name, _codes(attributes[name], name, place, form)) for name, form in given.items()]
     return tuple(sorted(codes))
@@ -63,8 +66,8 @@ def _codes(
     categories = list(form) if several else [form]  # type: ignore[call-overload]
     if not categories:
         raise DomainError(
-            f"rule {place} of impossible lists no category of {name!r}; list at least one, or "
-            "leave the attribute out"
+            f"rule {place} of impossible must list at least one category of {name!r}, but it lists "
+            "none; list one, or leave the attribute out of the rule"
         )
     codes = {attribute.category(category) for category in categories}
     if UNSEEN in codes:
@@ -102,12 +105,19 @@ def zeros_of(
         box = [(position[name], codes) for name, codes in rule]
         boxes.append(tuple(sorted(box)))
     problem = ""
+    possible = True
     try:
         return Zeros(tuple(sizes), tuple(sorted(boxes)))
+    except NoCellLeft:
+        possible = False
     except ValueError as error:
         problem = str(error)
-    if "no cell is left" in problem:
+    if not possible:
         raise DomainError(
-            "impossible leaves no combination of categories that a row may have; drop some rules"
+            "impossible must leave at least one combination of categories that a row may have, but "
+            "it leaves none; drop some rules"
         )
-    raise DomainError(f"the rules of impossible connect too many attributes: {problem}")
+    raise DomainError(
+        f"the rules of impossible are too large to be treated exactly: {problem} (a box is a rule, "
+        "and an axis is an attribute)"
+    )

@@ -110,8 +110,8 @@ def written(value: object) -> str | None:
     if isinstance(value, UUID):
         return str(value)
     raise TypeError(
-        "a value must be a text, number, truth value, date or time; "
-        f"{type(value).__name__} is none of them"
+        "a value must be a text, number, truth value, date or time, but it is of type "
+        f"{type(value).__name__}; convert it to one of these"
     )
 
 
@@ -194,8 +194,9 @@ def identity(value: object) -> str | None:
 
 
 def telling(value: object) -> str | None:
-    """The text of a value for a column of texts. It marks floats that may have been rounded, so
-    that `identity` refuses them.
+    """The text of a value, with a mark if it is a float so large that it may have been rounded.
+
+    `identity` refuses marked texts. A column of texts can so replace a column of floats.
 
     The text of such a float ends in an exponent of nine digits, or is `+INFINITY` or `-INFINITY`.
     An attribute gives it the same code as the text of `written`.
@@ -219,7 +220,8 @@ def telling(value: object) -> str | None:
 
 @functools.cache
 def faithful(kind: type[Any]) -> int:
-    """The size up to which a type of floats holds every whole number: 2**53 for 64 bits.
+    """The largest n such that a type of floats holds every whole number up to n: 2**53 for 64
+    bits.
 
     Examples
     --------

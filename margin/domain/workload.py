@@ -17,8 +17,8 @@ _MOST_VIEWS = 10_000_000
 
 @dataclass(frozen=True)
 class Workload:
-    """The views of a domain that a release should answer well, in order, each with a weight. Make
-    one with `of` or `all_kway`, which check the views.
+    """A list of the views that a release should answer accurately, each with a weight. Make one
+    with `of` or `all_kway`, which check the views.
 
     Attributes
     ----------
@@ -75,7 +75,8 @@ class Workload:
         if isinstance(views, str | bytes) or not isinstance(views, Iterable):
             raise DomainError(
                 "a workload must be a list of views, each a list of attribute names, such as "
-                f'[["age", "sex"]]; it is of type {type(views).__name__}'
+                f'[["age", "sex"]], but it is of type {type(views).__name__}; put the views into a '
+                "list"
             )
         if weights is None and isinstance(views, Workload):
             weights = views.weights
@@ -83,7 +84,9 @@ class Workload:
             weights = tuple(views.values())
         checked = tuple(domain.view(view) for view in views)
         if not checked:
-            raise DomainError("a workload needs at least one view; the list is empty")
+            raise DomainError(
+                "a workload needs at least one view, but the list is empty; add the views to answer"
+            )
         if weights is None:
             return cls(checked)
         # A workload of all k-way views stays one if this domain has just as many.
@@ -115,13 +118,14 @@ class Workload:
         """
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= len(domain):
             raise DomainError(
-                f"k ({k}) must be an integer from 1 to the number of attributes ({len(domain)})"
+                f"k ({k}) must be a whole number from 1 to the number of attributes "
+                f"({len(domain)}); pass such a number"
             )
         count = math.comb(len(domain), k)
         if count > _MOST_VIEWS:
             raise DomainError(
-                f"there are {count:,} views of {k} attributes; at most {_MOST_VIEWS:,} can be "
-                "listed, so name some of them, such as a thousand drawn at random"
+                f"at most {_MOST_VIEWS:,} views can be listed, but there are {count:,} views of "
+                f"{k} attributes; name some of them, such as a thousand drawn at random"
             )
         return cls(tuple(itertools.combinations(domain.attributes, k)), kway=k)
 
@@ -135,8 +139,8 @@ class Workload:
 def _checked(weights: object, views: Sequence[View]) -> tuple[float, ...]:
     if isinstance(weights, str | bytes) or not isinstance(weights, Iterable):
         raise DomainError(
-            "weights must be a list of numbers, one for each view; they are of type "
-            f"{type(weights).__name__}"
+            "weights must be a list of numbers, one for each view, but it is of type "
+            f"{type(weights).__name__}; put the weights into a list"
         )
     given = tuple(weights)
     if len(given) != len(views):

@@ -13,7 +13,7 @@ def asked(
     domain: Domain,
     workload: Workload | Iterable[Iterable[str]] | None,
 ) -> Workload:
-    """The workload, checked; all pairs of attributes for None."""
+    """Check a workload; None stands for the workload of all pairs of attributes."""
     if workload is None:
         return Workload.all_kway(domain, min(2, len(domain)))
     return Workload.of(domain, workload)
@@ -44,7 +44,7 @@ def check_reach(
     """
     if needed > most:
         raise DomainError(
-            f"{name} needs {_shown(needed)} {what} here, but at most {_shown(most)} are possible: "
+            f"{name} needs {_shown(needed)} {what} here, but at most {_shown(most)} are possible; "
             f"use {instead}"
         )
 

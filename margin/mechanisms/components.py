@@ -46,7 +46,7 @@ _MOST_NUMBERS = 1 << 24
     eq=False,
 )
 class Components:
-    """The residual components that a workload needs.
+    """A plan to measure the residual components that a workload needs.
 
     Attributes
     ----------
@@ -81,11 +81,11 @@ class Components:
 
     @cached_property
     def strategies(self) -> list[Strategy]:
-        """The queries that measure each set."""
+        """The linear queries that measure the component of each set."""
         return [_strategy(self.domain, view) for view in self.sets]
 
     def answers(self, private: Private) -> list[Marginal]:
-        """The marginals of the workload, measured with the whole budget.
+        """Measure the marginals of the workload with the whole budget.
 
         They are unbiased and consistent, and have the exact variance of their noise.
         """
@@ -126,7 +126,7 @@ class Components:
         return sum(cost * variance for cost, variance in pairs)
 
     def variances(self, budget: Budget) -> list[float]:
-        """The variance of the noise in the answers on each set, if they get the whole budget."""
+        """The variance of the noise in the answers on each set, if all of the budget is spent."""
         events = linear_events(
             budget,
             self.strategies,
@@ -138,7 +138,8 @@ class Components:
 
     @cached_property
     def costs(self) -> list[float]:
-        """The expected error that noise of variance one in the answers on each set adds."""
+        """For each set, the expected squared error of the workload that noise of variance one in
+        its answers causes."""
         k = self.workload.kway
         if k is not None:
             return [self._held(subset, k) * self._moment(subset) for subset in self.sets]
@@ -162,15 +163,16 @@ class Components:
         return _inverse_cells(tuple(sorted(self.domain.sizes)), sizes, k)
 
     def moments(self, view: View) -> list[tuple[View, float]]:
-        """The components of a view, each with its factor for the variance of a cell.
+        """The components of a view, and how much the noise of each adds to the variance of a cell.
 
-        Noise of variance one in the answers on a component adds the factor, over the square of the
-        number of cells, to the variance of each cell.
+        The result holds pairs (component, factor). If the noise in the answers on the component has
+        variance v, it adds v * factor / cells**2 to the variance of each cell of the view, where
+        `cells` is the number of its cells.
         """
         return [(subset, self._moment(subset)) for subset in self._subsets(view)]
 
     def _moment(self, subset: View) -> float:
-        """The variance of total times moment, summed over the basis of a component.
+        """The sum of the variances of a component's moments (times the total).
 
         Moments are defined in `solvers.basis`. The answers on the component have variance one.
         Their projection on an orthonormal contrast then has variance one, and is n times the
@@ -217,7 +219,7 @@ def closure(
     workload: Iterable[View],
     order: int | None = None,
 ) -> list[View]:
-    """All subsets of the views that have at most `order` attributes, small sets first.
+    """List all subsets of the views that have at most `order` attributes, small sets first.
 
     Names are in the order of the domain; attributes of one value are left out.
 
@@ -272,7 +274,7 @@ def _inverse_cells(
 
 
 def precise_shares(shares: Sequence[float] | Floats) -> tuple[int, ...]:
-    """Positive shares as whole numbers, with an error of at most 2**-50 of the largest share."""
+    """Round positive shares to whole numbers, with an error of at most 2**-50 of the largest."""
     largest = max(shares)
     return tuple(max(1, round(share / largest * 2**50)) for share in shares)
 
@@ -339,8 +341,9 @@ def _component(
 
 
 def moments_in_answers(sizes: Iterable[int]) -> int:
-    """The variance of noise in the answers over that in total times moment.
+    """The noise variance of the answers on a component, divided by that of its moments.
 
+    The moments are multiplied by the total. `sizes` are the sizes of the component's attributes.
     Along an axis of n > 2 values the moments are the contrasts of the answers over sqrt(n).
     """
     return math.prod(size for size in sizes if size > 2)
@@ -352,7 +355,9 @@ def _contrasts(size: int) -> Floats:
 
 
 def _moments(sizes: tuple[int, ...], values: Floats) -> Floats:
-    """Total times moment (see `solvers.basis`) of a component, from the answers on its set.
+    """Compute the moments of a component, times the total, from the answers on its set.
+
+    Moments are defined in `solvers.basis`.
 
     Along an axis of n > 2 values the answers are n times the table less its mean, and the moments
     are sqrt(n) times the contrasts of the table.
@@ -369,5 +374,5 @@ def _applied(
     table: Floats,
     axis: int,
 ) -> Floats:
-    """A matrix applied along one axis of a table."""
+    """Multiply a table by a matrix along one axis."""
     return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)

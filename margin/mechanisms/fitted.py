@@ -1,7 +1,8 @@
 """Constants that were fitted on tables, each with its unit and the tables.
 
 Nothing here depends on the data of a release: all values were fixed before. No command of this
-project fits them again. `docs/results.md` says how well they do on tables that were held back.
+project fits them again. `docs/results.md` reports how well they work on tables that were not used
+to fit them.
 """
 
 from collections.abc import Mapping
@@ -11,28 +12,29 @@ from fractions import Fraction
 # of the mean square of a moment; moments are means of functions of mean square one.
 
 SINGLES_STRENGTH = 0.1
-"""Strength of a pair when single attributes are measured.
+"""Assumed strength of the structure in pairs of attributes when single attributes are measured.
 
 Fitted on generated binary tables: mixtures, Bayesian networks and clicks, of 16 to 32 attributes.
 """
 
 PAIRS_STRENGTH: Mapping[str, float] = {"weak": 0.005, "medium": 0.02, "strong": 0.06}
-"""Strength beyond pairs when all pairs are measured, for each `structure` of `Auto`.
+"""Assumed strength of the structure beyond pairs when all pairs are measured, for each value of
+`Auto(structure=)`.
 
 Fitted on the tables of `SINGLES_STRENGTH`.
 """
 
 TRIPLES_TO_PAIRS = 0.4
-"""Strength beyond triples over strength beyond pairs; no unit.
+"""Strength of the structure beyond triples, divided by that beyond pairs; no unit.
 
 Fitted on the tables of `SINGLES_STRENGTH`.
 """
 
 WITH_CONTEXT = 0.8
-"""Strength that is missed with context over strength missed without it; no unit.
+"""Error of missing structure with context, divided by that without context; no unit.
 
-Context are attributes around the ones that are asked for. Fitted on two of the tables of
-`SINGLES_STRENGTH`.
+Context means further attributes, beside the requested ones, over which an answer is reconstructed.
+Fitted on two of the tables of `SINGLES_STRENGTH`.
 """
 
 MOMENT_SIZE = 1.5
@@ -63,11 +65,11 @@ recorded.
 """
 
 UNSEEN_SHARE = 0.05
-"""Share of the parts that stay as strong as was assumed, whatever the measured parts say.
+"""Share of the parts that keep the assumed strength, whatever was learnt from the measured parts.
 
-It is for tables such as the bits of KDD Cup 99, where few triples hold nearly all the structure:
-without it the error of `Adaptive` was 3.5 times the error of the best candidate there. The tables
-its value was fitted on: not recorded.
+It is needed for tables such as the bits of KDD Cup 99, in which a few triples hold nearly all the
+structure: without it the error of `Adaptive` was 3.5 times the error of the best candidate there.
+The tables its value was fitted on: not recorded.
 """
 
 # When learning pays (`choosing.probes`).
@@ -88,16 +90,17 @@ The tables it was fitted on: not recorded.
 # The measurements after learning (`choosing.adaptive`).
 
 ROUNDS_RATIO = 25.0
-"""Expected squared error of missing components over the error of noise, above which rounds follow.
+"""Largest expected squared error of missing components, divided by that of noise, without rounds.
+Above this quotient, rounds follow.
 
 The tables it was fitted on: not recorded.
 """
 
 SCATTERED_VIEWS = 2.5
-"""Views for each attribute above which single attributes and a few pairs are measured instead.
+"""Largest number of views for each attribute; above it, single attributes and pairs are measured.
 
-It applies under pure differential privacy where noise is too large to learn from. Set on Adult and
-four generated tables of categories at epsilon 0.1; all of them were looked at when it was set.
+It applies under pure differential privacy if noise is too large to learn from. Set on Adult and
+four generated tables of categories at epsilon 0.1; all of them were examined when it was set.
 """
 
 PAIRS_SHARE = Fraction(7, 10)
@@ -113,34 +116,36 @@ HEAT = 0.5
 """step * rounds / sqrt(draws), for up to `HEAT_ATTRIBUTES` attributes; no unit."""
 
 HEAT_ATTRIBUTES = 400
-"""Number of attributes from which the heat falls with the root of the number of attributes."""
+"""Number of attributes above which the heat is divided by the square root of (attributes /
+this)."""
 
 WIDE_ATTRIBUTES = 4 * HEAT_ATTRIBUTES
 """Number of attributes above which a round takes so long that fewer rounds are played."""
 
 ROUNDS_A_ROOT_DRAW = 0.4
-"""Rounds over the square root of the number of draws."""
+"""Number of rounds divided by the square root of the number of draws."""
 
 MOST_ROUNDS = 300.0
-"""Most rounds, up to `WIDE_ATTRIBUTES` attributes."""
+"""Largest number of rounds for up to `WIDE_ATTRIBUTES` attributes."""
 
 MOST_ROUNDS_WIDE = 120.0
-"""Most rounds above `WIDE_ATTRIBUTES` attributes."""
+"""Largest number of rounds for more than `WIDE_ATTRIBUTES` attributes."""
 
 ALL_RECORDS = 400
-"""Records that all rounds together should make."""
+"""Number of records that all rounds together should generate."""
 
 RECORDS_A_ROUND = (4, 16)
-"""Least and most records of a round, up to `WIDE_ATTRIBUTES` attributes; above, one record."""
+"""Smallest and largest number of records of a round for up to `WIDE_ATTRIBUTES` attributes; for
+more attributes it is one record."""
 
 POOL = 4
-"""Rounds whose draws are answered together, up to `WIDE_ATTRIBUTES` attributes."""
+"""Number of rounds whose draws are answered together, for up to `WIDE_ATTRIBUTES` attributes."""
 
 POOLED_DRAWS = 150_000
-"""Draws that are answered together above `WIDE_ATTRIBUTES` attributes."""
+"""Number of draws that are answered together for more than `WIDE_ATTRIBUTES` attributes."""
 
 POOL_WIDE = (3, 10)
-"""Least and most rounds that hold these draws."""
+"""Smallest and largest number of rounds from which these draws come."""
 
 RECORD_WEIGHT = 0.3
 """Weight in exp(weight * e), the factor of a draw; e is the error of the round's earlier
@@ -149,14 +154,15 @@ records."""
 # Sparse summaries (`sparse.dyadic`).
 
 BEFORE_CHECK = 4
-"""Empty nodes that may pass the filter, over those that should be left after the check.
+"""Number of empty nodes that may pass the filter, divided by the number wanted after the check.
 
-Most of the empty nodes that pass have an ancestor that does not. The tables it was fitted on: not
-recorded.
+Most of the empty nodes that pass the filter have an ancestor that does not pass it. The tables it
+was fitted on: not recorded.
 """
 
 MISSING_NODE = 3
-"""Threshold theta over the standard deviation of the count of a node that did not pass; no unit.
+"""Threshold theta divided by the assumed standard deviation of the count of a node that did not
+pass it; no unit.
 
 The tables it was fitted on: not recorded.
 """

@@ -48,8 +48,7 @@ class Coins:
         count: int,
         entropy: Entropy,
     ) -> npt.NDArray[np.bool_]:
-        """Flip each kind of coin `count` times, `count` >= 1: array (kinds, count), True for
-        heads."""
+        """Flip each kind of coin `count` >= 1 times; True means heads: array (kinds, count)."""
         kinds = len(self.probabilities)
         total = kinds * count
 
@@ -88,7 +87,7 @@ class Coins:
 
 
 def _reserve(total: int) -> int:
-    """A number that the ties among `total` first bytes hardly ever exceed.
+    """The number of coins of the second step: hardly ever fewer than the ties in `total` bytes.
 
     It is ten standard deviations above their mean, and at least 24.
     """

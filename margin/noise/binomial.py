@@ -25,8 +25,9 @@ def binomial(
     p: Probability,
     entropy: Entropy,
 ) -> int:
-    """A draw of K, the number of heads among `trials` independent coins of probability p.
+    """Draw from the binomial distribution: the number K of heads among `trials` coins.
 
+    The coins are independent and show heads with probability p.
     K is the smallest k with U < P(K <= k), for a uniform real U whose digits are drawn when they
     are needed. After 64 digits the result is open only if U lies between the certified bounds of
     some P(K <= k). Then 64 more digits are drawn and the bounds are made narrower by as much, until
@@ -63,8 +64,9 @@ def binomial(
     eq=False,
 )
 class Cumulative:
-    """Bounds on P(K <= k) in units of 2**-bits, for k = first, first + 1, ...
+    """A table of certified bounds on the binomial distribution function P(K <= k).
 
+    It holds bounds for k = first, first + 1, ..., in units of 2**-bits.
     Each bound is a quotient: a bound on a sum of terms, divided by a bound on the total of all
     terms.
     """
@@ -91,7 +93,7 @@ def cumulative(
     p: Probability,
     bits: int,
 ) -> Cumulative:
-    """Bounds on the distribution function of K, precise to about `bits` binary digits.
+    """Compute bounds on P(K <= k) that are precise to about `bits` binary digits.
 
     With o = p / (1 - p) the probabilities are proportional to W(k), where W = 1 near the mode,
     W(k + 1) = W(k) (n - k) / (k + 1) * o and W(k - 1) = W(k) k / (n - k + 1) / o. The two ends of
@@ -126,7 +128,7 @@ def cumulative(
 
 
 class _Terms(NamedTuple):
-    """Bounds on the terms on one side of the mode, and on the sum of the terms left out."""
+    """Bounds on the terms W(k) on one side of the mode, and on the sum of the terms left out."""
 
     lows: list[int]
     highs: list[int]
@@ -162,7 +164,7 @@ def _terms(
 
 
 def _sharp(p: Probability, digits: int) -> tuple[int, int, int]:
-    """Bounds low <= p * one <= high, with the power of two `one` as the third number.
+    """Integers (low, high, one) with low <= p * one <= high, where `one` is a power of two.
 
     The bounds are so narrow that p and 1 - p are known to at least `digits` binary digits.
     """

@@ -20,7 +20,7 @@ WORD = 64  # number of further bits of a uniform real that are drawn at a time
 
 
 def exponential(x: Fraction) -> Probability:
-    """The probability exp(-x) of a rational x >= 0."""
+    """The probability exp(-x), as certified bounds, for a rational x >= 0."""
     return partial(_exponential_bounds, x)
 
 
@@ -59,7 +59,7 @@ def _scaled_floor(value: Decimal, bits: int) -> int:
 
 
 def logistic(x: Fraction) -> Probability:
-    """The probability 1/(1 + exp(x)) of a rational x >= 0."""
+    """The probability 1 / (1 + exp(x)), as certified bounds, for a rational x >= 0."""
     return partial(_logistic_bounds, x)
 
 
@@ -73,7 +73,9 @@ def _logistic_bounds(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 def leading_bits(q: Probability, bits: int) -> int:
-    """The proved value of floor(q * 2**bits): both ends of an interval around q have this floor.
+    """The first binary digits of a probability as an integer: floor(q * 2**bits), proved.
+
+    Both ends of an interval around q have this floor.
 
     The search ends for every q that is not a multiple of 2**-bits, so for every irrational q.
     """
@@ -92,7 +94,7 @@ def uniform_is_below(
     known: int = 0,
     bits: int = 0,
 ) -> bool:
-    """True if U < q, decided exactly, for a uniform real U in [0, 1).
+    """Draw a uniform real U in [0, 1) and compare it with a probability: True if U < q, exactly.
 
     `known` holds the first `bits` binary digits of U, so U lies in [known, known + 1) * 2**-bits.
     While this interval and the interval around q overlap, further digits of U are drawn and q is

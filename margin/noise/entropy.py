@@ -26,7 +26,7 @@ class Entropy(Protocol):
         protect the data."""
 
     def take(self, n: int) -> bytes:
-        """The next `n` bytes; each byte is given once only."""
+        """Give the next `n` bytes; no byte is ever given twice."""
 
 
 class SystemEntropy:
@@ -44,7 +44,7 @@ class SystemEntropy:
         return True
 
     def take(self, n: int) -> bytes:
-        """See `Entropy`."""
+        """Give `n` new random bytes of the operating system."""
         return os.urandom(n)
 
     def __repr__(self) -> str:
@@ -73,7 +73,9 @@ class SeededEntropy:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not hasattr(seed, "__index__"):
-            raise MarginError(f"seed must be a whole number, not {type(seed).__name__}")
+            raise MarginError(
+                f"seed must be a whole number, not {type(seed).__name__}; pass an int"
+            )
         self._seed = operator.index(seed)
         self._key = hashlib.sha256(f"margin seeded entropy {self._seed:x}".encode()).digest()
         self._calls = 0
@@ -84,9 +86,9 @@ class SeededEntropy:
         return False
 
     def take(self, n: int) -> bytes:
-        """See `Entropy`; MarginError when `n` is negative."""
+        """Give the next `n` bytes of the sequence; MarginError when `n` is negative."""
         if n < 0:
-            raise MarginError(f"n ({n}) must be >= 0: ask for zero bytes or more")
+            raise MarginError(f"n ({n}) must be >= 0; ask for zero bytes or more")
         self._calls += 1
         return hashlib.shake_256(self._key + self._calls.to_bytes(8, "big")).digest(n)
 

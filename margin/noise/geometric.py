@@ -19,11 +19,11 @@ __all__ = ["Geometric", "quotient", "tail"]
 
 @dataclass(frozen=True)
 class Geometric:
-    """P(G = g) = (1 - r) r**g for g = 0, 1, 2, ..., with r = exp(-1 / scale) and a scale of at most
-    10**16.
+    """A geometric distribution, drawn exactly: P(G = g) = (1 - r) r**g for g = 0, 1, 2, ...
 
-    The binary digits of G are independent coins; see `DiscreteLaplace`, whose magnitude minus one,
-    given that it is not zero, has this distribution. Draws are clamped to 2**62 - 1.
+    Here r = exp(-1 / scale), and the scale is at most 10**16. The binary digits of G are
+    independent coins; see `DiscreteLaplace`, whose magnitude minus one, given that it is not zero,
+    has this distribution. Draws are clamped to 2**62 - 1.
     """
 
     scale: Fraction
@@ -33,7 +33,7 @@ class Geometric:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Array (count,) of independent draws."""
+        """Make `count` independent draws: array (count,)."""
         return _in_blocks(count, lambda n: self._draw(_coins(self.scale), n, entropy))
 
     def _draw(
@@ -54,7 +54,8 @@ class Geometric:
 
 @lru_cache(maxsize=64)
 def _coins(scale: Fraction) -> Coins:
-    """One coin for each binary digit, lowest first, and a coin for "there are higher digits"."""
+    """The coins that decide one geometric draw: one for each low binary digit, the lowest first,
+    and a last one for "there are higher digits"."""
     digits = (math.ceil(45 * scale) - 1).bit_length()
     low_digits = [logistic((1 << i) / scale) for i in range(digits)]
     higher = exponential((1 << digits) / scale)

@@ -1,4 +1,4 @@
-"""The noisy counts that a summary keeps, and the exact distribution of those kept of empty cells.
+"""Which noisy counts a summary of a huge table keeps, with exact draws for its empty cells.
 
 A noisy count is the sum of a count and noise, clamped to +-2**61 (`margin.noise.noisy_sum`). A
 noisy count v is *kept* with probability w(v). If |v| < theta, w(v) = 0; a one-sided filter also has
@@ -32,9 +32,11 @@ _WORD = 1 << 62  # larger than every noisy count
 
 @dataclass(frozen=True)
 class Keep:
-    """The rule by which noisy counts v are kept: with probability w(v) = min(1, |v| / tau).
+    """A rule that keeps large noisy counts of a huge table and drops the others.
 
-    It applies to |v| >= theta, or to v >= theta if one-sided. For all other v, w(v) = 0.
+    A noisy count v is kept with probability w(v) = min(1, |v| / tau) if |v| >= theta (if one-sided,
+    if v >= theta). All other counts are dropped: w(v) = 0. tau = theta gives a filter; theta = 1
+    gives a threshold sample.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ class Keep:
     two_sided: bool
 
     def passes(self, values: Integers) -> npt.NDArray[np.bool_]:
-        """True where w(v) > 0: array of the shape of `values`."""
+        """Tell which noisy counts may be kept, w(v) > 0: booleans of the shape of `values`."""
         sizes = np.abs(values) if self.two_sided else values
         large: npt.NDArray[np.bool_] = sizes >= self.theta
         return large
@@ -59,7 +61,10 @@ class Keep:
         values: Integers,
         entropy: Entropy,
     ) -> npt.NDArray[np.bool_]:
-        """Independent coins with the exact probabilities w(v): array of the shape of `values`."""
+        """Decide at random which noisy counts to keep, each with its exact probability w(v).
+
+        The result is an array of booleans of the shape of `values`.
+        """
         kept = self.passes(values)
         # A uniform integer below tau is below |v| if all its digits above the 62 lowest are zero
         # (first coin), and the 62 lowest are below |v| (second coin).
@@ -73,8 +78,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Entering:
-    """The event that the noisy count of an empty cell is kept: its probability P, and the
-    distribution of the count.
+    """The chance P that the rule `keep` keeps an empty cell, and the noisy counts of kept ones.
 
     The noise is discrete Laplace of scale `scale`. Let a = exp(-1 / scale), m = min(tau, 2**61),
     and `sides` one or two. Then
@@ -128,7 +132,7 @@ class Entering:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Independent noisy counts, given that they are kept: array (count,).
+        """Draw the noisy counts of `count` empty cells that are kept: array (count,).
 
         P(v) is proportional to w(v) a**|v| for |v| < 2**61.
         """
@@ -145,10 +149,10 @@ class Entering:
         count: int,
         entropy: Entropy,
     ) -> tuple[Integers, Integers]:
-        """Draws of `sample` and the codes of their priorities, given that the priorities are tau or
-        more: arrays (count,).
+        """Draw the noisy counts of kept empty cells and the codes of their priorities.
 
-        tau must be theta or a point of the grid of `priorities`.
+        The result is two arrays (count,). All priorities are at least `keep.tau`, which must be
+        theta or a point of the grid of `priorities`.
         """
         values = self.sample(count, entropy)
         return values, priorities(np.abs(values), entropy, least=self.keep.tau)
@@ -183,7 +187,7 @@ class Entering:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Draws with P(v) proportional to a**v for v >= theta, clamped to 2**61."""
+        """Draw v >= theta with P(v) proportional to a**v, clamped to 2**61: array (count,)."""
         excess = Geometric(self.scale).sample(count, entropy)
         return np.minimum(self.keep.theta + excess, LARGEST_SUM)
 
@@ -192,7 +196,7 @@ class Entering:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Draws with P(v) proportional to v a**v for v >= theta.
+        """Draw v >= theta with P(v) proportional to v a**v: array (count,).
 
         With e = v - theta this is a mixture of theta a**e and e a**e. The first part is geometric.
         The second part is one plus the sum of two geometric variables. The two parts sum to
@@ -211,7 +215,9 @@ class Entering:
         proposed: Integers,
         entropy: Entropy,
     ) -> npt.NDArray[np.bool_]:
-        """Coins that turn v a**v into min(v, m) a**v with m = min(tau, 2**61).
+        """Accept or reject draws of `_by_size`, so that P(v) becomes proportional to w(v) a**v.
+
+        w(v) is proportional to min(v, m) with m = min(tau, 2**61).
 
         The result has the shape of `proposed`. For v < 2**61 the probability is min(1, m / v). For
         v >= c = 2**61 all clamped sums are equal. There a**v sums to a**c / (1 - a), and v a**v
@@ -234,10 +240,11 @@ class Entering:
 
 @dataclass(frozen=True)
 class More:
-    """The event that a count is kept with tau, given that it was not kept with a larger tau'.
+    """The chance that an empty cell is kept with tau if it was not kept with a larger tau'.
 
-    A count is kept with tau if its priority is tau or more. tau belongs to `keep`, and tau' to
-    `before`; tau' must be a point of the grid of priorities. See `Entering`.
+    It is used when a threshold is lowered and a sample is extended. A count is kept with tau if its
+    priority is tau or more. tau belongs to `keep`, and tau' to `before`; tau' must be a point of
+    the grid of priorities. See `Entering`.
     """
 
     scale: Fraction
@@ -261,10 +268,11 @@ class More:
         count: int,
         entropy: Entropy,
     ) -> tuple[Integers, Integers]:
-        """Noisy counts and the codes of their priorities, given tau <= priority < tau'.
+        """Draw the noisy counts of the added cells and the codes of their priorities.
 
-        Arrays (count,). They are drawn by rejection: both are drawn given that the priority is tau
-        or more, until it is below tau'.
+        The result is two arrays (count,). All priorities are at least tau and below tau'. Counts
+        and priorities are drawn by rejection: pairs with a priority of at least tau are drawn, and
+        those with a priority of tau' or more are dropped.
         """
         ceiling = code_of(self.before.tau)
 
@@ -280,7 +288,7 @@ class More:
 
 
 def _first(count: int, propose: Callable[[int], Integers]) -> Integers:
-    """The first `count` accepted proposals of independent trials: array (count, ...).
+    """Repeat `propose` until `count` proposals are accepted; the result is those: (count, ...).
 
     `propose` makes a number of trials and returns the accepted proposals.
     """
@@ -294,7 +302,10 @@ def _first(count: int, propose: Callable[[int], Integers]) -> Integers:
 
 @lru_cache(maxsize=64)
 def _mixture(scale: Fraction, theta: int) -> Coins:
-    """The coin of probability theta (1 - a) / (theta (1 - a) + a), which falls as a grows."""
+    """A coin of the probability theta (1 - a) / (theta (1 - a) + a), where a = exp(-1 / scale).
+
+    The probability falls as a grows, so bounds on a give bounds on it.
+    """
     base: Probability = exponential(1 / scale)
 
     def bounds(bits: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .._numbers import exact
+from .._numbers import exact, shown
 from .._types import Integers
 from ..errors import MarginError
 from .bernoulli import Coins
@@ -55,8 +55,9 @@ _MARGIN = 2.0**-40  # bound on the error of floats in `DiscreteGaussian._accept`
 
 @dataclass(frozen=True)
 class DiscreteLaplace:
-    """P(X = x) = (1 - r) / (1 + r) * r**|x| for every integer x, with r = exp(-1 / scale).
+    """The discrete Laplace distribution: integer noise for pure differential privacy.
 
+    P(X = x) = (1 - r) / (1 + r) * r**|x| for every integer x, with r = exp(-1 / scale).
     If the L1 distance between the integer counts of neighbouring tables is at most l1, then adding
     noise of scale l1 / epsilon is epsilon-differentially private. Every draw takes the same number
     of random bytes and does the same work for every value, except for events of probability below
@@ -66,8 +67,8 @@ class DiscreteLaplace:
     P(G = g) = (1 - r) r**g. The binary digits of G are independent, and digit i is one with
     probability 1 / (1 + exp(2**i / scale)), because the product of these probabilities is
     proportional to r**g. From the first digit with 2**i >= 45 scale on, the digits form one
-    geometric variable of ratio exp(-2**i / scale) < 2**-64. (CKS sample the same distribution by
-    another method, their Algorithm 2.)
+    geometric variable of ratio exp(-2**i / scale) < 2**-64. (Canonne, Kamath and Steinke 2020 draw
+    from the same distribution by another method, their Algorithm 2.)
 
     Parameters
     ----------
@@ -78,6 +79,12 @@ class DiscreteLaplace:
     ------
     MarginError
         When `scale` is of another type, not positive, or too large.
+
+    Examples
+    --------
+    >>> from margin.noise.entropy import SystemEntropy
+    >>> DiscreteLaplace(Fraction(7, 2)).sample(3, SystemEntropy()).shape
+    (3,)
     """
 
     scale: Fraction
@@ -96,7 +103,7 @@ class DiscreteLaplace:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Array (count,) of independent draws."""
+        """Make `count` independent draws: array (count,)."""
         return _in_blocks(count, lambda n: self._draw(n, entropy))
 
     def _draw(
@@ -122,9 +129,10 @@ def _from_one_on(
     digits: int,
     entropy: Entropy,
 ) -> int:
-    """The number formed by the digits of a geometric variable above its `digits` lowest ones.
+    """Draw the upper binary digits of a geometric variable, given that they are not all zero.
 
-    The variable has ratio exp(-1 / scale), and the number is drawn given that it is one or more.
+    The variable has ratio exp(-1 / scale). The result is the number formed by all digits above the
+    `digits` lowest ones, 1 or more.
     """
     high = 1
     more = exponential((1 << digits) / scale)
@@ -134,7 +142,10 @@ def _from_one_on(
 
 
 def _geometric(scale: Fraction, entropy: Entropy) -> int:
-    """An unbounded draw with P(G = g) = (1 - r) r**g, r = exp(-1 / scale)."""
+    """Draw one integer g >= 0 with probability (1 - r) r**g, where r = exp(-1 / scale).
+
+    It has no upper bound.
+    """
     flipped = _laplace_coins(scale).flip(1, entropy)
     *digits, beyond, _ = flipped[:, 0].tolist()
     low: int = sum(digit << place for place, digit in enumerate(digits))
@@ -144,8 +155,11 @@ def _geometric(scale: Fraction, entropy: Entropy) -> int:
 
 @lru_cache(maxsize=64)
 def _laplace_coins(scale: Fraction) -> Coins:
-    """The coins of one draw: the binary digits, lowest first, then "there are higher digits", then
-    "X is not zero"."""
+    """The coins that decide one draw of discrete Laplace noise X = S (1 + G).
+
+    First comes a coin for each low binary digit of G, the lowest first; then a coin for "G has
+    higher digits"; then a coin for "X is not zero".
+    """
     digits = (math.ceil(45 * scale) - 1).bit_length()
     ratio = exponential((1 << digits) / scale)
     zero = logistic(1 / scale)
@@ -161,8 +175,9 @@ def _laplace_coins(scale: Fraction) -> Coins:
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
-    """P(X = x) proportional to exp(-x**2 / (2 sigma2)) for every integer x (CKS, Definition 1).
+    """The discrete Gaussian distribution: integer noise for zero-concentrated privacy.
 
+    P(X = x) is proportional to exp(-x**2 / (2 sigma2)) for every integer x (CKS, Definition 1).
     If the squared L2 distance between the integer counts of neighbouring tables is at most
     l2_squared, then adding noise of parameter sigma2 = l2_squared / (2 rho) is
     rho-zero-concentrated differentially private (CKS, Section 2).
@@ -184,6 +199,11 @@ class DiscreteGaussian:
     ------
     MarginError
         When `sigma2` is of another type, not positive, or too large.
+
+    Examples
+    --------
+    >>> DiscreteGaussian(Fraction(100)).variance
+    100.0
     """
 
     sigma2: Fraction
@@ -207,7 +227,7 @@ class DiscreteGaussian:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Array (count,) of independent draws."""
+        """Make `count` independent draws: array (count,)."""
         draw = self._invert if self.sigma2 <= _LARGEST_TABLE_SIGMA2 else self._reject
         return _in_blocks(count, lambda n: draw(n, entropy))
 
@@ -216,7 +236,7 @@ class DiscreteGaussian:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Draws by inversion of the distribution function of |X|."""
+        """Draw the noise: |X| by inversion of its distribution function, and then its sign."""
         magnitudes = MagnitudeTable.of(self.sigma2).draw(count, entropy)
         return _with_signs(magnitudes, entropy)
 
@@ -248,20 +268,22 @@ class DiscreteGaussian:
         y: Integers,
         entropy: Entropy,
     ) -> npt.NDArray[np.bool_]:
-        """Coins with probability p = exp(-(|y| - sigma2 / t)**2 / (2 sigma2)): array of the shape
-        of `y`. t is the scale of the proposal.
+        """Accept each proposal y with probability p = exp(-(|y| - sigma2 / t)**2 / (2 sigma2)).
 
-        p is computed in floats as exp(-k d**2), where d = |y| / t - b, b = sigma2 / t**2 <= 1 and
-        k = 1 / (2 b) < 0.51. Let e = 2**-53. The relative error of |y| / t is 2e, and the relative
-        error of b is e. So the absolute error of d is below 4 (|d| + 1) e, and the absolute error
-        of k d**2 is below (7 d**2 + 5 |d|) e. Multiplied by exp(-0.49 d**2), this is less than
-        9 e < 2**-49.
+        t is the scale of the proposal. The result is an array of booleans of the shape of `y`. A
+        proposal is accepted if u < p, for a uniform random number u.
 
-        The error of numpy's exp is below 2**-45 (it documents a few units in the last place,
-        2**-51), and the error of u is 2**-53. So |u - p| > 2**-40 decides a coin correctly, with a
-        factor of 16 to spare. The other coins, 2**-39 of all, are compared exactly. So are those
-        whose proposal was clamped. Given that the ideal |y| is at least the clamp, its excess over
-        the clamp is geometric; so this excess is drawn.
+        *Most comparisons are made in floats.* p is computed as exp(-k d**2), where
+        d = |y| / t - b, b = sigma2 / t**2 <= 1 and k = 1 / (2 b) < 0.51. Let e = 2**-53. The
+        relative error of |y| / t is 2e, and the relative error of b is e. So the absolute error of
+        d is below 4 (|d| + 1) e, and the absolute error of k d**2 is below (7 d**2 + 5 |d|) e.
+        Multiplied by exp(-0.49 d**2), this is less than 9 e < 2**-49. The error of numpy's exp is
+        below 2**-45 (numpy documents a few units in the last place, 2**-51), and the error of u is
+        2**-53. So the result is correct where |u - p| > 2**-40, with a factor of 16 to spare.
+
+        *The others are made exactly:* where u and p are closer (a share of 2**-39), and where y is
+        the largest number that the proposal returns, so that the true |y| may be larger. In that
+        case the excess of |y| over this number has a geometric distribution, and is drawn.
         """
         # The coins in floats.
         t = self._proposal_scale
@@ -293,7 +315,7 @@ Noise = DiscreteLaplace | DiscreteGaussian
 
 
 def noisy_sum(true: Integers, drawn: Integers) -> Integers:
-    """The sums of integers and noise, clamped to +-2**61: array of the shape of `true`.
+    """Add noise to integers, and clamp the sums to +-2**61: array of the shape of `true`.
 
     Let c(n, x) be x clamped to +-n, L = 2**61 and C = 2**62 - 1. The draws are c(C, X) for the
     ideal noise X. For |t| <= C - L the result is c(L, t + X), for these reasons. If |X| <= C, it
@@ -336,7 +358,9 @@ def discrete_laplace(
     size: int | tuple[int, ...],
     entropy: Entropy,
 ) -> Integers:
-    """Independent draws of `DiscreteLaplace`: an array of shape `size`.
+    """Draw discrete Laplace noise: independent integers in an array of shape `size`.
+
+    The distribution is that of `DiscreteLaplace`.
 
     Parameters
     ----------
@@ -366,7 +390,9 @@ def discrete_gaussian(
     size: int | tuple[int, ...],
     entropy: Entropy,
 ) -> Integers:
-    """Independent draws of `DiscreteGaussian` with sigma2 = sigma**2: an array of shape `size`.
+    """Draw discrete Gaussian noise: independent integers in an array of shape `size`.
+
+    The distribution is that of `DiscreteGaussian` with sigma2 = sigma**2.
 
     Parameters
     ----------
@@ -379,6 +405,11 @@ def discrete_gaussian(
     ------
     MarginError
         When an argument is not as described.
+
+    Examples
+    --------
+    >>> discrete_gaussian(10, 4, SystemEntropy()).shape
+    (4,)
     """
     sigma2 = _written("sigma", sigma, largest=_LARGEST_SIGMA) ** 2
     return _shaped(DiscreteGaussian(sigma2), size, entropy)
@@ -389,7 +420,7 @@ def _written(
     value: object,
     largest: int = _LARGEST_SCALE,
 ) -> Fraction:
-    """A parameter that may be written as a text, as a Fraction."""
+    """Read a parameter given as an int, a Fraction or a text; the result is a Fraction."""
     number = exact(name, value) if isinstance(value, str) else value
     return _parameter(name, number, largest)
 
@@ -402,7 +433,10 @@ def _shaped(
     if not isinstance(size, tuple):
         return sampler.sample(size, entropy)
     if not all(isinstance(length, int) and length >= 0 for length in size):
-        raise MarginError("size must be a whole number >= 0, or a tuple of whole numbers >= 0")
+        raise MarginError(
+            f"size ({shown(size)}) must be a whole number >= 0, or a tuple of whole numbers >= 0; "
+            "pass one of these"
+        )
     return sampler.sample(math.prod(size), entropy).reshape(size)
 
 
@@ -411,26 +445,26 @@ def _parameter(
     value: object,
     largest: int,
 ) -> Fraction:
-    """`value` as a Fraction from above 0 to `largest`; MarginError otherwise."""
+    """Check that `value` is above 0 and at most `largest`; the result is a Fraction."""
     if isinstance(value, bool) or not isinstance(value, int | Fraction):
         raise MarginError(
-            f"{name} must be a Fraction or an int, so that the noise is exact,"
-            f" not {type(value).__name__}"
+            f"{name} must be a Fraction or an int, so that the noise is exact, not "
+            f"{type(value).__name__}; pass Fraction({name})"
         )
     if value <= 0:
-        raise MarginError(f"{name} ({value}) must be > 0")
+        raise MarginError(f"{name} ({value}) must be > 0; pass a larger number")
     if value > largest:
         raise MarginError(
-            f"{name} is above {largest:.0e}, more noise than can be drawn: spend more of the budget"
-            " on it, or measure less at a time"
+            f"{name} must be at most {largest:.0e}, because more noise cannot be drawn, but it is "
+            "larger; spend more of the budget on it, or measure less at a time"
         )
     return Fraction(value)
 
 
 def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
-    """Array (count,) of draws; `draw` makes one block at a time."""
+    """Make `count` draws, one block at a time by `draw`: array (count,)."""
     if isinstance(count, bool) or not hasattr(count, "__index__") or operator.index(count) < 0:
-        raise MarginError("count must be a whole number >= 0")
+        raise MarginError(f"count ({shown(count)}) must be a whole number >= 0; pass such a number")
     drawn = np.empty(operator.index(count), np.int64)
     for start in range(0, drawn.size, _BLOCK):
         block = drawn[start : start + _BLOCK]
@@ -439,7 +473,7 @@ def _in_blocks(count: int, draw: Callable[[int], Integers]) -> Integers:
 
 
 def _from_binary(digits: list[npt.NDArray[np.bool_]], count: int) -> Integers:
-    """Array (count,) of the numbers with the given binary digits.
+    """Build numbers from their binary digits: array (count,).
 
     `digits` holds one array (count,) for each digit, lowest first.
     """
@@ -454,7 +488,7 @@ def _from_binary(digits: list[npt.NDArray[np.bool_]], count: int) -> Integers:
 
 
 def _with_signs(magnitude: Integers, entropy: Entropy) -> Integers:
-    """The magnitudes, each negated with probability 1/2: array of the shape of `magnitude`."""
+    """Give each magnitude a random sign: array of the shape of `magnitude`."""
     size = (magnitude.size + 7) // 8
     taken = np.frombuffer(entropy.take(size), np.uint8, size)
     negative = np.unpackbits(taken, count=magnitude.size).astype(np.int64)

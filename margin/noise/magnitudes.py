@@ -21,8 +21,9 @@ _SCANNED = 1 << 15  # number of comparisons that cost less than a bisection
 
 
 def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]]:
-    """Bounds low[x] <= P(|X| <= x) * 2**bits <= high[x] for x = 0, 1, ..., last.
+    """Certified bounds on the distribution function of |X| for a discrete Gaussian X.
 
+    The two lists satisfy low[x] <= P(|X| <= x) * 2**bits <= high[x] for x = 0, 1, ..., last, and
     high[last] is 2**bits.
 
     Weights are W(x) = exp(-x**2 / (2 sigma2)), so W(x+1) = W(x) R(x) and R(x+1) = R(x) R2, with
@@ -68,7 +69,10 @@ def cumulative_bounds(sigma2: Fraction, bits: int) -> tuple[list[int], list[int]
 
 
 class MagnitudeTable:
-    """Draws |X| by inversion of P(|X| <= x) on 64-bit words; `of` caches recent tables."""
+    """A table of P(|X| <= x) from which |X| is drawn with one 64-bit random word per draw.
+
+    X is discrete Gaussian with parameter `sigma2`. `of` keeps recent tables.
+    """
 
     def __init__(self, sigma2: Fraction) -> None:
         low, high = cumulative_bounds(sigma2, _BITS)
@@ -79,7 +83,7 @@ class MagnitudeTable:
     @staticmethod
     @lru_cache(maxsize=64)
     def of(sigma2: Fraction) -> "MagnitudeTable":
-        """The table for sigma2, from a cache."""
+        """Make the table for `sigma2`. Tables are cached, because each takes long to compute."""
         return MagnitudeTable(sigma2)
 
     def draw(
@@ -87,7 +91,7 @@ class MagnitudeTable:
         count: int,
         entropy: Entropy,
     ) -> npt.NDArray[np.int64]:
-        """Array (count,) of independent magnitudes |X|.
+        """Draw `count` independent magnitudes |X|: array (count,).
 
         |X| is the smallest x with U < P(|X| <= x), for a uniform real U. A random word u means that
         U lies in [u, u + 1) * 2**-64. Every x with high[x] <= u is too small, and every x with

@@ -29,8 +29,10 @@ def priorities(
     *,
     least: int = 1,
 ) -> Integers:
-    """The codes of max(size, least) / U, rounded down to the grid: array of the shape of `sizes`.
+    """Draw a random priority for each noisy count; the result is the priorities' codes.
 
+    The priority is max(size, least) / U, rounded down to the grid, with an independent U for each
+    count.
     For a point t of the grid, P(code >= code_of(t)) = min(1, max(size, least) / t), exactly. If
     `least` is a point of the grid, this is the distribution of a priority size / U, given that it
     is `least` or more: for size < least, U is then uniform on (0, size / least).
@@ -43,6 +45,11 @@ def priorities(
         Source of random bytes.
     least
         A whole number from 1 to 2**124.
+
+    Returns
+    -------
+    numpy.ndarray
+        Codes, shape (counts,).
     """
     codes = np.empty(sizes.size, np.int64)
     for start in range(0, sizes.size, _BLOCK):
@@ -56,7 +63,7 @@ def _block(
     least: int,
     entropy: Entropy,
 ) -> Integers:
-    """The result of `priorities` for one block.
+    """Draw the priorities of one block of counts: see `priorities`.
 
     A word w means that U lies in [w, w + 1) 2**-64. In floats, w, the numerator and the quotient
     each have a relative error of 2**-53, and w >= 2**47 differs from 2**64 U by a relative 2**-47.
@@ -125,5 +132,8 @@ def code_of(point: int) -> int:
 
 
 def grid_point(code: int) -> float:
-    """The point with a code. It is exact, because a float has more digits than the grid."""
+    """The point of the grid that has a given code.
+
+    The float is exact, because it has more digits than the grid.
+    """
     return float(np.int64(code << _MANTISSA + 1 - _DIGITS).view(np.float64))

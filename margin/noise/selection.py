@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from .._numbers import shown
 from .._types import Integers
 from ..errors import MarginError
 from .certified import exponential, uniform_is_below
@@ -27,11 +28,12 @@ _MANY = 1 << 15  # number of candidates from which compiled loops are faster
 
 @dataclass(frozen=True)
 class ExponentialMechanism:
-    """P(I = i) proportional to exp(rate * s_i), for integer scores s_i.
+    """The exponential mechanism: a random choice that prefers candidates with high scores.
 
-    Suppose that s_i - s_j changes by at most `spread` between neighbouring tables, for all i and j.
-    Then with rate = epsilon / spread the choice has bounded range epsilon, so it is
-    epsilon-differentially private (McSherry and Talwar 2007; Dong, Durfee and Rogers 2020). The
+    Candidate i is chosen with a probability proportional to exp(rate * s_i), where s_i is its
+    integer score. Suppose that s_i - s_j changes by at most `spread` between neighbouring tables,
+    for all i and j. Then with rate = epsilon / spread the choice has bounded range epsilon, so it
+    is epsilon-differentially private (McSherry and Talwar 2007; Dong, Durfee and Rogers 2020). The
     spread is twice the sensitivity of the scores, or once the sensitivity if an added row lowers no
     score.
 
@@ -65,10 +67,14 @@ class ExponentialMechanism:
         if isinstance(self.rate, bool) or not isinstance(self.rate, int | Fraction):
             kind = type(self.rate).__name__
             raise MarginError(
-                f"rate must be a Fraction or an int, so that the choice is exact, not {kind}"
+                f"rate must be a Fraction or an int, so that the choice is exact, not {kind}; pass "
+                "Fraction(rate)"
             )
         if not 0 < self.rate <= _LARGEST_RATE:
-            raise MarginError(f"rate must be > 0 and at most {_LARGEST_RATE:.0e}")
+            raise MarginError(
+                f"rate ({shown(self.rate)}) must be > 0 and at most {_LARGEST_RATE:.0e}; pass such "
+                "a number"
+            )
         object.__setattr__(self, "rate", Fraction(self.rate))
 
     def draw(
@@ -77,7 +83,7 @@ class ExponentialMechanism:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Independent choices among candidates: array (count,) of their indices.
+        """Choose `count` times among the candidates, independently: array (count,) of indices.
 
         Parameters
         ----------
@@ -109,7 +115,7 @@ class ExponentialMechanism:
         count: int,
         entropy: Entropy,
     ) -> Integers:
-        """Choices of different candidates, one after another: array (count,) of their indices.
+        """Choose `count` different candidates, one after another: array (count,) of indices.
 
         Each choice is made among the candidates that are not chosen yet. By composition the
         privacy cost is `count` times the cost of one choice. For parameters and errors see `draw`.
@@ -122,15 +128,15 @@ def peel(
     scores: npt.ArrayLike,
     entropy: Entropy,
 ) -> Integers:
-    """One choice by each mechanism in turn, among the candidates that are not chosen yet.
+    """Choose different candidates, the next one by each mechanism in turn.
 
     The result is an array (mechanisms,) of indices of `scores`.
     """
     checked = _checked(scores)
     if len(mechanisms) > checked.size:
         raise MarginError(
-            f"{len(mechanisms)} different candidates cannot be chosen from {checked.size}:"
-            " choose fewer"
+            f"at most {checked.size} different candidates can be chosen, but {len(mechanisms)} are "
+            "asked for; choose fewer"
         )
     left = np.arange(checked.size)
     chosen = []
@@ -145,13 +151,15 @@ def _checked(scores: npt.ArrayLike) -> Integers:
     array = np.asarray(scores)
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
         raise MarginError(
-            "scores must be a one-dimensional array of one or more integers, so that the choice is"
-            " exact"
+            "scores must be a one-dimensional array of one or more integers, so that the choice is "
+            f"exact, but it has shape {array.shape} and type {array.dtype}; convert it"
         )
     largest = abs(int(array.max()))
     smallest = abs(int(array.min()))
     if max(largest, smallest) > _LARGEST_SCORE:
-        raise MarginError("scores must be at most 2**61 in absolute value: use smaller weights")
+        raise MarginError(
+            "scores must be at most 2**61 in absolute value, but one is larger; use smaller weights"
+        )
     return array.astype(np.int64, copy=False)
 
 
@@ -161,7 +169,10 @@ def _classes(
     rate: Fraction,
     cap: int,
 ) -> tuple[NDArray[np.uint8], Integers]:
-    """The power b_i of each candidate, and the number of candidates with each power 0, ..., cap."""
+    """Give each candidate its power b_i, and count the candidates of each power 0, ..., cap.
+
+    2**-b_i is the power of two with which the candidate is proposed (see `ExponentialMechanism`).
+    """
     # The power is floor(x / ln 2) - 1. Subtracting one is more than the rounding error of x, so
     # 2**-b >= exp(-x) is certain.
     x = float(rate) * (top - scores)
@@ -176,7 +187,7 @@ def _classes_at_once(
     rate: Fraction,
     cap: int,
 ) -> tuple[NDArray[np.uint8], Integers]:
-    """The result of `_classes` in one pass, which is faster for many candidates."""
+    """Compute the result of `_classes` in one pass, which is faster for many candidates."""
     from .selection_loops import classes
 
     b = np.empty(scores.size, np.uint8)
@@ -186,7 +197,10 @@ def _classes_at_once(
 
 
 def _ordered(b: NDArray[np.uint8], first: Integers) -> NDArray[np.integer[Any]]:
-    """The candidates by ascending power, in a stable order."""
+    """Sort the candidates by ascending power; candidates of equal power keep their order.
+
+    `first` is the first place of each power in the result.
+    """
     if b.size < _MANY:
         return np.argsort(b, kind="stable")
     from .selection_loops import order
@@ -198,7 +212,7 @@ def _ordered(b: NDArray[np.uint8], first: Integers) -> NDArray[np.integer[Any]]:
 
 
 class _Proposal:
-    """Proposals of candidates, with probabilities proportional to powers of two.
+    """The first step of a choice: candidates proposed with powers of two as probabilities.
 
     A power 2**-b_i is a little above the wanted weight exp(-x_i). Candidates with equal powers form
     a class. `first` is the place of each class in `order`. The weights are integers in units of
@@ -228,7 +242,7 @@ class _Proposal:
         trials: int,
         entropy: Entropy,
     ) -> Integers:
-        """Independent candidates with P(i) proportional to 2**-b_i, at most `trials` of them.
+        """Propose independent candidates with P(i) proportional to 2**-b_i, at most `trials`.
 
         Each is found from a uniform integer below the exact sum of the weights; larger integers are
         dropped.
@@ -251,8 +265,9 @@ class _Proposal:
         proposed: Integers,
         entropy: Entropy,
     ) -> npt.NDArray[np.bool_]:
-        """Coins with probability p = exp(-x_i) 2**b_i: array of the shape of `proposed`.
+        """Accept each proposal with probability p = exp(-x_i) 2**b_i.
 
+        The result is an array of booleans of the shape of `proposed`.
         The error of x in floats is less than 4 x 2**-53. So the error of p is less than
         4 p x 2**-53 < 2**-45, because p x = exp(-y) (y + b ln 2) < 44 with y = x - b ln 2 >= 0. The
         error of numpy's exp is below a relative 2**-45, and the error of u is 2**-53. So
@@ -276,7 +291,10 @@ class _Proposal:
         candidate: int,
         entropy: Entropy,
     ) -> bool:
-        """The exact coin of a candidate, for a uniform real that begins with the 64 bits `word`."""
+        """Decide exactly if a candidate is accepted, by a uniform real that begins with `word`.
+
+        `word` holds its first 64 bits.
+        """
         power = int(self.b[candidate])
         q = exponential(self.rate * (self.top - int(self.scores[candidate])))
         return uniform_is_below(

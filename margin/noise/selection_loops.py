@@ -22,7 +22,10 @@ def classes(
     b: npt.NDArray[np.uint8],
     members: Integers,
 ) -> None:
-    """Fill `b` and `members` with the results of `selection._classes`, in the same floats."""
+    """Fill `b` and `members` with the results of `selection._classes`: powers and their numbers.
+
+    The floats are the same as there.
+    """
     cap = members.size - 1
     for candidate in range(scores.size):
         # floor(x / ln 2) - 1, limited to 0, ..., cap.
@@ -41,7 +44,7 @@ def order(
     place: Integers,
     ordered: npt.NDArray[np.int64],
 ) -> None:
-    """Fill `ordered` with the candidates by ascending power, by counting sort.
+    """Fill `ordered` with the candidates, sorted by ascending power (counting sort).
 
     `place` holds the first place of each power; the loop overwrites it.
     """

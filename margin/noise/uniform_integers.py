@@ -10,7 +10,7 @@ __all__ = ["uniform", "uniform_below"]
 
 
 def uniform_below(bounds: npt.ArrayLike, entropy: Entropy) -> Integers:
-    """For each bound b, an independent integer u with P(u) = 1 / b for 0 <= u < b: array (bounds,).
+    """Draw a uniform integer from 0 to b - 1 for each bound b: array (bounds,).
 
     Bounds are from 1 to 2**62. A draw takes as many random bits as b - 1 has, and is repeated while
     the result is b or more. So `uniform_below(b) < a` is a coin of the exact probability
@@ -37,9 +37,9 @@ def uniform(
     count: int,
     entropy: Entropy,
 ) -> Integers:
-    """Independent uniform integers below one bound, which is from 1 to 2**63: array (count,).
+    """Draw `count` independent uniform integers from 0 to bound - 1: array (count,).
 
-    See `uniform_below`.
+    The bound is from 1 to 2**63.
     """
     if bound == 1:
         return np.zeros(count, np.int64)
@@ -61,7 +61,7 @@ def _digits(
     count: int,
     entropy: Entropy,
 ) -> Integers:
-    """Integers of `number` random binary digits, at most 63: array (count,)."""
+    """Draw `count` integers of `number` random binary digits each (at most 63): array (count,)."""
     # Words of 64 bits for more than 32 digits, else of 32 bits.
     if number > 32:
         words = _words(count, entropy)

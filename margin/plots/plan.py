@@ -95,7 +95,10 @@ def draw(plan: "Plan", axes: Any = None) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        problem = "plots need matplotlib: run pip install 'margin[plot]'"
+        problem = (
+            "plots need the package matplotlib, but it is not installed; run pip install "
+            "'margin[plot]'"
+        )
     else:
         if axes is None:
             figure = Figure(
@@ -154,7 +157,7 @@ def _draw(plan: "Plan", axes: Any) -> None:
 
 
 def _others(plan: "Plan", axes: Any) -> None:
-    """A horizontal line for each other mechanism whose error is at most 30 times the smallest."""
+    """Draw a horizontal line for each other mechanism whose error is at most 30 times the least."""
     known = [(row, row.per_cell) for row in plan.table if row.per_cell is not None]
     least = min((error for _, error in known), default=0.0)
     near = []

@@ -96,9 +96,9 @@ def plot_marginal(
         _bars(marginal, level, drawn)
     else:
         raise DomainError(
-            f"a marginal of {marginal.counts.size} cells is too large to draw: a plot shows at "
-            f"most {_MOST_BARS} bars, or a heat map of two attributes with at most {_MOST_CELLS} "
-            "cells; project it to fewer attributes"
+            f"a plot shows at most {_MOST_BARS} bars, or a heat map of two attributes with at most "
+            f"{_MOST_CELLS} cells, but this marginal has {marginal.counts.size} cells; project it "
+            "to fewer attributes"
         )
     return drawn
 
@@ -144,9 +144,10 @@ def plot_error(
     if not found:
         kind = type(synopsis).__name__
         raise DomainError(
-            f"no error can be drawn for sizes {tuple(sizes)}: each size must be from 1 to "
-            f"{len(synopsis.domain)}, and this {kind} must know the variance of the noise of a "
-            f"marginal of at most {_MOST_CELLS:,} cells; choose other sizes, or another synopsis"
+            f"each size must be from 1 to {len(synopsis.domain)}, and the synopsis must know the "
+            f"variance of the noise of a marginal of at most {_MOST_CELLS:,} cells, but for sizes "
+            f"{tuple(sizes)} of this {kind} no error is known; choose other sizes, or another "
+            "synopsis"
         )
     drawn = _axes(axes)
     drawn.boxplot(
@@ -194,8 +195,8 @@ def plot_comparison(comparison: "Comparison", *, axes: "Axes | None" = None) -> 
     good = [row for row in reversed(comparison.rows) if row.errors]
     if not good:
         raise DomainError(
-            "every mechanism of this comparison failed, so there is nothing to draw: "
-            "print the comparison to see the reasons"
+            "a plot needs a mechanism that did not fail, but every mechanism of this comparison "
+            "failed; print the comparison to see the reasons"
         )
     height = 1.2 + 0.45 * len(good)
     drawn = _axes(axes, size=(7, height))
@@ -232,7 +233,10 @@ def _axes(axes: "Axes | None", size: tuple[float, float] = (7, 4.5)) -> "Axes":
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MarginError("plots need matplotlib: run pip install 'margin[plot]'") from None
+        raise MarginError(
+            "plots need the package matplotlib, but it is not installed; run pip install "
+            "'margin[plot]'"
+        ) from None
     drawn: Axes = Figure(
         figsize=size,
         layout="constrained",

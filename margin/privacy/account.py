@@ -34,20 +34,24 @@ class Account:
 
     @property
     def spent(self) -> int:
-        """Units charged so far."""
+        """Sum of the charges so far, in units of 1e-12 of epsilon or rho."""
         return self._spent
 
     @property
     def remaining(self) -> int:
-        """Units that may still be charged."""
+        """Largest charge that is still possible, in units of 1e-12 of epsilon or rho."""
         return self._budget.units - self._spent
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges whose sum is exactly what remains; see `Budget.split`. Nothing is charged yet."""
+        """Divide the remaining units in proportion to `shares`, without charging them.
+
+        The result is one charge for each share. The charges sum to exactly `remaining`. `shares`
+        are positive weights, or the number of equal pieces (see `Budget.split`).
+        """
         return split_units(self.remaining, shares)
 
     def charge(self, units: int) -> None:
-        """Spend `units`.
+        """Add `units` (of 1e-12 of epsilon or rho) to the sum that is spent.
 
         Raises
         ------
@@ -58,9 +62,9 @@ class Account:
         with self._lock:
             if wanted > self.remaining:
                 raise BudgetError(
-                    f"a charge of {wanted} units (of 1e-12) exceeds the {self.remaining} units that"
-                    f" remain of {self._budget.units}: charge less, or declare a larger budget"
-                    " before anything is released"
+                    f"the charge ({wanted} units of 1e-12) must be at most what remains of the "
+                    f"budget, {self.remaining} of {self._budget.units} units; charge less, or "
+                    "declare a larger budget before anything is released"
                 )
             self._spent += wanted
 
@@ -105,9 +109,9 @@ class Parts:
         budget = account.budget
         if budget.neighbours is not Neighbours.ADD_REMOVE_ROW or budget.rows_per_person > 1:
             raise BudgetError(
-                "charging parts of a table in parallel needs neighbours that differ by one row,"
-                " added or removed: use a budget with neighbours=Neighbours.ADD_REMOVE_ROW and"
-                " rows_per_person=1"
+                "charging parts of a table in parallel needs neighbours that differ by one row, "
+                f"added or removed, but this budget has {budget._unit()}; use a budget with "
+                "neighbours=Neighbours.ADD_REMOVE_ROW and rows_per_person=1"
             )
         self._account = account
         self._sums: dict[object, int] = {}
@@ -119,7 +123,7 @@ class Parts:
         part: object,
         units: int,
     ) -> None:
-        """Spend `units` on the part with that name.
+        """Charge `units` (of 1e-12 of epsilon or rho) to one part of the table, given by its name.
 
         Raises
         ------

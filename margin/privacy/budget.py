@@ -42,7 +42,9 @@ __all__ = [
     repr=False,
 )
 class PureDP(Budget):
-    """epsilon-differential privacy: the epsilons of charges add up, and buy discrete Laplace noise.
+    """A budget of pure differential privacy: a total epsilon, spent on discrete Laplace noise.
+
+    The epsilons of all answers of a release add up to at most this total.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ class PureDP(Budget):
 
     @property
     def units(self) -> int:
-        """See `Budget.units`."""
+        """The whole epsilon in units of 1e-12, rounded down."""
         return math.floor(self.epsilon / UNIT)
 
     def noise(
@@ -86,34 +88,43 @@ class PureDP(Budget):
         l1: int = 1,
         l2_squared: int = 1,
     ) -> DiscreteLaplace:
-        """Discrete Laplace noise of scale l1 / epsilon, where epsilon = charge * UNIT; see
-        `Budget.noise`."""
+        """Discrete Laplace noise of scale l1 / epsilon, where epsilon = charge * UNIT.
+
+        `l2_squared` is checked but has no effect (see `Budget.noise`).
+        """
         positive_integer("l2_squared", l2_squared)
         distance = positive_integer("l1", l1)
         epsilon = positive_integer("charge", charge) * UNIT
         return DiscreteLaplace(distance / epsilon)
 
     def pure_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.pure_epsilon`."""
+        """The epsilon of a charge: `charge` units of 1e-12."""
         return positive_integer("charge", charge) * UNIT
 
     def range_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.range_epsilon`: bounded range epsilon implies epsilon-DP."""
+        """The bounded range that a charge buys: `charge` units of 1e-12 of epsilon.
+
+        A choice of bounded range epsilon is epsilon-differentially private.
+        """
         return positive_integer("charge", charge) * UNIT
 
     def cost_of(self, other: Budget) -> int:
-        """See `Budget.cost_of`: no other kind of privacy implies pure differential privacy."""
+        """The cost of another pure budget in units of this budget: its epsilon.
+
+        No other kind of privacy implies pure differential privacy, so other kinds raise
+        BudgetError (see `Budget.cost_of`).
+        """
         self._check_unit(other)
         if not isinstance(other, PureDP):
             raise BudgetError(
-                f"a release of kind {other.kind!r} cannot be charged to a pure budget, because it"
-                " does not imply pure privacy: release with PureDP, or with ZCDP from a data set"
-                " that is registered with ZCDP"
+                f"a release of kind {other.kind!r} cannot be charged to a pure budget, because it "
+                "does not imply pure privacy; release with PureDP, or with ZCDP from a data set "
+                "that is registered with ZCDP"
             )
         return other.units
 
     def describe(self) -> str:
-        """See `Budget.describe`."""
+        """The guarantee in words: kind, epsilon and neighbouring relation."""
         return f"pure differential privacy, epsilon = {text(self.epsilon)}, {self._unit()}"
 
     def _parameters(self) -> dict[str, Fraction]:
@@ -121,7 +132,7 @@ class PureDP(Budget):
 
 
 class _Concentrated(Budget):
-    """Budgets whose unit is 10**-12 of rho."""
+    """Common base of the budgets that are spent in rho, in units of 10**-12."""
 
     def noise(
         self,
@@ -130,32 +141,45 @@ class _Concentrated(Budget):
         l1: int = 1,
         l2_squared: int = 1,
     ) -> DiscreteGaussian:
-        """Discrete Gaussian noise of sigma2 = l2_squared / (2 rho), where rho = charge * UNIT; see
-        `Budget.noise`."""
+        """Discrete Gaussian noise of sigma2 = l2_squared / (2 rho), where rho = charge * UNIT.
+
+        `l1` is checked but has no effect (see `Budget.noise`).
+        """
         positive_integer("l1", l1)
         rho = positive_integer("charge", charge) * UNIT
         square = positive_integer("l2_squared", l2_squared)
         return DiscreteGaussian(square / (2 * rho))
 
     def pure_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.pure_epsilon`: epsilon-DP implies rho-zCDP with rho = epsilon**2 / 2 (Bun and
-        Steinke 2016)."""
+        """The largest epsilon such that an epsilon-DP answer costs at most `charge` units of rho.
+
+        epsilon-DP implies rho-zCDP with rho = epsilon**2 / 2 (Bun and Steinke 2016). So the result
+        is sqrt(2 rho), rounded down.
+        """
         rho = positive_integer("charge", charge) * UNIT
         return root_below(2 * rho)
 
     def range_epsilon(self, charge: int) -> Fraction:
-        """See `Budget.range_epsilon`: bounded range epsilon implies rho-zCDP with rho =
-        epsilon**2 / 8 (Cesar and Rogers 2021)."""
+        """The largest bounded range of a choice that costs at most `charge` units of rho.
+
+        Bounded range epsilon implies rho-zCDP with rho = epsilon**2 / 8 (Cesar and Rogers 2021). So
+        the result is sqrt(8 rho), rounded down.
+        """
         rho = positive_integer("charge", charge) * UNIT
         return root_below(8 * rho)
 
     def cost_of(self, other: Budget) -> int:
-        """See `Budget.cost_of`: rho costs rho; a pure epsilon costs rho = epsilon**2 / 2."""
+        """The cost of another budget, in units of 1e-12 of rho, rounded up.
+
+        A budget in rho costs its rho; a pure epsilon costs rho = epsilon**2 / 2 (see
+        `Budget.cost_of`).
+        """
         self._check_unit(other)
         if isinstance(other, CertifiedDP):
             raise BudgetError(
-                "a release that was certified as a whole cannot be charged in rho, because it is"
-                " not concentrated: release with a ledger, or with ZCDP"
+                "a budget in rho pays for releases with zero-concentrated differential privacy "
+                "(zCDP), but this release was certified as a whole, by its epsilon and delta only; "
+                "release with ZCDP, or pass the ledger to the release itself"
             )
         if isinstance(other, PureDP):
             epsilon = other.units * UNIT
@@ -170,8 +194,10 @@ class _Concentrated(Budget):
     repr=False,
 )
 class ZCDP(_Concentrated):
-    """rho-zero-concentrated differential privacy: the rhos of charges add up, and buy discrete
-    Gaussian noise.
+    """A budget of zero-concentrated differential privacy: a total rho, spent on discrete Gaussian
+    noise.
+
+    The rhos of all answers of a release add up to at most this total.
 
     Parameters
     ----------
@@ -205,11 +231,11 @@ class ZCDP(_Concentrated):
 
     @property
     def units(self) -> int:
-        """See `Budget.units`."""
+        """The whole rho in units of 1e-12, rounded down."""
         return math.floor(self.rho / UNIT)
 
     def describe(self) -> str:
-        """See `Budget.describe`."""
+        """The guarantee in words: kind, rho and neighbouring relation."""
         return f"zero-concentrated differential privacy, rho = {text(self.rho)}, {self._unit()}"
 
     def _parameters(self) -> dict[str, Fraction]:
@@ -222,7 +248,7 @@ class ZCDP(_Concentrated):
     repr=False,
 )
 class ApproxDP(_Concentrated):
-    """(epsilon, delta)-differential privacy, spent as zero-concentrated privacy.
+    """A budget of (epsilon, delta)-differential privacy, spent as zero-concentrated privacy (rho).
 
     Charges are in units of rho: the total is the largest rho that is proved to imply
     (epsilon, delta).
@@ -273,13 +299,14 @@ class ApproxDP(_Concentrated):
         )
         if self.units < 1:
             raise BudgetError(
-                f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) allow less than 1e-12 of"
-                " rho, the smallest amount that can be spent: raise epsilon"
+                f"epsilon ({shown(epsilon)}) and delta ({shown(delta)}) must allow at least 1e-12 "
+                "of rho, the smallest amount that can be spent, but they allow less; pass a larger "
+                "epsilon"
             )
 
     @cached_property
     def units(self) -> int:
-        """See `Budget.units`: the largest rho that is proved to imply (epsilon, delta)."""
+        """The budget in units of 1e-12 of rho: the largest rho proved to imply (epsilon, delta)."""
         return math.floor(rho_below(self.epsilon, self.delta) / UNIT)
 
     def at_once(
@@ -287,7 +314,11 @@ class ApproxDP(_Concentrated):
         shares: Sequence[Number] | int,
         bounds: Sequence[tuple[int, int]],
     ) -> tuple[Noise, ...]:
-        """See `Budget.at_once`: discrete Gaussian noise by the distribution of the privacy loss.
+        """The noise of answers when one call spends the whole budget: discrete Gaussian, with a
+        variance found from the distribution of the privacy loss.
+
+        `shares` and `bounds` are those of `Budget.at_once`; the result has one noise for each
+        answer.
 
         All answers together are (epsilon, delta)-differentially private. They have no guarantee in
         rho. So nothing else may be answered, and a ledger, which adds up rhos, refuses such a
@@ -303,12 +334,18 @@ class ApproxDP(_Concentrated):
         return at_once(tuple(weights), tuple(bounds), limits, known)
 
     def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
-        """See `Budget.laplace_at_once`: epsilon-DP implies (epsilon, delta)-DP for every delta."""
+        """Discrete Laplace noise for one answer of L1 sensitivity `l1` that spends the whole
+        budget.
+
+        The noise uses the full epsilon, because epsilon-DP implies (epsilon, delta)-DP for every
+        delta.
+        """
         epsilon = max(self.epsilon, self.pure_epsilon(self.units))
         return DiscreteLaplace(positive_integer("l1", l1) / epsilon)
 
     def describe(self) -> str:
-        """See `Budget.describe`."""
+        """The guarantee in words: kind, epsilon, delta, the rho it is spent as, and neighbouring
+        relation."""
         return (
             f"approximate differential privacy, epsilon = {text(self.epsilon)},"
             f" delta = {text(self.delta)}, spent as zero-concentrated with"
@@ -320,8 +357,9 @@ class ApproxDP(_Concentrated):
 
 
 class CertifiedDP(ApproxDP):
-    """(epsilon, delta)-differential privacy of a whole release, by the distribution of its privacy
-    loss.
+    """The guarantee of a release that is (epsilon, delta)-differentially private only as a whole.
+
+    It is proved by the distribution of the release's privacy loss.
 
     An `ApproxDP` budget becomes a `CertifiedDP` budget when it buys rounds of draws
     (`Private.sample_queries`) or the noise of all answers in one call (`ApproxDP.at_once`). Neither
@@ -332,7 +370,7 @@ class CertifiedDP(ApproxDP):
     kind = "certified"
 
     def describe(self) -> str:
-        """See `Budget.describe`."""
+        """The guarantee in words: kind, epsilon, delta and neighbouring relation."""
         return (
             f"approximate differential privacy, epsilon = {text(self.epsilon)},"
             f" delta = {text(self.delta)}, certified for the whole release, {self._unit()}"
@@ -340,7 +378,7 @@ class CertifiedDP(ApproxDP):
 
 
 def certified(budget: Budget) -> CertifiedDP:
-    """A `CertifiedDP` with the epsilon, delta and neighbours of an `ApproxDP` budget."""
+    """The `CertifiedDP` guarantee with the numbers and neighbouring relation of an `ApproxDP`."""
     assert isinstance(budget, ApproxDP)
     unit: dict[str, Any] = {
         "neighbours": budget.neighbours,
@@ -350,7 +388,7 @@ def certified(budget: Budget) -> CertifiedDP:
 
 
 def budget_from_json(record: object) -> Budget:
-    """The budget that `Budget.to_json` wrote.
+    """Read a budget from the dictionary of texts that `Budget.to_json` wrote.
 
     Raises
     ------
@@ -375,12 +413,16 @@ def budget_from_json(record: object) -> Budget:
         )
     kinds = ", ".join(kind.kind for kind in _KINDS)
     raise BudgetError(
-        f"the record of a budget must have a kind (one of {kinds}), the numbers of that kind,"
-        " neighbours and rows_per_person, and nothing else"
+        f"the record of a budget must have a kind (one of {kinds}), the numbers of that kind, "
+        "neighbours and rows_per_person, and nothing else, but it has the kind "
+        f"{shown(record.get('kind'))} and the keys {shown(sorted(record))}; correct it"
     )
 
 
-_NOT_TEXTS = "the record of a budget must be an object whose keys and values are all texts"
+_NOT_TEXTS = (
+    "the record of a budget must be an object whose keys and values are all texts, but it is not;"
+    " write it with to_json"
+)
 
 
 _KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tuple[str, ...]] = {
@@ -393,11 +435,17 @@ _KINDS: dict[type[PureDP] | type[ZCDP] | type[ApproxDP] | type[CertifiedDP], tup
 
 def _neighbours(written: str) -> Neighbours:
     if written not in [n.value for n in Neighbours]:
-        raise BudgetError(f"neighbours must be one of: {', '.join(n.value for n in Neighbours)}")
+        raise BudgetError(
+            f"neighbours ({shown(written)}) must be one of: "
+            f"{', '.join(n.value for n in Neighbours)}; name one of these"
+        )
     return Neighbours(written)
 
 
 def _rows(written: str) -> int:
     if not written.isascii() or not written.isdecimal() or len(written) > 7:
-        raise BudgetError("rows_per_person must be a whole number")
+        raise BudgetError(
+            f"rows_per_person ({shown(written)}) must be a whole number of at most 7 digits; pass "
+            "such a number"
+        )
     return int(written)

@@ -50,7 +50,10 @@ _MOST_POINTS = 20_000  # largest number of points of the grid
 
 
 def curve_of_choices(rounds: Sequence[tuple[float, int]], delta: float) -> tuple[float, Floats]:
-    """A step and the curve F at the points e**(k step), k = 0, 1, ..., certified from above.
+    """An upper bound on the largest hockey-stick curve of all rounds together, on a grid.
+
+    The grid has the points e**(k step), k = 0, 1, ... The value at such a point is at least
+    F_1 there (see the top of this file).
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ def curve_of_choices(rounds: Sequence[tuple[float, int]], delta: float) -> tuple
 
 
 def slack(draws: int) -> float:
-    """Upper bound on the product of all relative errors.
+    """Factor by which rounding errors can change a result: an upper bound.
 
     A draw has fewer than 40 roundings, each with a relative error of 2**-53 to 4 * 2**-53.
     """
@@ -107,7 +110,7 @@ def slack(draws: int) -> float:
 
 
 def _edges(draws: int) -> Floats:
-    """The bounds of the cells of u / r, ascending from 0 to 1 and symmetric.
+    """Ends of the cells into which [0, 1], the values of u / r, is cut: ascending, symmetric.
 
     A cell of width w enlarges the standard deviation of the loss by the factor 1 + w. With few
     draws every u may be the worst one, so all cells are narrow. With many draws the worst u is near
@@ -138,7 +141,11 @@ def _drawn(
     bottom: float,
     step: float,
 ) -> Floats:
-    """E[F(y e**-L)] on the grid, for a two-point loss of less than half the length of the grid."""
+    """The curve before one draw: E[F(y e**-L)] on the grid, for a two-point loss L.
+
+    L has the values `top` and `bottom`, each less than half the length of the grid. `curve` holds
+    F, shape (points,), as the result does.
+    """
     # If top is 0, the loss is 0 with probability one, because E[e**-L] = 1.
     if top == 0:
         return curve
@@ -161,8 +168,12 @@ def _drawn(
 
 
 def chord(loss: float, step: float) -> tuple[int, float, float]:
-    """A number of whole steps k and two weights a, b such that F(y e**-loss) <= a F(y e**-(k step))
-    + b F(y e**-((k + 1) step))."""
+    """Bound a convex curve F at a shifted point by its values at two points of the grid.
+
+    The grid has the points y e**-(k step) for whole numbers k. The result (k, a, b) satisfies
+    F(y e**-loss) <= a F(y e**-(k step)) + b F(y e**-((k + 1) step)) for every y. The right side is
+    the chord through the two points of the curve.
+    """
     places = math.floor(loss / step)
     # The rest is rounded up: the larger the loss, the larger the curve.
     rest = loss - places * step + 4e-16 * (abs(loss) + step)
@@ -177,7 +188,7 @@ def solved(
     curve: Floats,
     delta: float,
 ) -> float | None:
-    """The smallest epsilon at which the chords of a curve are at most delta.
+    """The smallest epsilon at which a curve, joined by chords between its points, is at most delta.
 
     None when the whole curve lies above delta.
     """

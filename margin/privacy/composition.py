@@ -64,7 +64,7 @@ _ROUGHNESS = Fraction(15, 10**18)
 
 @dataclass(frozen=True)
 class Moved:
-    """Answers with the same noise, and bounds on their distance between neighbouring tables.
+    """A group of noisy answers with equal noise and equal sensitivity.
 
     Attributes
     ----------
@@ -85,9 +85,10 @@ class Moved:
 
 @lru_cache(maxsize=1024)
 def composed_epsilon(answers: tuple[Moved, ...], delta: Fraction) -> Fraction | None:
-    """A proved epsilon: all answers together are (epsilon, delta)-differentially private.
+    """The smallest epsilon for which all answers together are proved (epsilon, delta)-private.
 
-    None when the answers are outside the range that the grid handles.
+    The proof computes the distribution of the privacy loss on a grid. The result is None when the
+    answers are outside the range that the grid handles.
 
     Parameters
     ----------
@@ -108,7 +109,9 @@ def composed_epsilon(answers: tuple[Moved, ...], delta: Fraction) -> Fraction | 
     4.89
     """
     if not answers:
-        raise BudgetError("answers is empty: pass at least one answer")
+        raise BudgetError(
+            "answers must hold at least one answer, but it is empty; add the answers to compose"
+        )
 
     # Answers that the grid cannot handle.
     moves = [shifts(answer.l1, answer.l2_squared) for answer in answers]
@@ -161,9 +164,11 @@ def _pure(answers: Sequence[Moved]) -> Fraction | None:
 
 @lru_cache(maxsize=256)
 def shifts(l1: int, l2_squared: int) -> tuple[tuple[int, ...], ...]:
-    """The maximal lists of absolute values, falling, of the integer vectors within both norms.
+    """The worst cases for how far the true answers of two neighbouring tables lie apart.
 
-    A list is maximal when no other list exceeds it in every place. The result is empty when
+    Each case is a list of absolute changes, one for each coordinate that changes, in falling order.
+    Their sum is at most l1, and their squares sum to at most l2_squared. Only maximal lists are
+    returned: no other list is at least as large in every place. The result is empty when
     min(l2_squared, l1**2) is above `_MOST_SQUARED`.
     """
     if min(l2_squared, l1**2) > _MOST_SQUARED:
@@ -194,7 +199,7 @@ def shifts(l1: int, l2_squared: int) -> tuple[tuple[int, ...], ...]:
 
 
 def _loss_variance(answer: Moved) -> float:
-    """Upper bound, about, on the variance of the loss of one answer."""
+    """An approximate upper bound on the variance of the privacy loss of one answer."""
     if isinstance(answer.noise, DiscreteGaussian):
         return float(answer.l2_squared / answer.noise.sigma2)
     return float((answer.l1 / answer.noise.scale) ** 2)
@@ -207,7 +212,11 @@ def _covering(
     far: float,
     little: float,
 ) -> Weights:
-    """Weights that cover one answer, for every one of its lists of shifts."""
+    """Bound the privacy loss of one answer, for every list of shifts in `lists`.
+
+    A list of shifts states by how much each changed coordinate of the true answer differs between
+    neighbouring tables.
+    """
     values = {v for one in lists for v in one}
     single = {v: _single(noise, v, step, far) for v in values}
     every = []
@@ -232,7 +241,7 @@ def _single(
     step: float,
     far: float,
 ) -> Weights:
-    """Weights that cover a shift of one coordinate by v."""
+    """Bound the privacy loss of one number with noise, if its true value changes by v."""
     if isinstance(noise, DiscreteGaussian):
         return _gaussian(float_below(noise.sigma2), float_above(noise.sigma2), v, step, far)
     return _laplace(float_below(noise.scale), v, step)
@@ -295,7 +304,7 @@ def _laplace(
 
 
 def smooth_rho(answers: Sequence[Moved]) -> Fraction | None:
-    """The rho of a Gaussian loss (mu**2 = 2 rho) that bounds the loss of the answers.
+    """The rho of a Gaussian privacy loss (mu**2 = 2 rho) that bounds the loss of all answers.
 
     The bound holds within the limits of `smooth_limits`. The result is None unless all noise is
     discrete Gaussian with sigma2 above 2.
@@ -315,7 +324,9 @@ def smooth_limits(
     epsilon: Fraction,
     delta: Fraction,
 ) -> tuple[Fraction, Fraction] | None:
-    """An epsilon' and a delta' for the Gaussian loss that imply (epsilon, delta) for the answers.
+    """Limits (epsilon', delta') on a Gaussian loss that imply (epsilon, delta) for the answers.
+
+    The Gaussian loss is that of `smooth_rho`.
 
     `coordinates`, the number m below, is how many coordinates of the answers change. The result is
     None when m is too large for epsilon.

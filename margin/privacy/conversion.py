@@ -32,9 +32,9 @@ _SMALLEST = 1e-30  # smallest alpha - 1: alpha is exact at 60 digits
 
 
 def epsilon_of(rho: Number, delta: Number) -> float:
-    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP.
+    """Convert rho-zCDP to (epsilon, delta)-differential privacy: the epsilon for a given delta.
 
-    The bound of Canonne, Kamath and Steinke 2020, Section 2.3, rounded up.
+    Uses the bound of Canonne, Kamath and Steinke 2020, Section 2.3. The result is rounded up.
 
     Parameters
     ----------
@@ -47,6 +47,11 @@ def epsilon_of(rho: Number, delta: Number) -> float:
     ------
     BudgetError
         When an argument is not as described.
+
+    Examples
+    --------
+    >>> round(epsilon_of(0.1, 1e-6), 3)
+    2.142
     """
     epsilon = epsilon_above(amount("rho", rho), probability("delta", delta))
     nearest = float(epsilon)
@@ -54,9 +59,9 @@ def epsilon_of(rho: Number, delta: Number) -> float:
 
 
 def rho_of(epsilon: Number, delta: Number) -> float:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP.
+    """Convert (epsilon, delta) to a rho such that rho-zCDP implies (epsilon, delta)-DP.
 
-    The bound of Canonne, Kamath and Steinke 2020, Section 2.3, rounded down.
+    Uses the bound of Canonne, Kamath and Steinke 2020, Section 2.3. The result is rounded down.
 
     Parameters
     ----------
@@ -69,6 +74,11 @@ def rho_of(epsilon: Number, delta: Number) -> float:
     ------
     BudgetError
         When an argument is not as described.
+
+    Examples
+    --------
+    >>> round(rho_of(1, 1e-6), 4)
+    0.0244
     """
     rho = rho_below(amount("epsilon", epsilon), probability("delta", delta))
     nearest = float(rho)
@@ -76,7 +86,7 @@ def rho_of(epsilon: Number, delta: Number) -> float:
 
 
 def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
-    """An epsilon >= 0 such that rho-zCDP implies (epsilon, delta)-DP.
+    """`epsilon_of` for exact fractions: an epsilon >= 0 such that rho-zCDP implies it with delta.
 
     It is within 1e-9 of the smallest epsilon that the formula gives for any alpha.
     """
@@ -89,7 +99,7 @@ def epsilon_above(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho such that rho-zCDP implies (epsilon, delta)-DP.
+    """`rho_of` for exact fractions: a rho such that rho-zCDP implies (epsilon, delta)-DP.
 
     It is within 1e-9 of the largest rho that the formula gives for any alpha.
     """
@@ -101,7 +111,10 @@ def rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def _h(m: Decimal, delta: Fraction) -> tuple[Decimal, Decimal]:
-    """h(1 + m) in the current decimal context, and a bound on its error; m is alpha - 1."""
+    """The function h of the module docstring at alpha = 1 + m, and a bound on its error.
+
+    It is computed in the current decimal context.
+    """
     ln_m = m.ln()
     ln_alpha = (1 + m).ln()
     ln_numerator = Decimal(delta.numerator).ln()
@@ -124,9 +137,9 @@ def _log_inverse(delta: Fraction) -> float:
 
 
 def _best_for_rho(rho: float, log_inverse: float) -> Decimal:
-    """The best alpha - 1 for a given rho, about.
+    """The alpha - 1 that gives about the smallest epsilon for a given rho.
 
-    It is where rho - (ln(1/delta) - ln alpha) / (alpha - 1)**2 is zero.
+    At this alpha, rho - (ln(1/delta) - ln alpha) / (alpha - 1)**2 is zero.
     """
 
     def excess(m: float) -> float:
@@ -136,7 +149,9 @@ def _best_for_rho(rho: float, log_inverse: float) -> Decimal:
 
 
 def _best_for_epsilon(epsilon: float, log_inverse: float) -> Decimal:
-    """The alpha - 1 that maximises (epsilon - h(alpha)) / alpha for a given epsilon, about.
+    """The alpha - 1 that gives about the largest rho for a given epsilon.
+
+    This rho is (epsilon - h(alpha)) / alpha.
 
     The derivative of alpha rho + h(alpha) changes sign once. So, for every rho, the alphas that
     keep it below epsilon are an interval. Hence the quotient has one maximum. It is where
@@ -151,7 +166,7 @@ def _best_for_epsilon(epsilon: float, log_inverse: float) -> Decimal:
 
 
 def _crossing(function: Callable[[float], float], above: float) -> Decimal:
-    """The point below `above` where a function turns from positive to negative, about.
+    """The point below `above` where a function turns from positive to negative, approximately.
 
     It is found by bisection of the logarithm.
     """

@@ -1,4 +1,4 @@
-"""Events: what each answer of `Private` was, separate from the accounting of its cost."""
+"""Events: a record of each answer of `Private`, kept apart from the accounting of its cost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["Event", "pure_epsilon"]
     kw_only=True,
 )
 class Event:
-    """The record of one answer of `Private`.
+    """A record of one answer of `Private`: what was asked, its sensitivity, its noise, its cost.
 
     It depends on the rows only through earlier answers.
 
@@ -58,7 +58,7 @@ class Event:
 
 
 def pure_epsilon(events: Iterable[Event]) -> Fraction | None:
-    """The sum of the epsilons of events, by the parameters of their samplers.
+    """The total epsilon of pure differential privacy of some events, from their noise parameters.
 
     None when an event used Gaussian noise, which has no finite epsilon.
     """

@@ -27,12 +27,12 @@ _PI_DIGITS = 500  # more than any precision in use
 
 
 def gaussian_delta_above(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """An upper bound on delta(epsilon) of the Gaussian loss with mu**2 = 2 rho.
+    """An upper bound on the delta of Gaussian noise of cost `rho` at a given epsilon.
 
-    If the argument x = epsilon / mu + mu / 2 of the second tail is above 40, that tail is bounded
-    from below by phi(x) x / (1 + x**2), and exp(epsilon) phi(epsilon / mu + mu / 2) =
-    phi(epsilon / mu - mu / 2). If the argument of the first tail is above 40, the first tail is
-    below 10**-349.
+    The exact delta is Q(a) - exp(epsilon) Q(b), where mu**2 = 2 rho, a = epsilon / mu - mu / 2,
+    b = epsilon / mu + mu / 2, and Q is the upper tail of the standard normal distribution with
+    density phi. If a > 40, Q(a) is below 10**-349, which is returned. If b > 40, Q(b) is replaced
+    by its lower bound phi(b) b / (1 + b**2), and exp(epsilon) phi(b) = phi(a) is used.
     """
     # The arguments of both tails in floats, to choose the formula and the precision.
     rough = math.sqrt(2 * rho)
@@ -62,9 +62,9 @@ def gaussian_delta_above(rho: Fraction, epsilon: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def gaussian_rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A rho such that the Gaussian loss with mu**2 = 2 rho is (epsilon, delta)-DP.
+    """The largest rho such that the Gaussian loss with mu**2 = 2 rho is (epsilon, delta)-DP.
 
-    It is within 1e-9 of the largest such rho.
+    The result is certified: it is at most this rho, and within 1e-9 of it.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def gaussian_rho_below(epsilon: Fraction, delta: Fraction) -> Fraction:
         When delta is below 10**-340.
     """
     if delta < Fraction(1, 10**340):
-        raise ValueError("delta must be at least 1e-340: raise delta")
+        raise ValueError("delta must be at least 1e-340, but it is smaller; pass a larger delta")
 
     # Bracket ln rho, starting where epsilon / mu is above 40; then bisect.
     low = math.log(float(epsilon) ** 2 / 4000)
@@ -103,7 +103,7 @@ def _rational(log_rho: float) -> Fraction:
 
 
 def _upper_tail(x: Decimal) -> Decimal:
-    """Q(x) in the current decimal context."""
+    """The upper tail Q(x) of the standard normal distribution, in the current decimal context."""
     if x < 0:
         return 1 - _upper_tail(-x)
     square = x * x

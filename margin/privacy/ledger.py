@@ -33,7 +33,7 @@ __all__ = ["Charge", "Dataset", "Ledger", "Token"]
     kw_only=True,
 )
 class Token:
-    """The receipt of a charge, kept in the release.
+    """The receipt of one charge to a ledger; the release that was charged keeps it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Token:
 
 
 class Ledger:
-    """The budgets of data sets, in an SQLite file.
+    """A file (SQLite) that records the budget of each data set and every charge to it.
 
     Two processes that charge at the same time never spend more than the budget together. A data set
     has one budget of one kind for ever, because rows that come and go belong to the same people.
@@ -129,8 +129,9 @@ class Ledger:
         with writing(self.path, create=True) as (db, entries):
             if plain in _datasets(self.path, entries):
                 raise BudgetError(
-                    f"data set {plain!r} is already registered, and its budget cannot be changed:"
-                    " charge it as it is, or choose another name"
+                    f"the name of a new data set must not be in the ledger, but data set {plain!r} "
+                    "is already registered, and its budget cannot be changed; charge it as it is, "
+                    "or choose another name"
                 )
             number = secrets.token_hex(16)
             append(
@@ -161,7 +162,7 @@ class Ledger:
         return self._state(name)[0]
 
     def charges(self, name: str) -> tuple[Statement, ...]:
-        """The statement of each charge to a data set, in order."""
+        """The guarantee of each release that was charged to a data set, in order."""
         with reading(self.path) as entries:
             registered = _find(self.path, entries, name)
             charges = _charges(entries, registered.dataset)
@@ -210,8 +211,9 @@ class Ledger:
         said = Statement(budget=budget) if statement is None else statement
         if said.budget != budget:
             raise BudgetError(
-                "the statement of a charge must be about the budget that is charged: pass a"
-                " statement with the same budget"
+                "the statement of a charge must have the budget that is charged "
+                f"({budget.describe()}), but it has another ({said.budget.describe()}); pass a "
+                "statement with the same budget"
             )
         return self._charge(name, said, secrets.token_hex(16))
 
@@ -221,7 +223,7 @@ class Ledger:
         said: Statement,
         mark: str,
     ) -> Token:
-        """`charge`, with a random mark by which `_has` can find the entry again."""
+        """Record a charge with a random mark, by which `_has` can find the entry again."""
         with writing(self.path) as (db, entries):
             registered = _find(self.path, entries, name)
             whole = _statement(self.path, registered)
@@ -283,11 +285,12 @@ class Ledger:
         *,
         statements: Mapping[str, Statement] | None = None,
     ) -> list[str]:
-        """The problems between this ledger and the tokens of releases; empty if there are none.
+        """Compare the receipts of releases with this ledger.
 
-        It finds releases whose charge is missing in this ledger (the ledger is an older copy, or
-        its end was cut off), releases that share a charge, and releases without a charge. With
-        `statements` it also finds releases that state another guarantee than their charge.
+        The result is a list of problems in words, empty if there are none. It finds releases whose
+        charge is missing in this ledger (the ledger is an older copy, or its end was cut off),
+        releases that share a charge, and releases without a charge. With `statements` it also finds
+        releases that state another guarantee than their charge.
 
         Parameters
         ----------
@@ -308,11 +311,11 @@ class Ledger:
         seen: dict[tuple[str, int], str] = {}
         for name, token in tokens.items():
             if token is None:
-                problems.append(f"{name}: was charged to no ledger")
+                problems.append(f"{name}: was charged to no ledger; charge its budget to this one")
                 continue
             charge = charges.get(token.sequence)
             if token.ledger != entries[0].dataset:
-                problems.append(f"{name}: was charged to another ledger")
+                problems.append(f"{name}: was charged to another ledger; check it there")
             elif charge is None or (charge.head, charge.dataset) != (token.head, token.dataset):
                 problems.append(
                     f"{name}: its charge, entry {token.sequence}, is not in this ledger;"
@@ -340,13 +343,21 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of a ledger, by its name."""
+    """One data set of a ledger, which `release(..., ledger=)` can charge.
+
+    Attributes
+    ----------
+    ledger
+        The ledger that holds the data set.
+    name
+        Name of the data set in this ledger.
+    """
 
     ledger: Ledger
     name: str
 
     def charge(self, budget: Budget, /) -> Token:
-        """See `Ledger.charge`."""
+        """Record that a release spends all of `budget` on this data set; see `Ledger.charge`."""
         return self.ledger.charge(self.name, budget)
 
 
@@ -355,7 +366,7 @@ class _Chargeable(Protocol):
 
 
 class Charge:
-    """The single charge of a release; `is_made` tells afterwards whether it was recorded.
+    """The one charge that a release makes; `is_made` tells afterwards whether it was recorded.
 
     Parameters
     ----------
@@ -376,7 +387,7 @@ class Charge:
         self._begun = False
 
     def charge(self, budget: Budget, /) -> Token | None:
-        """See `Ledger.charge`."""
+        """Record durably that the release spends all of `budget`; see `Ledger.charge`."""
         _check_budget(budget)
         self._begun = True
         if not isinstance(self._ledger, Dataset):
@@ -402,13 +413,19 @@ class Charge:
 
 def _check_budget(budget: object) -> None:
     if not isinstance(budget, Budget):
-        raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}")
+        raise BudgetError(
+            f"budget must be PureDP, ZCDP or ApproxDP, not {type(budget).__name__}; pass one of "
+            "these"
+        )
 
 
 def _plain_name(name: object) -> str:
     plain = unicodedata.normalize("NFC", name).strip() if isinstance(name, str) else ""
     if not plain or len(plain) > 200 or not plain.isprintable():
-        raise BudgetError("the name of a data set must be a text of 1 to 200 printable characters")
+        raise BudgetError(
+            "the name of a data set must be a text of 1 to 200 printable characters, but it is "
+            f"{shown(name)}; choose such a name"
+        )
     return plain
 
 
@@ -417,15 +434,15 @@ def _cost(
     whole: Statement,
     said: Statement,
 ) -> int:
-    """The units of a charge.
+    """The cost of a release in units of the data set's budget.
 
     BudgetError when it protects another unit than the data set, or when no rule converts it.
     """
     if not said.same_unit(whole):
         raise BudgetError(
-            f"a release that protects {said.protects} cannot be charged to data set {shown(name)},"
-            f" which protects {whole.protects}, because these guarantees do not add up: use the"
-            " same unit=, max_rows= or rows_per_person=, and neighbours="
+            f"a release that protects {said.protects} cannot be charged to data set {shown(name)}, "
+            f"which protects {whole.protects}, because these guarantees do not add up; use the "
+            "same unit=, max_rows= or rows_per_person=, and neighbours="
         )
     return whole.budget.cost_of(said.budget)
 
@@ -440,8 +457,8 @@ def _check_rest(
     if units > left:
         measure = "epsilon" if total.kind == "pure" else "rho"
         raise BudgetError(
-            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain"
-            f" of {text(total.units * UNIT)} (in {measure}): spend less"
+            f"{text(units * UNIT)} was asked of data set {name!r}, but {text(left * UNIT)} remain "
+            f"of {text(total.units * UNIT)} (in {measure}); spend less"
         )
 
 
@@ -469,7 +486,9 @@ def _find(
     if found is None:
         close = difflib.get_close_matches(plain, datasets, n=1)
         hint = f"did you mean {close[0]!r}?" if close else "register it first"
-        raise BudgetError(f"data set {shown(name)} is not registered in this ledger: {hint}")
+        raise BudgetError(
+            f"data set {shown(name)} must be registered in this ledger, but it is not; {hint}"
+        )
     return found
 
 
@@ -497,7 +516,7 @@ def _is_consistent(
     entry: Entry,
     datasets: Mapping[str, Entry],
 ) -> bool:
-    """True if an entry after the first is one that the software would have written."""
+    """True if an entry (not the first) has the content and the units that the software writes."""
     said = _statement(path, entry)
     registered = next((it for it in datasets.values() if it.dataset == entry.dataset), None)
     if registered is None:

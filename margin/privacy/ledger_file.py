@@ -45,8 +45,27 @@ _SCHEMA = {
     kw_only=True,
 )
 class Entry:
-    """A row of the table: row 0 creates the ledger; every later row registers or charges a data
-    set."""
+    """A row of the table in a ledger's file.
+
+    Row 0 creates the ledger; every later row registers a data set or charges one.
+
+    Attributes
+    ----------
+    sequence
+        Number of the row, from 0.
+    dataset
+        Random identifier of the data set (row 0: of the ledger).
+    action
+        "create", "register" or "charge".
+    units
+        The total of a registration, or the cost of a charge, in units of 1e-12 of epsilon or rho.
+    detail
+        JSON text: the name and the statement (row 0: the format of the file).
+    salt
+        Random text. Without it, a hash in a release could reveal names to somebody who guesses.
+    head
+        SHA-256 of this row and of the hash before it.
+    """
 
     sequence: int
     dataset: str
@@ -59,7 +78,7 @@ class Entry:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
-    """All entries of the file, after a check of the whole chain."""
+    """Open the file to read it; gives all entries, after a check of the whole chain of hashes."""
     with _opened(path) as db:
         yield _entries(db, path)
 
@@ -68,7 +87,9 @@ def reading(path: Path) -> Iterator[tuple[Entry, ...]]:
 def writing(
     path: Path, *, create: bool = False
 ) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-    """An exclusive transaction: the open database, and all entries so far, after a check.
+    """Open the file to write it; gives the database and all entries so far, after a check.
+
+    No other process can write at the same time.
 
     When the block ends without an error, the transaction is on the disk.
     """
@@ -81,7 +102,7 @@ def writing(
 
 
 def _make(path: Path) -> None:
-    """Create a ledger, which appears complete or not at all, and replaces no file.
+    """Create a ledger file. It appears complete or not at all, and replaces no existing file.
 
     The file is written under another name and then linked to its own name. If two processes create
     it at the same time, one succeeds and the other finds the file. So an empty file is never a
@@ -127,7 +148,7 @@ def append(
     detail: str,
     salt: str | None = None,
 ) -> Entry:
-    """Add an entry after the others, with a random salt unless one is given."""
+    """Write a new entry after the others and return it; its salt is random unless one is given."""
     # Without the salt, a head in a release could reveal the names of data sets to a guesser.
     salt = salt or secrets.token_hex(16)
     sequence = 0
@@ -154,12 +175,15 @@ def _head(before: str, *fields: object) -> str:
 
 
 def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
-    """All entries; FileError when the table or the chain was changed after it was written."""
+    """Read all entries; FileError when the table or the chain was changed after it was written."""
     # The schema: this table with its triggers, and nothing else.
     application = db.execute("PRAGMA application_id").fetchone()[0]
     found = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL"))
     if application != _APPLICATION and found.keys() != _SCHEMA.keys():
-        raise FileError(f"{str(path)!r} is not a ledger: check the path")
+        raise FileError(
+            f"the path must lead to a ledger, but {str(path)!r} is another SQLite database; check "
+            "the path"
+        )
     if found != _SCHEMA:
         raise damaged(path, "its table or its triggers have been changed")
 
@@ -182,8 +206,8 @@ def _entries(db: sqlite3.Connection, path: Path) -> tuple[Entry, ...]:
         raise damaged(path, "entry 0 must create the ledger, and no other entry may")
     if entries[0].detail != _FORMAT:
         raise FileError(
-            f"{str(path)!r} was created by another version of margin, which recorded no unit of"
-            " protection: create a new ledger"
+            f"{str(path)!r} was created by another version of margin, which recorded no unit of "
+            "protection; create a new ledger"
         )
     return tuple(entries)
 
@@ -197,7 +221,7 @@ def damaged(path: Path, problem: str) -> FileError:
 
 @contextlib.contextmanager
 def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connection]:
-    """A new connection for each use, so that threads and forked processes share nothing.
+    """Open a database connection: a new one for each use, so that threads and forks share none.
 
     With `new` the file at `path` is created, and error messages name `new` instead.
 
@@ -220,7 +244,8 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
         with contextlib.closing(connection) as db:
             if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] != "delete":
                 raise FileError(
-                    f"the ledger {str(shown)!r} cannot be locked: close it in other programs"
+                    f"the ledger {str(shown)!r} must be locked before it is used, but it cannot be "
+                    "locked; close it in other programs"
                 )
             db.execute("PRAGMA synchronous = EXTRA")
             db.execute("PRAGMA trusted_schema = OFF")
@@ -230,16 +255,17 @@ def _opened(path: Path, *, new: Path | None = None) -> Iterator[sqlite3.Connecti
     except UnicodeDecodeError:
         problem = _PROBLEMS["SQLITE_CORRUPT"]
     if problem:
-        raise FileError(f"the ledger {str(shown)!r} {problem}; nothing has been released")
+        raise FileError(f"the ledger {str(shown)!r} {problem} (nothing has been released)")
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a missing or an empty file, which SQLite would take for a new database."""
+    """FileError for a missing or an empty file, which SQLite would take for a new database."""
     try:
         empty = path.stat().st_size == 0
     except FileNotFoundError:
         raise FileError(
-            f"the ledger {str(path)!r} does not exist: create it with `margin ledger create`"
+            f"the ledger {str(path)!r} does not exist; check the path, or create it with `margin "
+            "ledger create`"
         ) from None
     except OSError as error:
         problem = error.strerror or type(error).__name__
@@ -259,15 +285,15 @@ def _explained(error: sqlite3.Error) -> str:
     for start, text in _PROBLEMS.items():
         if name.startswith(start):
             return text
-    return f"cannot be used: SQLite reported {name}"
+    return f"cannot be used, because SQLite reported {name}; check the file and its disk"
 
 
 _PROBLEMS = {
-    "SQLITE_BUSY": "is locked by another process: try again",
-    "SQLITE_READONLY": "cannot be written: the file or its folder is read-only",
-    "SQLITE_CANTOPEN": "cannot be opened: its folder must exist and be writable",
-    "SQLITE_FULL": "cannot be extended: the disk is full",
-    "SQLITE_IOERR": "cannot be read or written: check for a full or failing disk",
-    "SQLITE_NOTADB": "is not a ledger",
-    "SQLITE_CORRUPT": "is damaged: restore an undamaged copy from a backup",
+    "SQLITE_BUSY": "is locked by another process; try again",
+    "SQLITE_READONLY": "cannot be written; its file or folder is read-only, so change that",
+    "SQLITE_CANTOPEN": "cannot be opened; its folder must exist and be writable, so check it",
+    "SQLITE_FULL": "cannot be extended, because the disk is full; free some space",
+    "SQLITE_IOERR": "cannot be read or written; check for a full or failing disk",
+    "SQLITE_NOTADB": "is not a ledger, but another file; check the path",
+    "SQLITE_CORRUPT": "is damaged; restore an undamaged copy from a backup",
 }

@@ -51,7 +51,7 @@ _LARGEST = 30.0
 
 @lru_cache(maxsize=256)
 def certified_epsilon(rounds: tuple[tuple[Fraction, int], ...], delta: Fraction) -> Fraction:
-    """A proved epsilon: all rounds together are (epsilon, delta)-differentially private.
+    """An epsilon for which all rounds together are proved (epsilon, delta)-differentially private.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def gaussian_epsilon(rho: float, delta: float) -> float:
 
 @lru_cache(maxsize=16)
 def _cells(draws: int) -> Floats:
-    """The bounds of the cells of u / r - 1/2, ascending from -1/2 to 1/2.
+    """Ends of the cells into which [-1/2, 1/2], the values of u / r - 1/2, is cut: ascending.
 
     Let w be the width of a cell and z its point nearest to 0. The variance of its loss is about
     (1 + w)**2 (1/4 - z**2) r**2. For w = 2 z**2 this is below the variance of the middle cell. So
@@ -154,7 +154,11 @@ def _round(
     step: float,
     far: float,
 ) -> Weights:
-    """Weights that cover a round."""
+    """Weights that cover (see `Weights`) the privacy loss of one round.
+
+    `reach` is the bounded range of one draw. The grid has steps of `step` and ends `far` standard
+    deviations from 0.
+    """
     # The grid. Hoeffding: the deviation is at most this, the mean is in [0, draws reach**2 / 8].
     deviation = math.sqrt(draws) * reach / 2
     lowest = -math.ceil(far * deviation / step) - 1
@@ -177,8 +181,8 @@ def _slack(
     draws: int,
     points: int,
 ) -> float:
-    """Upper bound on the product of all relative errors: of powers, of sums, and of losses within
-    a step of the lattice."""
+    """A factor by which the computed curve is enlarged, so that it is an upper bound in spite of
+    rounding in powers, in sums, and in losses within a step of the lattice."""
     terms = 40 + points + 20 * math.sqrt(draws)
     return 1 + 1e-15 * (20 * draws + 20 * terms) + 1e-14 * (1 + draws * reach) / reach
 

@@ -19,8 +19,7 @@ _MOST_ROWS = 10**6  # largest rows_per_person
 
 
 class Neighbours(Enum):
-    """The relation between neighbouring tables; the guarantee hides the difference between two
-    neighbours."""
+    """Which pairs of tables are neighbours; the guarantee makes neighbours hard to distinguish."""
 
     ADD_REMOVE_ROW = "add or remove one row"
     REPLACE_ROW = "replace one row"
@@ -30,7 +29,9 @@ class Neighbours(Enum):
 
 
 class Budget(ABC):
-    """The privacy that a release may spend: PureDP, ZCDP or ApproxDP.
+    """The total privacy loss that a release may spend: the base of PureDP, ZCDP and ApproxDP.
+
+    A charge is a whole number of units, each 1e-12 of epsilon (PureDP) or of rho (the others).
 
     Budgets are immutable. Two budgets are equal when all their values are exactly equal.
     """
@@ -42,7 +43,7 @@ class Budget(ABC):
     @property
     @abstractmethod
     def units(self) -> int:
-        """The whole budget as a charge, rounded down."""
+        """The whole budget in units of 1e-12 of epsilon or rho, rounded down."""
 
     @abstractmethod
     def noise(
@@ -52,7 +53,7 @@ class Budget(ABC):
         l1: int = 1,
         l2_squared: int = 1,
     ) -> DiscreteLaplace | DiscreteGaussian:
-        """The noise that makes integer counts private at a cost of exactly `charge` units.
+        """The noise to add to integer counts so that publishing them costs exactly `charge` units.
 
         Parameters
         ----------
@@ -72,21 +73,22 @@ class Budget(ABC):
 
     @abstractmethod
     def pure_epsilon(self, charge: int) -> Fraction:
-        """The epsilon that `charge` units buy for an epsilon-differentially private answer.
+        """The largest epsilon that an answer may have if it is to cost at most `charge` units.
 
-        It is the largest epsilon for which every such answer is known to cost at most `charge`.
+        The answer must be epsilon-differentially private, such as a count with Laplace noise.
         """
 
     @abstractmethod
     def range_epsilon(self, charge: int) -> Fraction:
-        """The epsilon that `charge` units buy for a choice of bounded range epsilon.
+        """The largest bounded range that a choice may have if it is to cost at most `charge` units.
 
-        It is the largest epsilon for which every such choice is known to cost at most `charge`.
+        The logarithms of the probabilities of a choice of bounded range epsilon change, between
+        neighbours, within an interval of length epsilon.
         """
 
     @abstractmethod
     def cost_of(self, other: "Budget") -> int:
-        """The units of this budget that pay for a release which spends all of `other`, rounded up.
+        """The cost of a release that spends all of `other`, in units of this budget, rounded up.
 
         Raises
         ------
@@ -107,7 +109,10 @@ class Budget(ABC):
 
     @property
     def number_of_rows_is_public(self) -> bool:
-        """True if neighbouring tables have the same number of rows, as one row replaces one row."""
+        """Whether all neighbouring tables have the same number of rows.
+
+        True if neighbours replace rows and a person has a single row.
+        """
         return self.neighbours is Neighbours.REPLACE_ROW and self.rows_per_person == 1
 
     def sensitivity(
@@ -143,8 +148,10 @@ class Budget(ABC):
         return distance, square
 
     def count_noise(self, charge: int) -> DiscreteLaplace | DiscreteGaussian:
-        """The noise for the cell counts of a table, where each row adds one to one cell: see
-        `noise`."""
+        """The noise to add to every cell of a table of counts, at a cost of `charge` units.
+
+        Each row adds one to one cell.
+        """
         l1, l2_squared = self.sensitivity()
         return self.noise(
             charge,
@@ -157,7 +164,7 @@ class Budget(ABC):
         shares: Sequence[Number] | int,
         bounds: Sequence[tuple[int, int]],
     ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
-        """The noise of answers when one call spends the whole budget.
+        """The noise of each answer when a single call spends the whole budget.
 
         After such a call nothing else is ever answered. By default each answer gets the noise that
         its piece of the budget buys. `ApproxDP` needs less noise in this case.
@@ -190,7 +197,10 @@ class Budget(ABC):
     def counts_at_once(
         self, shares: Sequence[Number] | int
     ) -> tuple[DiscreteLaplace | DiscreteGaussian, ...]:
-        """The noise of tables of counts when one call spends the whole budget: see `at_once`."""
+        """The noise of each table of counts when a single call spends the whole budget.
+
+        `shares` has a weight for each table, or is the number of tables; see `at_once`.
+        """
         number = shares if isinstance(shares, int) else len(shares)
         return self.at_once(shares, [self.sensitivity()] * number)
 
@@ -200,18 +210,20 @@ class Budget(ABC):
         *,
         l1: int = 1,
     ) -> DiscreteLaplace:
-        """Discrete Laplace noise for counts of L1 distance `l1` between neighbours, for every kind
-        of budget.
+        """The discrete Laplace noise that costs `charge` units, whatever the kind of budget.
 
-        epsilon-differential privacy implies rho-zCDP for rho = epsilon**2 / 2 (Bun and Steinke
-        2016, Proposition 1.4). So `charge` units of rho buy epsilon = sqrt(2 rho), rounded down.
+        `l1` is the L1 sensitivity: the largest L1 distance between the true counts of two
+        neighbouring tables. The scale of the noise is l1 / epsilon, where epsilon is
+        `pure_epsilon(charge)`. epsilon-differential privacy implies rho-zCDP for rho = epsilon**2 /
+        2 (Bun and Steinke 2016, Proposition 1.4). So `charge` units of rho buy epsilon = sqrt(2
+        rho), rounded down.
         """
         distance = positive_integer("l1", l1)
         return DiscreteLaplace(distance / self.pure_epsilon(charge))
 
     def laplace_at_once(self, *, l1: int = 1) -> DiscreteLaplace:
-        """The noise of `laplace` when one call spends the whole budget on one answer: see
-        `at_once`."""
+        """The discrete Laplace noise of one answer of L1 sensitivity `l1` that spends the whole
+        budget."""
         return self.laplace(self.units, l1=l1)
 
     def selection(
@@ -220,7 +232,7 @@ class Budget(ABC):
         *,
         spread: int,
     ) -> ExponentialMechanism:
-        """The exponential mechanism that costs `charge` units.
+        """The exponential mechanism: a random choice of a high score that costs `charge` units.
 
         With a rate r it chooses i with a probability proportional to exp(r s_i). Between two tables
         the logarithm of the probability of i changes by r (s_i - s'_i) minus a number that does not
@@ -246,9 +258,10 @@ class Budget(ABC):
         """The numbers that define this budget, by name."""
 
     def split(self, shares: Sequence[Number] | int) -> tuple[int, ...]:
-        """Charges that are proportional to `shares` and sum to exactly `units`.
+        """Divide the whole budget into charges that are proportional to `shares`.
 
-        Each charge is within one unit of its exact share.
+        The charges are whole numbers and sum to exactly `units`. Each is within one unit of its
+        exact share.
 
         Parameters
         ----------
@@ -279,12 +292,15 @@ class Budget(ABC):
     def _set(self, neighbours: Neighbours, rows_per_person: int, **values: Fraction) -> None:
         if not isinstance(neighbours, Neighbours):
             raise BudgetError(
-                "neighbours must be a member of Neighbours: Neighbours.ADD_REMOVE_ROW or"
-                " Neighbours.REPLACE_ROW"
+                f"neighbours must be a member of Neighbours, but it is {shown(neighbours)}; pass "
+                "Neighbours.ADD_REMOVE_ROW or Neighbours.REPLACE_ROW"
             )
         rows = positive_integer("rows_per_person", rows_per_person)
         if rows > _MOST_ROWS:
-            raise BudgetError(f"rows_per_person ({shown(rows)}) must be at most {_MOST_ROWS}")
+            raise BudgetError(
+                f"rows_per_person ({shown(rows)}) must be at most {_MOST_ROWS}; pass a smaller "
+                "number"
+            )
         for name, value in {**values, "neighbours": neighbours, "rows_per_person": rows}.items():
             object.__setattr__(self, name, value)
 
@@ -300,6 +316,6 @@ class Budget(ABC):
     def _check_unit(self, other: "Budget") -> None:
         if (other.neighbours, other.rows_per_person) != (self.neighbours, self.rows_per_person):
             raise BudgetError(
-                f"a budget with {other._unit()} cannot be charged to one with {self._unit()}: "
-                f"use the same neighbours and rows_per_person"
+                f"a budget with {other._unit()} cannot be charged to one with {self._unit()}; use "
+                "the same neighbours and rows_per_person"
             )

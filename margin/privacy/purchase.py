@@ -28,7 +28,8 @@ def at_once(
     limits: tuple[Fraction, Fraction],
     known: Fraction,
 ) -> tuple[DiscreteGaussian, ...]:
-    """The noise of answers that together are (epsilon, delta)-differentially private.
+    """The least noise, found by search, with which all answers together are (epsilon,
+    delta)-private.
 
     Answer i gets Gaussian noise with sigma2_i = l2_squared_i / (2 rho_i). rho_i is its share of
     rho, the largest total that the search finds. A total qualifies when a bound of
@@ -76,12 +77,12 @@ def _noise(rho: Fraction, kind: _Kind) -> DiscreteGaussian:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Kinds of answers, and the number of answers of each kind."""
+    """A list of kinds of answers (share, l1, l2_squared), each with its number of answers."""
 
     kinds: tuple[tuple[_Kind, int], ...]
 
     def answers(self, rho: Fraction) -> tuple[Moved, ...]:
-        """The answers with their noise, when `rho` is the sum of their rhos."""
+        """The answers with the noise that they have when `rho` is the sum of their rhos."""
         found = []
         for kind, times in self.kinds:
             _, l1, l2_squared = kind
@@ -107,7 +108,12 @@ def _largest_rho(
     limits: tuple[Fraction, Fraction],
     known: Fraction,
 ) -> Fraction:
-    """The largest proved rho: by smoothing if the noise is large, else on the grid as well."""
+    """The largest total rho whose noise is proved to be (epsilon, delta)-differentially private.
+
+    `limits` is the pair (epsilon, delta). If the noise is large, the proof is by smoothing;
+    otherwise the grid is tried as well (see `margin.privacy.composition`). The result is at least
+    `known`.
+    """
     if limits[1] < LEAST_DELTA:
         return known
     rho = max(known, _smooth(plan, limits))
@@ -117,9 +123,9 @@ def _largest_rho(
 
 
 def _smooth(plan: _Plan, limits: tuple[Fraction, Fraction]) -> Fraction:
-    """The largest rho by smoothing, about; it is searched in floats and then proved.
+    """About the largest total rho that smoothing proves; zero when it proves none.
 
-    Zero when smoothing proves nothing.
+    It is searched in floats and then proved exactly.
     """
     inner = smooth_limits(plan.coordinates, *limits)
     if inner is None:
@@ -155,7 +161,7 @@ def _on_grid(
     limits: tuple[Fraction, Fraction],
     rho: Fraction,
 ) -> Fraction:
-    """The largest rho that the grid proves, at least the given one.
+    """About the largest total rho that the grid proves, and at least the given `rho`.
 
     The search uses secants of ln(epsilon) over ln(rho).
     """
@@ -194,7 +200,7 @@ def _on_grid(
 
 
 def _short(number: float) -> Fraction:
-    """A number of few digits that is at most `number` and within a relative 10**-7 of it.
+    """Round a number down to eight significant digits.
 
     Its exact value is a parameter of the noise. The last bits of floats differ between machines;
     with few digits they hardly ever change the result.

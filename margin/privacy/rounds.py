@@ -20,8 +20,9 @@ _LARGEST = 1 << 40  # largest size, total number of records and total number of 
     kw_only=True,
 )
 class Rounds:
-    """Rounds of independent draws among queries and their negations, as in Dual Query (Gaboardi et
-    al. 2014).
+    """The plan of the rounds in which Dual Query (Gaboardi et al. 2014) draws queries at random.
+
+    A round makes independent draws among the queries and their negations.
 
     Rounds t are numbered from 1. Round t draws a query q with a probability proportional to
     exp(step * (sum over the earlier rounds of (c_q / size - a_q))). Here c_q is the number of rows
@@ -60,22 +61,27 @@ class Rounds:
         step: Number = self.step
         object.__setattr__(self, "step", exact("step", step))
         if self.step <= 0:
-            raise BudgetError(f"step ({shown(step)}) must be > 0")
+            raise BudgetError(f"step ({shown(step)}) must be > 0; pass a larger number")
         samples = tuple(positive_integer("samples", number) for number in self.samples)
         object.__setattr__(self, "samples", samples)
         for name in ("size", "records"):
             object.__setattr__(self, name, positive_integer(name, getattr(self, name)))
         if not self.samples:
-            raise BudgetError("samples is empty: give the number of draws of at least one round")
+            raise BudgetError(
+                "samples must hold the number of draws of at least one round, but it is empty; add "
+                "a number for each round"
+            )
         if max(self.size, self.records * len(self.samples), sum(self.samples)) > _LARGEST:
             raise BudgetError(
-                "size, records * (number of rounds) and the sum of samples must each be at most"
-                " 2**40: use smaller numbers"
+                f"size ({shown(self.size)}), records * (number of rounds) "
+                f"({shown(self.records * len(self.samples))}) and the sum of samples "
+                f"({shown(sum(self.samples))}) must each be at most 2**40; use smaller numbers"
             )
 
     @property
     def rate(self) -> Fraction:
-        """The rate r of the draws: a query has a probability proportional to exp(r score).
+        """The rate of the draws: a query is drawn with probability proportional to
+        exp(rate * score).
 
         The score is the whole number multiplier * count - size * (sum of the records' answers).
         """
@@ -105,10 +111,10 @@ class Rounds:
         return each**2 * squares / 8
 
     def units(self, budget: Budget) -> int:
-        """`cost` as a charge: whole units, rounded up, at least one."""
+        """The cost of all draws in whole units of 1e-12 of epsilon or rho: rounded up, at least
+        1."""
         return max(1, math.ceil(self.cost(budget) / UNIT))
 
     def epsilon(self, budget: ApproxDP) -> Fraction:
-        """A proved epsilon: all rounds together are (epsilon, budget.delta)-differentially
-        private."""
+        """An epsilon for which all rounds together are proved (epsilon, budget.delta)-private."""
         return certified_epsilon(self.ranges(budget.rows), budget.delta)

@@ -11,20 +11,23 @@ __all__ = ["split_units"]
 
 
 def split_units(total: int, shares: object) -> tuple[int, ...]:
-    """Charges that are proportional to `shares` and sum to `total`.
+    """Divide `total` units into whole numbers that are proportional to `shares`.
 
-    Each charge is within one unit of its exact share.
+    They sum to exactly `total`, and each is within one unit of its exact share. `shares` are
+    positive weights, or the number of equal pieces.
     """
     pieces = _rounded_down(total, shares)
     if not pieces:
-        raise BudgetError(f"shares ({shown(shares)}) must give at least one piece")
+        raise BudgetError(
+            f"shares ({shown(shares)}) must give at least one piece; pass at least one share"
+        )
     # Rounding down leaves fewer units than there are pieces: the first pieces get one each.
     for i in range(total - sum(pieces)):
         pieces[i] += 1
     if min(pieces) < 1:
         raise BudgetError(
-            f"the smallest piece of {total} units would be below one unit: use fewer shares, or"
-            " shares that differ less"
+            f"each piece of a budget of {total} units must be at least one unit, but the smallest "
+            "would be below it; use fewer shares, or shares that differ less"
         )
     return tuple(pieces)
 
@@ -33,7 +36,10 @@ def _rounded_down(total: int, shares: object) -> list[int]:
     if isinstance(shares, Integral) and not isinstance(shares, bool):
         count = int(shares)
         if count > total:
-            raise BudgetError(f"{total} units cannot be split into {count} pieces: use fewer")
+            raise BudgetError(
+                f"each piece of a budget must be at least one unit, but {total} units cannot be "
+                f"split into {count} pieces; use fewer pieces"
+            )
         return [total // count] * count if count > 0 else []
     weights = _weights(shares)
     whole = sum(weights)
@@ -43,13 +49,13 @@ def _rounded_down(total: int, shares: object) -> list[int]:
 def _weights(shares: object) -> list[Fraction]:
     if isinstance(shares, str | bytes | bool) or not hasattr(shares, "__iter__"):
         raise BudgetError(
-            f"shares ({shown(shares)}) must be a sequence of positive numbers, or the number of"
-            " equal pieces"
+            f"shares ({shown(shares)}) must be a sequence of positive numbers, or the number of "
+            "equal pieces; pass one of these"
         )
     weights = [exact(f"share {i}", share) for i, share in enumerate(shares)]
     for i, weight in enumerate(weights):
         if weight <= 0:
             raise BudgetError(
-                f"share {i} ({text(weight)}) must be > 0: leave out answers that get nothing"
+                f"share {i} ({text(weight)}) must be > 0; leave out answers that get nothing"
             )
     return weights

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from .._numbers import shown
 from ..domain.domain import Domain
 from ..errors import BudgetError, DomainError
 from .budget import Budget, Neighbours, budget_from_json
@@ -20,7 +21,7 @@ _APART = {"neighbours", "rows_per_person"}  # of a budget's JSON: a statement ho
 
 
 class Bound(Enum):
-    """Who guarantees the largest number of rows of one unit."""
+    """How it is known that no unit has more rows than the guarantee covers."""
 
     NOT_NEEDED = "not needed"
     """No guarantee is needed: the unit is one row."""
@@ -37,8 +38,9 @@ class Bound(Enum):
     kw_only=True,
 )
 class Statement:
-    """The guarantee of a release, or of a charge to a ledger.
+    """The declared guarantee of a release: who is protected, by which budget, over which domain.
 
+    A charge to a ledger carries the same statement.
     It holds declarations only, and nothing that depends on the rows.
 
     Attributes
@@ -49,7 +51,8 @@ class Statement:
     unit
         The column that identifies the units; None if no column does.
     bound
-        Who guarantees the largest number of rows. The default follows from `unit` and `budget`.
+        How the largest number of rows of one unit is known: see `Bound`. The default follows from
+        `unit` and `budget`.
     domain
         The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
         items have their own domain, with a different digest.
@@ -79,7 +82,9 @@ class Statement:
     def __post_init__(self) -> None:
         if not isinstance(self.budget, Budget):
             kind = type(self.budget).__name__
-            raise BudgetError(f"budget must be PureDP, ZCDP or ApproxDP, not {kind}")
+            raise BudgetError(
+                f"budget must be PureDP, ZCDP or ApproxDP, not {kind}; pass one of these"
+            )
         if self.unit is not None:
             _check_unit_name(self.unit)
 
@@ -93,7 +98,11 @@ class Statement:
         if self.bound is None:
             object.__setattr__(self, "bound", possible[0])
         if self.bound not in possible:
-            raise BudgetError(f"bound must be {possible[0].value!r} for this unit of protection")
+            raise BudgetError(
+                f"bound must be {' or '.join(repr(one.value) for one in possible)} for this unit "
+                f"of protection, but it is {shown(self.bound)}; pass "
+                "it, or leave bound out"
+            )
 
     @property
     def rows(self) -> int:
@@ -107,7 +116,7 @@ class Statement:
 
     @property
     def protects(self) -> str:
-        """The unit of protection, as the object of a sentence."""
+        """The unit of protection in words, such as "one row", to follow "protects"."""
         replaced = ", replaced" if self.neighbours is Neighbours.REPLACE_ROW else ""
         if self.unit is not None:
             rows = f"at most {self.rows} of them counted"
@@ -170,7 +179,7 @@ class Statement:
 
     @classmethod
     def from_json(cls, record: object) -> "Statement":
-        """The statement that `to_json` wrote.
+        """Read a statement from the dictionary that `to_json` wrote.
 
         Raises
         ------
@@ -179,27 +188,41 @@ class Statement:
         """
         if not isinstance(record, dict) or record.keys() != _FIELDS:
             fields = ", ".join(sorted(_FIELDS))
-            raise BudgetError(f"a statement must be an object with exactly the keys {fields}")
+            keys = shown(list(record)) if isinstance(record, dict) else "none"
+            raise BudgetError(
+                f"a statement must be an object with exactly the keys {fields}, but its keys are "
+                f"{keys}; correct them"
+            )
         rows = record["rows"]
         domain = record["domain"]
         neighbours = record["neighbours"]
         if type(rows) is not int:
-            raise BudgetError("the rows of a statement must be a whole number")
+            raise BudgetError(
+                f"the rows of a statement must be a whole number, but they are {shown(rows)}; "
+                "correct them"
+            )
         if not isinstance(neighbours, str) or neighbours not in _NEIGHBOURS:
             names = ", ".join(_NEIGHBOURS)
-            raise BudgetError(f"the neighbours of a statement must be one of: {names}")
+            raise BudgetError(
+                f"neighbours of a statement ({shown(neighbours)}) must be one of: {names}; name "
+                "one of these"
+            )
         if not isinstance(record["budget"], dict) or record["budget"].keys() & _APART:
             raise BudgetError(
-                "the budget of a statement must be an object with a kind and the numbers of that"
-                " kind only"
+                "the budget of a statement must be an object with a kind and the numbers of that "
+                f"kind only, but it is {shown(record['budget'])}; remove everything else"
             )
         if domain is not None and not _is_digest(domain):
             raise BudgetError(
-                "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits"
+                "the domain of a statement must be null, or 'sha256:' and 64 hexadecimal digits, "
+                f"but it is {shown(domain)}; correct it"
             )
         bounds = [bound.value for bound in Bound]
         if record["bound"] not in bounds:
-            raise BudgetError(f"the bound of a statement must be one of: {', '.join(bounds)}")
+            raise BudgetError(
+                f"bound of a statement ({shown(record['bound'])}) must be one of: "
+                f"{', '.join(bounds)}; name one of these"
+            )
 
         apart = {"neighbours": _NEIGHBOURS[neighbours].value, "rows_per_person": str(rows)}
         return cls(
@@ -236,7 +259,7 @@ def for_unit(
     unit: str | None,
     max_rows: int | None,
 ) -> Budget:
-    """The budget that protects all rows of a unit, when at most `max_rows` of them are counted.
+    """Extend a budget from one row to all rows of a unit, of which at most `max_rows` are counted.
 
     Parameters
     ----------
@@ -258,29 +281,30 @@ def for_unit(
     if unit is None:
         if max_rows is not None:
             raise BudgetError(
-                "max_rows limits the rows of one unit, but no unit is given: name its column with"
-                " unit="
+                "max_rows limits the rows of one unit, but no unit is given; name its column with "
+                "unit="
             )
         return budget
     _check_unit_name(unit)
     if budget.neighbours is not Neighbours.ADD_REMOVE_ROW:
         raise BudgetError(
-            "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is"
-            " not public when rows belong to units"
+            "unit= needs a budget with neighbours=ADD_REMOVE_ROW, because the number of rows is "
+            "not public when rows belong to units, but this budget has "
+            f"neighbours={budget.neighbours}; change the budget or leave unit= out"
         )
     if max_rows is None:
         return budget
     if budget.rows_per_person not in (1, max_rows):
         raise BudgetError(
-            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person})"
-            " must be equal: leave one of them out"
+            f"max_rows ({max_rows}) and the budget's rows_per_person ({budget.rows_per_person}) "
+            "must be equal; leave one of them out"
         )
     return dataclasses.replace(budget, rows_per_person=max_rows)  # type: ignore[type-var]
 
 
 def _check_unit_name(unit: object) -> None:
     if not isinstance(unit, str) or not unit:
-        raise DomainError(f"unit must be the name of a column, not {unit!r}")
+        raise DomainError(f"unit must be the name of a column, not {unit!r}; pass a non-empty text")
 
 
 def _is_digest(value: object) -> bool:

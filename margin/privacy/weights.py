@@ -33,7 +33,17 @@ def sums_from(values: Floats) -> Floats:
     eq=False,
 )
 class Weights:
-    """Weights at the points (low + i) * step, shape (points,), and one weight at infinity."""
+    """An upper bound on the distribution of a privacy loss: masses on a grid and at infinity.
+
+    Attributes
+    ----------
+    low
+        Place of the first point: point i is the loss (low + i) * step.
+    weights
+        The mass of each point, >= 0, shape (points,).
+    infinite
+        The mass of an infinite loss.
+    """
 
     low: int
     weights: Floats
@@ -41,7 +51,7 @@ class Weights:
 
     @classmethod
     def none(cls) -> "Weights":
-        """The weights of a loss that is always zero."""
+        """All mass at loss zero: the bound for publishing nothing."""
         return cls(0, np.ones(1), 0.0)
 
     @classmethod
@@ -51,7 +61,7 @@ class Weights:
         grid: Floats,
         curve: Floats,
     ) -> "Weights":
-        """Weights whose curve is nowhere below a convex curve.
+        """Find weights whose curve is nowhere below a given convex curve.
 
         `curve` holds the values at the points exp(grid), shape (points,). Between the points the
         chords bound the curve; beyond the ends the first weight and the weight at infinity do.
@@ -83,9 +93,10 @@ class Weights:
         infinite: float,
         step: float,
     ) -> "Weights":
-        """Weights that cover atoms: `masses` at `losses`, both shape (atoms,), and `infinite` at
-        infinity.
+        """Round a discrete distribution of the loss up to the grid.
 
+        It has the mass `masses[i]` at the loss `losses[i]`, both of shape (atoms,), and the mass
+        `infinite` at infinity.
         The caller gives losses and masses that are not below the true ones.
 
         An atom between two points of the grid is split between them such that E[e**-L] stays the
@@ -111,7 +122,7 @@ class Weights:
         return cls(low, weights * (1 + 4e-16 * (losses.size + 4)), infinite)
 
     def then(self, other: "Weights") -> "Weights":
-        """Weights that cover the sum of both losses: their convolution."""
+        """Compose with another loss: weights that cover the sum of both losses (a convolution)."""
         total = float(other.weights.sum()) + other.infinite
         ours = float(self.weights.sum())
         infinite = (self.infinite * total + other.infinite * ours) * (1 + 1e-12)
@@ -124,7 +135,9 @@ class Weights:
         number: int,
         little: float,
     ) -> "Weights":
-        """Weights that cover the sum of `number` such losses, by repeated squaring.
+        """Compose with itself: weights that cover the sum of `number` such losses.
+
+        The computation is repeated squaring.
 
         After each step the result is `trimmed` in proportion; the cuts sum to about `little`.
         """
@@ -141,7 +154,7 @@ class Weights:
             power = power.then(power).trimmed(each * done)
 
     def trimmed(self, little: float) -> "Weights":
-        """The weights without their ends, which weigh at most `little` each.
+        """Shorten the grid: cut off the points at both ends, of total mass at most `little` each.
 
         The mass of the lower end moves up to the first point kept; the mass of the upper end moves
         to infinity. Both moves raise the curve.
@@ -162,10 +175,11 @@ class Weights:
         low: int,
         points: int,
     ) -> Floats:
-        """The curve at the points (low + i) * step, shape (points,).
+        """The curve of the weights at the losses (low + i) * step, rounded up: shape (points,).
 
-        The points must extend beyond the weights on both sides. From y to the next point y' the
-        curve falls by (y' - y) times the sum of w_j e**-(j step) over the points j above.
+        `step` is the distance of the points, `low` the number of the first. The points must extend
+        beyond the weights on both sides. Method: from y to the next point y' the curve falls by
+        (y' - y) times the sum of w_j e**-(j step) over all j with e**(j step) >= y'.
         """
         start = self.low - low
         placed = np.zeros(points)

@@ -1,4 +1,4 @@
-"""The non-zero cells of a table of any size.
+"""Counting the non-empty cells of a table of any size.
 
 Rows are grouped in memory while they are few; otherwise by DuckDB, which can use the disk, or on
 the cluster that holds them.
@@ -29,14 +29,17 @@ _IN_MEMORY = 1 << 22
 
 
 class Cells(Protocol):
-    """The nodes of a grid whose counts are not zero, in memory or elsewhere."""
+    """The true counts of the nodes of a grid that are not zero, in memory or elsewhere.
+
+    A node is a cell of the table, or a node of a tree over cells; it is packed into integer words.
+    """
 
     @property
     def number(self) -> int:
-        """Number of nodes."""
+        """Number of nodes whose count is not zero."""
 
     def blocks(self) -> Iterator[tuple[Integers, Integers]]:
-        """All nodes, block by block: words (nodes, words) and counts (nodes,).
+        """All nodes, block by block: their words, shape (nodes, words), and counts, (nodes,).
 
         Each node comes once. A second call gives the same nodes, possibly in another order.
         """
@@ -46,27 +49,27 @@ class Cells(Protocol):
 
 
 class Counted(NamedTuple):
-    """Nodes in memory, in ascending order."""
+    """Non-zero nodes in memory: words in ascending order, shape (nodes, words), and counts."""
 
     words: Integers
     counts: Integers
 
     @property
     def number(self) -> int:
-        """See `Cells`."""
+        """Number of nodes."""
         return len(self.words)
 
     def blocks(self) -> Iterator[tuple[Integers, Integers]]:
-        """See `Cells`: one block."""
+        """All nodes in one block: their words and their counts."""
         yield self.words, self.counts
 
     def close(self) -> None:
-        """See `Cells`."""
+        """Do nothing: memory is released with the object."""
 
 
 @runtime_checkable
 class Groups(Protocol):
-    """A source that groups its rows where they are, on a cluster."""
+    """A source that counts equal rows where they are stored, on a cluster."""
 
     def cells(
         self,
@@ -76,7 +79,7 @@ class Groups(Protocol):
         nodes: Grid,
         /,
     ) -> Cells:
-        """See `cells_in`."""
+        """Count the rows in each node; see `cells_in` for the arguments and the result."""
 
 
 def cells_in(
@@ -86,7 +89,7 @@ def cells_in(
     leaves: Grid,
     nodes: Grid,
 ) -> Cells:
-    """The nodes of a view that contain at least one row, with their counts.
+    """Count the rows in each node of a view; only nodes that contain a row are returned.
 
     A source that can group its rows itself does so.
 
@@ -113,10 +116,11 @@ def nonzero_cells(
     view: View,
     grid: Grid,
 ) -> tuple[Integers, Integers]:
-    """The cells that contain at least one row, as words of the grid in ascending order, and the
-    number of rows in each: arrays (cells, words) and (cells,).
+    """Count the rows in each cell of a view; only cells that contain a row are returned.
 
-    The result does not depend on the order of the rows.
+    The result is two arrays. The first holds the cells as words of the grid, in ascending order:
+    shape (cells, words). The second holds the number of rows in each cell: shape (cells,). The
+    result does not depend on the order of the rows.
     """
     packed = (grid.pack([batch[name] for name in view]) for batch in batches)
     held = []
@@ -132,9 +136,11 @@ def nonzero_cells(
 
 
 def _by_engine(blocks: Iterator[Integers], width: int) -> tuple[Integers, Integers]:
-    """`nonzero_cells` by DuckDB's GROUP BY over a stream of words.
+    """Count equal cells in DuckDB, for tables with more cells than fit into memory.
 
-    DuckDB keeps within its memory limit, and uses a temporary folder, which is removed.
+    `blocks` holds the words of each row's cell, shape (rows, width). The result has the same form
+    as that of `nonzero_cells`. DuckDB stays within its memory limit and writes the rest to a
+    temporary folder, which is removed.
     """
     import pyarrow as pa
 

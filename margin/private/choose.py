@@ -22,7 +22,7 @@ LARGEST_PENALTY = 1 << 40
 
 
 class Choices(Gate):
-    """The methods of `Private` that choose views."""
+    """The part of `Private` that chooses views: its method `select`."""
 
     def select(
         self,
@@ -34,7 +34,7 @@ class Choices(Gate):
         penalties: Sequence[int] | None = None,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Choose the views whose tables differ most from public answers.
+        """Choose, at random, views whose true tables differ much from public answers.
 
         This is the exponential mechanism with score weight * (|table - public|_1 - penalty). Public
         answers are rounded to integers first, so scores are integers. Adding a row changes one cell
@@ -57,7 +57,7 @@ class Choices(Gate):
             One whole number for each view: weights from 0 to 2**20 (default 1), penalties from
             -2**40 to 2**40 (default 0).
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -78,12 +78,13 @@ class Choices(Gate):
         wanted = positive_integer("count", count)
         if len(public) != len(views):
             raise DomainError(
-                f"{len(public)} public answers are given for {len(views)} candidates: give one for"
-                " each"
+                f"{len(public)} public answers are given for {len(views)} candidates; give one for "
+                "each"
             )
         if wanted > len(views):
             raise DomainError(
-                f"count ({wanted}) must be at most the number of candidates, {len(views)}"
+                f"count ({wanted}) must be at most the number of candidates, {len(views)}; pass a "
+                "smaller number"
             )
         arrays = [
             whole("a public answer", array, self.domain.shape(view))
@@ -94,9 +95,15 @@ class Choices(Gate):
         given = np.zeros(len(views), int) if penalties is None else penalties
         penalty = whole("penalties", given, (len(views),))
         if sum(total(np.abs(array)) for array in arrays) > LARGEST_ANSWERS:
-            raise DomainError("the absolute values of public answers must sum to at most 2**39")
+            raise DomainError(
+                "the absolute values of public answers must sum to at most 2**39, but their sum is "
+                "larger; pass smaller answers"
+            )
         if weight.min() < 0 or not 1 <= weight.max() <= LARGEST_WEIGHT:
-            raise DomainError("weights must be whole numbers from 0 to 2**20, not all zero")
+            raise DomainError(
+                "weights must be whole numbers from 0 to 2**20, not all zero, but they go from "
+                f"{int(weight.min())} to {int(weight.max())}; pass other weights"
+            )
 
         # Count, charge, draw.
         about = (tuple(views), digest(*arrays, weight, penalty))

@@ -1,5 +1,4 @@
-"""Public arrays as whole numbers, distances of true tables from them, and the cut-off of true
-numbers.
+"""Helpers for exact integers: rounding public arrays, distances between tables, and cutting off.
 
 **Cut-off.** A true number that would not fit into 64 bits is cut off at a public bound b. It is
 never refused, because a refusal that depends on the rows would reveal something about them without
@@ -35,7 +34,7 @@ def whole(
     value: object,
     shape: tuple[int, ...],
 ) -> Integers:
-    """A copy of a public array of the given shape, rounded to integers.
+    """Copy a public array, round it to integers, and check its shape and size.
 
     The copy is made before the check. So later changes of the original have no effect.
 
@@ -47,10 +46,16 @@ def whole(
     """
     array: npt.NDArray[Any] = np.array(getattr(value, "counts", value))
     if array.shape != shape:
-        raise DomainError(f"{name} has shape {array.shape}, but must have shape {shape}")
+        raise DomainError(
+            f"{name} must have shape {shape}, but it has shape {array.shape}; reshape it"
+        )
     kind = array.dtype.kind
     if kind not in "iuf" or not np.isfinite(array).all() or not within(array, _LARGEST):
-        raise DomainError(f"{name} must hold finite numbers of at most 2**40 in absolute value")
+        found = "other numbers" if kind in "iuf" else f"values of type {array.dtype}"
+        raise DomainError(
+            f"{name} must hold finite numbers of at most 2**40 in absolute value, but it holds "
+            f"{found}; replace them"
+        )
     numbers = array if kind in "iu" else np.rint(array)
     rounded: Integers = numbers.astype(np.int64, copy=False)
     return rounded
@@ -67,7 +72,10 @@ def within(array: npt.NDArray[Any], largest: int) -> bool:
 
 
 def cut_off(true: npt.NDArray[Any]) -> Integers:
-    """True answers cut off at +-`LARGEST_TRUE`; the integers may be of any length."""
+    """Limit true answers to the range from -`LARGEST_TRUE` to `LARGEST_TRUE`, as 64-bit integers.
+
+    The arguments may be integers of any length.
+    """
     cut = true if within(true, LARGEST_TRUE) else np.clip(true, -LARGEST_TRUE, LARGEST_TRUE)
     return cut.astype(np.int64, copy=False)
 
@@ -81,7 +89,8 @@ def total(counts: Integers) -> int:
 
 
 def gaps(tables: Sequence[Integers], public: Sequence[Integers]) -> Integers:
-    """The L1 distance of each table from its public answer, cut off at `LARGEST_GAP`: (views,)."""
+    """The L1 distance of each true table from its public answer, at most `LARGEST_GAP`:
+    (views,)."""
     distances = []
     for table, answer in zip(tables, public, strict=True):
         distance = int(np.abs(table - answer).sum())

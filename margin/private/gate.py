@@ -34,14 +34,23 @@ LARGEST_WEIGHT = 1 << 20
 
 
 class Chargeable(Protocol):
-    """A lasting record of what has been spent on a data set, such as `Ledger.dataset(name)`."""
+    """Anything that can record durably what is spent on a data set, such as a ledger's data set.
+
+    The usual one is `Ledger(path).dataset(name)`.
+    """
 
     def charge(self, budget: Budget, /) -> Token | None:
-        """Record durably that the budget is spent; if that fails, raise and record nothing."""
+        """Record durably that all of `budget` is spent; if that fails, raise and record nothing.
+
+        The result is the receipt of the charge, or None.
+        """
 
 
 class Gate:
-    """The rows, the budget, and the events so far; see `Private` for the parameters."""
+    """The object that holds the rows and the budget, charges, and only then draws noise.
+
+    It is the base of the parts of `Private`; see `Private` for the parameters.
+    """
 
     def __init__(
         self,
@@ -54,7 +63,7 @@ class Gate:
     ) -> None:
         if isinstance(ledger, Ledger):
             raise BudgetError(
-                "ledger must be one data set, but a Ledger holds many: pass ledger.dataset(name)"
+                "ledger must be one data set, but a Ledger holds many; pass ledger.dataset(name)"
             )
         self.domain = domain
         self.budget = budget
@@ -71,12 +80,13 @@ class Gate:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "Private cannot be copied: neither copy would know the answers of the other"
+            "Private cannot be copied, because neither copy would know the answers of the other; "
+            "use the one object"
         )
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """The events so far, one for each answer, in order."""
+        """Records of all answers so far, in order; see `Event`."""
         return tuple(self._events)
 
     @property
@@ -90,7 +100,7 @@ class Gate:
 
     @property
     def token(self) -> Token | None:
-        """The receipt of the ledger; None before the charge."""
+        """The receipt of the ledger; None before the charge, or without a ledger."""
         return self._token
 
     def _answer(
@@ -99,7 +109,7 @@ class Gate:
         true: Sequence[Any],
         draw: Callable[[], T],
     ) -> T:
-        """Charge for the events, record them, and draw.
+        """Charge the events, record them, then draw; the result is that of `draw`.
 
         `true` holds the true values that the draw hides; only an audit looks at it. Events of zero
         units were paid by an earlier event.
@@ -114,8 +124,11 @@ class Gate:
         return draw()
 
     def _check_certified(self, events: Sequence[Event]) -> None:
-        """BudgetError unless all answers beside certified rounds are purely private, within the
-        rest of epsilon."""
+        """BudgetError if events do not fit beside certified rounds of `sample_queries`.
+
+        After such rounds every other answer must be purely private, and the epsilons of all other
+        answers must sum to at most what the rounds leave.
+        """
         if self._certified is None:
             return
         assert isinstance(self.budget, ApproxDP)
@@ -125,8 +138,9 @@ class Gate:
         )
         if others is None or epsilon + others > self.budget.epsilon:
             raise BudgetError(
-                "beside certified rounds, only answers with pure differential privacy are possible,"
-                " within the epsilon that the rounds leave: use Laplace noise or spend less"
+                "after rounds that were certified as a whole, every answer must be pure (Laplace "
+                "noise) and cost at most the epsilon that the rounds leave, but this one is not or "
+                "costs more; use Laplace noise or spend less"
             )
 
     def _charge(self, units: int) -> None:
@@ -138,32 +152,38 @@ class Gate:
         self._account.charge(units)
 
     def _share(self, spend: Number | None) -> Fraction | None:
-        """`spend` as a share of the whole budget; None for all that is left."""
+        """Check `spend`, a share of the whole budget, as a fraction; None means all that is
+        left."""
         if spend is None:
             return None
         share = exact("spend", spend)
         if not 0 < share <= 1:
             raise BudgetError(
-                f"spend ({shown(spend)}) must be a share of the whole budget, > 0 and <= 1"
+                f"spend ({shown(spend)}) must be a share of the whole budget, > 0 and <= 1; pass "
+                "such a number"
             )
         return share
 
     def _units(self, spend: Number | None) -> int:
-        """`spend` in units: a share of the whole budget, or all that is left."""
+        """Convert `spend` to units of the budget; None means all that is left."""
         share = self._share(spend)
         if share is None:
             if not self._account.remaining:
-                raise BudgetError("the budget is used up: spend less on earlier calls")
+                raise BudgetError(
+                    "the budget is used up, but each answer needs a part of it; spend less on "
+                    "earlier calls"
+                )
             return self._account.remaining
         units = math.floor(share * self.budget.units)
         if units < 1:
             raise BudgetError(
-                f"spend ({shown(spend)}) is less than one unit of 1e-12 of the budget: spend more"
+                f"spend ({shown(spend)}) must pay for at least 1e-12 of epsilon or rho, but it "
+                "pays for less; spend more"
             )
         return units
 
     def _is_all(self, units: int) -> bool:
-        """True if a call that costs `units` may be bought by the distribution of its privacy loss.
+        """True if a call that costs `units` may use the smaller noise of `ApproxDP.at_once`.
 
         This requires that the call is the first one, that it spends all of an `ApproxDP` budget,
         and that there is no ledger: a ledger adds up rhos, and such a call has no guarantee in rho.
@@ -179,7 +199,7 @@ class Gate:
         charges: Sequence[int],
         spread: int,
     ) -> tuple[Event, ...]:
-        """The events of choices, one for each charge."""
+        """Make the records of private choices, one for each charge."""
         samplers = {units: self._selection(units, spread) for units in set(charges)}
         return tuple(
             Event(
@@ -204,7 +224,7 @@ class Gate:
         events: Sequence[Event],
         true: Sequence[Integers],
     ) -> list[Integers]:
-        """Charge for the events, and return the true values with their noise."""
+        """Charge the events, then return the true values plus the noise of the events."""
         return self._answer(events, true, lambda: self._add_noise(events, true))
 
     def _add_noise(
@@ -212,9 +232,9 @@ class Gate:
         events: Sequence[Event],
         tables: Sequence[Integers],
     ) -> list[Integers]:
-        """The tables with the noise of their events, independent from cell to cell.
+        """Add the noise of each event to its table, independently in each cell.
 
-        Sums are clamped: see `noisy_sum`.
+        Sums that do not fit into 64 bits are cut off: see `noisy_sum`.
         """
         noisy: list[Integers] = list(tables)
         # Events with equal samplers are drawn in one call.
@@ -230,25 +250,30 @@ class Gate:
         return noisy
 
     def _views(self, views: Iterable[Iterable[str]]) -> list[View]:
-        """Views of the domain, checked."""
+        """Check that views belong to the domain; the result is the views as tuples of names."""
         checked = [self.domain.view(view) for view in views]
         if not checked:
-            raise DomainError("views is empty: give at least one view")
+            raise DomainError(
+                "views must hold at least one view, but it is empty; give at least one view"
+            )
         return checked
 
     def _items(self, attributes: Iterable[str]) -> View:
-        """Attributes that are items, checked."""
+        """Check that attributes are items (have two categories); the result is their names."""
         names = self.domain.view(attributes)
         for name in names:
             if self.domain[name].size != 2:
                 raise DomainError(
-                    f"attribute {name!r} is not an item, because it has {self.domain[name].size}"
-                    " categories: an item has two, absent and present"
+                    "an item is an attribute of two categories, absent and present, but attribute "
+                    f"{name!r} has {self.domain[name].size}; name other attributes"
                 )
         return names
 
     def _tables(self, views: Sequence[View]) -> list[Integers]:
-        """The true tables. Each view is counted once; the tables never leave this object."""
+        """Count the rows in each cell of each view: the true tables, which never leave this object.
+
+        Each view is counted once and then kept.
+        """
         new = list(dict.fromkeys(view for view in views if view not in self._counted))
         if new:
             log.info("counting the views")

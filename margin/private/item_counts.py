@@ -50,9 +50,10 @@ def read_baskets(
     domain: Domain,
     names: View,
 ) -> Baskets:
-    """The sets of all rows.
+    """Read the rows as sets of items.
 
-    The source may be one of sets; otherwise a set holds the attributes `names` whose code is one.
+    If rows of the source are not sets, the set of a row holds the attributes `names` whose code is
+    one.
     """
     if callable(getattr(source, "baskets", None)) and len(domain) == 1:
         baskets: Baskets = source.baskets(domain)
@@ -76,7 +77,11 @@ def truncated(
     most: int,
     grain: int,
 ) -> Integers:
-    """The counts of all items, in units of 1 / grain, cut off at 2**61: array (items,)."""
+    """Count each item, where a set of more than `most` items counts less for each of them.
+
+    The result is in units of 1 / grain, cut off at 2**61: array (items,). The formula is at the top
+    of this file.
+    """
     sizes = baskets.sizes
     ends = np.cumsum(sizes)
     counts = np.zeros(items, np.int64)
@@ -98,11 +103,11 @@ def full_counts(baskets: Baskets, items: int) -> Integers:
 
 
 def lost(baskets: Baskets, grid: Integers) -> Integers:
-    """For each value of a grid, the number of items that it loses beyond the losses of the largest
-    value: array (grid,), cut off at 2**60.
+    """The number of items beyond the first `most` of each set, for each `most` of a grid.
 
-    Let b be the largest value. A set of c items loses max(0, c - most) - max(0, c - b) =
-    min(max(0, c - most), b - most) more items with `most` than with b.
+    A set of c items loses max(0, c - most) items. What it loses with the largest value b of the
+    grid is subtracted: max(0, c - most) - max(0, c - b) = min(max(0, c - most), b - most). The
+    result is the sum over all sets, cut off at 2**60: array (grid,).
     """
     sizes, sets = np.unique(baskets.sizes, return_counts=True)
     more = np.clip(sizes[:, None] - grid, 0, grid.max() - grid)
@@ -120,7 +125,7 @@ def few_counts(
     items: int,
     most: int,
 ) -> Integers:
-    """The counts of all items when each set keeps at most `most` of its items: array (items,).
+    """Count each item when each set keeps at most `most` of its items: array (items,).
 
     A hash of the item and of the whole set decides which items are kept. So the result does not
     depend on the order of the sets, or on the order of the items in them.
@@ -147,10 +152,12 @@ def scaled_gaps(
     longest: int,
     grain: int,
 ) -> Integers:
-    """The sums over items j of |A T(j, most) - B T(j, longest)|, cut off at 2**60: array (grid, A).
+    """L1 distances between scaled counts of items for two values of `most`.
 
-    There is one sum for each `most` of an ascending grid and each A. T are the counts of
-    `truncated` without the cut-off. `scales` holds the numerators A and their common denominator B.
+    The result has a distance for each value of `most` in an ascending grid and each numerator A:
+    the sum over items j of |A T(j, most) - B T(j, longest)|, cut off at 2**60, array (grid, A).
+    T(j, m) is the count of item j by `truncated` with most = m, without its cut-off. `scales` holds
+    the numerators A and their common denominator B.
 
     The sets are visited once, in the order of their sizes. Let N(j) be the number of sets of at
     most `most` items that hold j, and let R(j) be the sum of floor(grain / c) over the longer sets
@@ -210,7 +217,8 @@ def scaled_gaps(
 
 
 def _dtype(largest: int) -> np.dtype[Any]:
-    """The type for sums of at most `largest`: 64 bits, or integers of any length."""
+    """The array type for sums up to `largest`: 64-bit integers, or Python integers of any
+    length."""
     return np.dtype(np.int64 if largest < _LARGEST_SUM else object)
 
 
@@ -224,9 +232,10 @@ def _shares(
 
 
 def walsh(counts: Integers, first: int) -> Integers:
-    """The Walsh coefficients of lowest sequency, cut off at +-2**61: array (first,).
+    """Compute the first Walsh coefficients of counts: array (first,).
 
-    The counts are padded with zeros to 2**k entries.
+    The first ones are those whose Walsh functions change sign least often. The counts are padded
+    with zeros to 2**k entries; the coefficients are cut off at +-2**61.
     """
     size = 1 << max(counts.size - 1, 0).bit_length()
     values = np.zeros(size, _dtype(total(counts)))
@@ -235,7 +244,7 @@ def walsh(counts: Integers, first: int) -> Integers:
 
 
 def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Pseudorandom words, one for each word: the finaliser of SplitMix64."""
+    """Hash each 64-bit word to a pseudorandom word, by the last step of SplitMix64."""
     words = (words + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: npt.NDArray[np.uint64] = words ^ (words >> np.uint64(31))
@@ -245,7 +254,10 @@ def _mix(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 def holders(
     baskets: Baskets, groups: Sequence[tuple[int, ...]]
 ) -> dict[tuple[int, ...], npt.NDArray[np.bool_]]:
-    """For each group, the sets that hold at least one of its items: arrays (sets,) by group."""
+    """For each group of items, find the sets that hold at least one of them.
+
+    The result has for each group a boolean array of shape (sets,).
+    """
     # The sets that hold an item, for all items in ascending order.
     rows = np.repeat(np.arange(baskets.sizes.size), baskets.sizes)
     order = np.argsort(baskets.items, kind="stable")

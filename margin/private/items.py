@@ -7,7 +7,7 @@ from math import isqrt, lcm
 import numpy as np
 
 from .._checks import positive_integer
-from .._numbers import Number, exact
+from .._numbers import Number, exact, shown
 from .._types import Integers
 from ..domain.domain import Domain, View
 from ..domain.marginal import Marginal
@@ -35,11 +35,11 @@ _LARGEST = 1 << 40  # largest L1 sensitivity in units, and largest value of a gr
 
 
 class Items(Gate):
-    """The methods of `Private` that count items.
+    """The part of `Private` that counts and chooses items.
 
     An item is an attribute with two categories, absent and present. If rows are sets
-    (`margin.sets`), the items are the categories of the single attribute of the domain. By default
-    the methods use all items of the domain.
+    (`margin.data.sets`), the items are the categories of the single attribute of the domain. By
+    default the methods use all items of the domain.
     """
 
     def truncated_counts(
@@ -68,7 +68,7 @@ class Items(Gate):
         grain
             Number of units in a count of one. Choose it well above the number of items in a row.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -132,10 +132,11 @@ class Items(Gate):
         grain: int = _GRAIN,
         spend: Number | None = None,
     ) -> Integers:
-        """Noisy first Walsh coefficients of the counts of `truncated_counts`.
+        """Noisy Walsh coefficients of the counts of items, the first ones only.
 
-        A coefficient is a sum of the counts with signs +1 and -1. In whole numbers, the transform
-        takes the role of the Fourier transform of Rastogi and Nath (2010).
+        The counts are those of `truncated_counts`, before noise. A coefficient is a sum of the
+        counts with signs +1 and -1. In whole numbers, the transform takes the role of the Fourier
+        transform of Rastogi and Nath (2010).
 
         Adding a row changes n counts (n the next power of two) by at most q = grain**2 * most in
         squared L2 and s = grain * most in L1. The full transform multiplies the squared L2 norm by
@@ -167,7 +168,10 @@ class Items(Gate):
         count = items.sizes[0]
         size = 1 << (count - 1).bit_length()
         if positive_integer("first", first) > size:
-            raise DomainError(f"first ({first}) must be at most the number of coefficients, {size}")
+            raise DomainError(
+                f"first ({first}) must be at most the number of coefficients, {size}; pass a "
+                "smaller number"
+            )
         most = min(most, count)
         self._check_grain(grain, most)
         # Replaced rows may move a coefficient up and down, so the second bound is on the sum of the
@@ -189,7 +193,8 @@ class Items(Gate):
         penalties: Sequence[int],
         spend: Number | None = None,
     ) -> int:
-        """Choose a good `most` for `truncated_counts` from a public grid.
+        """Choose the limit `most` of `truncated_counts` from a public grid, so that few items are
+        lost.
 
         This is the exponential mechanism with score -(items lost) - penalty, where a row of c items
         loses max(0, c - most). Losses that all values share make no difference to the choice. So
@@ -244,15 +249,19 @@ class Items(Gate):
         grain: int = _GRAIN,
         spend: Number | None = None,
     ) -> tuple[int, int]:
-        """Choose a good `most` for `truncated_counts`, together with a factor >= 1 for its counts.
+        """Choose the limit `most` of `truncated_counts` and a factor >= 1 that scales up its
+        counts.
 
-        This is the exponential mechanism with score -(sum over items of |factor * T(most) -
-        T(longest)|) - penalty. T are the counts of `truncated_counts`, in units of
-        1 / (grain * B), where B is the common denominator of the factors. (If `longest` is the
-        number of items, T(longest) are the true counts, and this is DPSense-S of Day and Li 2015.)
+        The exponential mechanism draws the pair. It prefers pairs whose scaled counts are close to
+        the counts with the limit `longest`: the score is
+        -(sum over items of |factor * T(most) - T(longest)|) - penalty. Here T(m) are the counts of
+        `truncated_counts` with the limit m, in units of 1 / (grain * B), where B is the common
+        denominator of the factors. (If `longest` is the number of items, T(longest) are the true
+        counts, and this is DPSense-S of Day and Li 2015.)
 
-        Take the factor A / B. Adding a row of c items, with a share t of each item for `most` and a
-        share u for `longest`, changes each of c terms by at most |A t - B u|. Here u >= t,
+        *Sensitivity.* Take the factor A / B. Adding a row of c items adds t to the count of each of
+        its items with the limit `most`, and u with the limit `longest`, in units of 1 / grain. So
+        each of c terms of the score changes by at most |A t - B u|. Here u >= t,
         c t <= grain * most and c u <= grain * longest. So the changes sum to at most
         c (A - B) t <= (A - B) grain * most upwards, and to at most c B u <= B grain * longest
         downwards. No score changes by more than D, the larger of the two, and the changes of two
@@ -290,10 +299,16 @@ class Items(Gate):
         choices = self._grid(grid)
         factors = [exact("a scale", scale) for scale in scales]
         if not factors or min(factors) < 1:
-            raise DomainError("scales must be one or more numbers >= 1")
+            raise DomainError(
+                "scales must be one or more numbers >= 1, but they are "
+                f"{shown([str(factor) for factor in factors])}; pass other scales"
+            )
         top = int(choices.max()) if longest is None else positive_integer("longest", longest)
         if top < choices.max():
-            raise DomainError(f"longest ({top}) must be at least every value of the grid")
+            raise DomainError(
+                f"longest ({top}) must be at least every value of the grid, but the grid holds "
+                f"{choices.max()}; pass a larger number"
+            )
         denominator = lcm(*(factor.denominator for factor in factors))
         numerators = [int(factor * denominator) for factor in factors]
         grain = positive_integer("grain", grain)
@@ -302,8 +317,8 @@ class Items(Gate):
         penalty = whole("penalties", penalties, (choices.size, len(numerators)))
         if unit * int(np.abs(penalty).max()) > LARGEST_LOSS:
             raise DomainError(
-                "penalties times grain times the factors' common denominator must be at most"
-                " 2**60: use smaller penalties or a smaller grain"
+                "penalties times grain times the common denominator of scales must be at most "
+                "2**60, but the largest is more; use smaller penalties or a smaller grain"
             )
 
         # The largest change of a score, upwards and downwards.
@@ -335,7 +350,7 @@ class Items(Gate):
         count: int,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Choose items that many rows hold.
+        """Choose, at random, items that many rows hold.
 
         This is the exponential mechanism with the count of an item as its score. Items are chosen
         one after another, each among those not chosen yet. Adding a row raises each score by zero
@@ -364,7 +379,8 @@ class Items(Gate):
         names, items = self._universe(attributes)
         if positive_integer("count", count) > items.sizes[0]:
             raise DomainError(
-                f"count ({count}) must be at most the number of items, {items.sizes[0]}"
+                f"count ({count}) must be at most the number of items, {items.sizes[0]}; pass a "
+                "smaller number"
             )
         spread = self.budget.rows
         charges = split_units(self._units(spend), count)
@@ -424,8 +440,10 @@ class Items(Gate):
         return Marginal(items, counts, variance)
 
     def _universe(self, attributes: Iterable[str] | None) -> tuple[View, Domain]:
-        """The names of the attributes, and a domain of one attribute whose categories are the
-        items."""
+        """The names of the attributes that are items, and a domain for their counts.
+
+        The domain has one attribute, whose categories are the items.
+        """
         if len(self.domain) == 1 and callable(getattr(self._source, "baskets", None)):
             names = self.domain.view(self.domain if attributes is None else attributes)
             return names, self.domain
@@ -437,20 +455,25 @@ class Items(Gate):
         group: Sequence[int],
         items: int,
     ) -> tuple[int, ...]:
-        """Places of items, checked."""
+        """Check that places of items are from 0 to items - 1, each once; the result is a tuple."""
         places = tuple(operator.index(item) if hasattr(item, "__index__") else -1 for item in group)
         repeated = len(set(places)) < len(places)
         if not places or repeated or min(places) < 0 or max(places) >= items:
             raise DomainError(
-                f"a set must hold one or more places of items, from 0 to {items - 1}, each once"
+                f"a set must hold one or more places of items, from 0 to {items - 1}, each once, "
+                f"but it holds {shown(group)}; name each item once by its place"
             )
         return places
 
     def _grid(self, grid: Sequence[int]) -> Integers:
-        """The values of a grid, checked."""
+        """Check the values of a grid: positive whole numbers of at most 2**40; returns an array."""
         choices = [positive_integer("a value of the grid", most) for most in grid]
         if not choices or max(choices) > _LARGEST:
-            raise DomainError("grid must hold one or more values, each at most 2**40")
+            found = f"holds {max(choices)}" if choices else "is empty"
+            raise DomainError(
+                f"grid must hold one or more values, each at most 2**40, but it {found}; pass "
+                "other values"
+            )
         return np.array(choices, np.int64)
 
     def _check_grain(
@@ -459,7 +482,10 @@ class Items(Gate):
         most: int,
     ) -> None:
         if grain * most > _LARGEST:
-            raise DomainError("grain times most must be at most 2**40: use a smaller grain")
+            raise DomainError(
+                f"grain times most must be at most 2**40, but it is {grain * most}; use a smaller "
+                "grain"
+            )
 
     def _items_event(
         self,
@@ -468,8 +494,10 @@ class Items(Gate):
         bounds: tuple[int, int],
         spend: Number | None,
     ) -> Event:
-        """The event of counts of items; `bounds` are on the change by one row, in L1 and squared
-        L2."""
+        """Make the record of counts of items.
+
+        `bounds` are the largest changes of the counts by one row, in L1 and in squared L2.
+        """
         self._check_grain(bounds[0], 1)
         distances = self.budget.sensitivity(
             l1=bounds[0],
@@ -484,7 +512,7 @@ class Items(Gate):
         items: Domain,
         grain: int,
     ) -> Marginal:
-        """True counts in units of 1 / grain, with the noise of an event, as counts of rows."""
+        """Add the noise of an event to true counts in units of 1 / grain; the result is in rows."""
         noisy = self._noisy([event], [true])[0]
         variance = event.sampler.variance / grain**2  # type: ignore[union-attr]
         return Marginal(items, noisy / grain, np.full(noisy.shape, variance))
@@ -496,9 +524,10 @@ class Items(Gate):
         bounds: tuple[int, int],
         spend: Number | None,
     ) -> Event:
-        """The event of an answer with noise.
+        """Make the record of one answer with noise.
 
-        `bounds` are on the distance between neighbouring tables, in L1 and squared L2.
+        `bounds` are the largest distances between the true answers of neighbouring tables, in L1
+        and in squared L2.
         """
         units = self._units(spend)
         l1, l2_squared = bounds

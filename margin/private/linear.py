@@ -41,7 +41,7 @@ class Answers:
 
 
 class Linear(Gate):
-    """The method of `Private` that answers linear queries."""
+    """The part of `Private` that answers linear queries: its method `measure_linear`."""
 
     def measure_linear(
         self,
@@ -50,7 +50,7 @@ class Linear(Gate):
         shares: Sequence[Number] | None = None,
         spend: Number | None = None,
     ) -> tuple[Answers, ...]:
-        """The answers of strategies, each with independent noise.
+        """Answer the linear queries of strategies, each answer with independent noise.
 
         Adding a row adds one column of a strategy's matrix to its answers. So the sensitivity is
         the largest norm of a column. For a Kronecker product it is the product of the largest norms
@@ -77,7 +77,7 @@ class Linear(Gate):
             answers get the same noise, as if they were one vector, whose sensitivity is at most the
             sum of the sensitivities.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Linear(Gate):
         )
 
     def _linear(self, strategies: Sequence[Strategy]) -> list[Integers]:
-        """The true answers.
+        """The true answers to all queries of the strategies.
 
         Only views that no other view contains are counted; the tables of the others are sums.
         """
@@ -173,16 +173,20 @@ def linear_events(
     units: int,
     together: bool = False,
 ) -> list[Event]:
-    """The events of `Private.measure_linear`, one for each strategy; nothing is charged.
+    """Make the records of a call of `Private.measure_linear`, one for each strategy.
 
-    The sampler of an event is its noise. `together` is true if the call spends all of an `ApproxDP`
-    budget at once; see `ApproxDP.at_once`.
+    Nothing is charged. The field `sampler` of each record is the noise that its answers get.
+    `together` is true if the call spends all of an `ApproxDP` budget at once; see
+    `ApproxDP.at_once`.
     """
     if not strategies:
-        raise DomainError("strategies is empty: give at least one strategy")
+        raise DomainError(
+            "strategies must hold at least one strategy, but it is empty; give at least one "
+            "strategy"
+        )
     if shares is not None and len(shares) != len(strategies):
         raise DomainError(
-            f"{len(shares)} shares are given for {len(strategies)} strategies: give one for each"
+            f"{len(shares)} shares are given for {len(strategies)} strategies; give one for each"
         )
     bounds = [strategy.sensitivity(budget) for strategy in strategies]
     if shares is None:

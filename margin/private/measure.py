@@ -15,7 +15,7 @@ __all__ = ["Measures"]
 
 
 class Measures(Gate):
-    """The method of `Private` that adds noise to tables."""
+    """The part of `Private` that counts views with noise: its method `measure`."""
 
     def measure(
         self,
@@ -24,7 +24,7 @@ class Measures(Gate):
         shares: Sequence[Number] | None = None,
         spend: Number | None = None,
     ) -> tuple[Marginal, ...]:
-        """The tables of views, with independent noise in each cell.
+        """Count the rows in each cell of some views, with independent noise in each cell.
 
         Adding a row changes one cell of a view's table by one, so the sensitivity is 1 in the L1
         norm and in the L2 norm. If a view is charged e of pure differential privacy, it gets
@@ -45,7 +45,7 @@ class Measures(Gate):
             A positive weight for each view: its share of the amount that is spent. The default is
             equal shares.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class Measures(Gate):
         checked = self._views(views)
         if shares is not None and len(shares) != len(checked):
             raise DomainError(
-                f"{len(shares)} shares are given for {len(checked)} views: give one for each"
+                f"{len(shares)} shares are given for {len(checked)} views; give one for each"
             )
 
         # The noise of each view.

@@ -38,10 +38,10 @@ _AT_ONCE = 1 << 20
 
 
 class Queries(Gate):
-    """The methods of `Private` that count rows and draw queries."""
+    """The part of `Private` that counts rows, draws queries, and measures errors of queries."""
 
     def count_rows(self, *, spend: Number | None = None) -> int:
-        """The number of rows, with noise.
+        """Count the rows, with noise unless their number is public.
 
         If neighbours replace one row by one row, all neighbours have the same number of rows. Then
         the true number is returned, without a charge. Otherwise discrete Laplace noise is added. At
@@ -52,7 +52,7 @@ class Queries(Gate):
         Parameters
         ----------
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Raises
         ------
@@ -107,9 +107,10 @@ class Queries(Gate):
         *,
         spend: Number | None = None,
     ) -> "QueryRounds":
-        """Rounds of independent draws among queries and their negations, by the exponential
-        mechanism.
+        """Prepare rounds of random draws among queries and their negations.
 
+        Each draw is made by the exponential mechanism, which prefers queries that the records
+        published so far answer badly.
         The score of query q in round t is multiplier_t * c_q - size * a_q, in whole numbers. Here
         c_q is the number of rows for which q is true, a_q is the sum of the answers to q of the
         records published so far, and multiplier_t = records * (t - 1). A negation has the same
@@ -134,7 +135,7 @@ class Queries(Gate):
         rounds
             The number of draws in each round, and the step.
         spend
-            Upper bound on the charge; see `Private`.
+            Upper bound on the charge, as a share of the whole budget; by default all that is left.
 
         Returns
         -------
@@ -153,7 +154,8 @@ class Queries(Gate):
         units = self._charge_for(played, self._share(spend))
         if max(played.multiplier(len(played.samples)), 1) * played.size > _LARGEST:
             raise DomainError(
-                "rounds times records times size must be at most 2**59: use fewer rounds or records"
+                "the product of rounds, records and size must be at most 2**59, but it is larger; "
+                "use fewer rounds or records, or a smaller size"
             )
         self._query_counts(queries)
         return QueryRounds(self, queries, played, units)
@@ -167,7 +169,7 @@ class Queries(Gate):
         size: int,
         spend: Number | None = None,
     ) -> tuple[float, float]:
-        """The mean and the largest absolute error of the answers of records, with noise.
+        """The mean and the largest absolute error of published records on queries, with noise.
 
         In whole numbers the error of query q is |records * c_q - size * a_q|, where c_q is its
         count and a_q is the number of records for which it is true. Adding a row changes each error
@@ -191,7 +193,7 @@ class Queries(Gate):
         size
             The public number of rows.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -215,8 +217,8 @@ class Queries(Gate):
         size = positive_integer("size", size)
         if max(records, int(np.abs(known).max())) * size * number > _LARGEST:
             raise DomainError(
-                "size times the number of queries times the largest of records and answers must be"
-                " at most 2**59: use smaller numbers"
+                "the product of size, the number of queries, and the larger of records and answers "
+                "must be at most 2**59, but it is larger; use smaller numbers"
             )
 
         # The noise of the sum and the noise of the largest error.
@@ -250,19 +252,20 @@ class Queries(Gate):
         return mean, largest
 
     def _check_queries(self, queries: Workload) -> None:
-        """DomainError unless the queries belong to the two classes that the gate counts itself.
+        """DomainError unless the queries are `Conjunctions` or `Parities` over this domain.
+
 
         A subclass could count differently.
         """
         if type(queries) not in (Conjunctions, Parities):
             raise DomainError(
-                "queries must be Conjunctions or Parities (and no subclass of them), not"
-                f" {type(queries).__name__}"
+                "queries must be Conjunctions or Parities (and no subclass of them), not "
+                f"{type(queries).__name__}; make the queries with one of these classes"
             )
         if queries.domain is not self.domain and queries.domain != self.domain:
             raise DomainError(
-                "the domain of the queries differs from the domain of the data: make the queries"
-                " with the same domain"
+                "the queries must have the same domain as the data, but they have another; make "
+                "the queries with the domain of the data"
             )
 
     def _charge_for(
@@ -270,7 +273,7 @@ class Queries(Gate):
         rounds: Rounds,
         share: Fraction | None,
     ) -> int:
-        """The charge for the rounds, in units; BudgetError when the budget does not hold enough."""
+        """The cost of the rounds in units; BudgetError when the budget does not hold enough."""
         most = self._units(share)
         units = rounds.units(self.budget)
         if units <= most:
@@ -282,12 +285,16 @@ class Queries(Gate):
             if before is not None and rounds.epsilon(self.budget) + before <= allowed:
                 return most
         raise BudgetError(
-            f"{len(rounds.samples)} rounds of up to {max(rounds.samples)} draws cost more than the"
-            " budget has left: use fewer rounds or draws, a smaller step, or spend more"
+            f"{len(rounds.samples)} rounds of up to {max(rounds.samples)} draws cost more than the "
+            "budget has left, but it must pay for all of them; use fewer rounds or draws, a "
+            "smaller step, or spend more"
         )
 
     def _query_counts(self, queries: Workload) -> tuple[Integers, int]:
-        """The true counts of the queries, and the number of rows; they never leave this object."""
+        """The true counts of the queries, shape (queries,), and the true number of rows.
+
+        They never leave this object.
+        """
         if queries.digest not in self._counted_queries:
             log.info("counting the queries")
             self._counted_queries.clear()
@@ -307,7 +314,10 @@ class Queries(Gate):
 
 
 class QueryRounds:
-    """The rounds of draws that `Private.sample_queries` returns."""
+    """Rounds of random draws among queries, made one round at a time by `draw`.
+
+    `Private.sample_queries` returns this object.
+    """
 
     def __init__(
         self,
@@ -323,7 +333,7 @@ class QueryRounds:
         self._done = 0
 
     def draw(self, answered: npt.ArrayLike) -> Integers:
-        """The draws of the next round.
+        """Make the draws of the next round.
 
         Parameters
         ----------
@@ -354,11 +364,17 @@ class QueryRounds:
         counts, rows = gate._query_counts(self._queries)
         known = whole("answered", answered, counts.shape)
         if self._done >= len(rounds.samples):
-            raise BudgetError(f"all {len(rounds.samples)} rounds have been drawn")
+            raise BudgetError(
+                f"this call draws one more round, but all {len(rounds.samples)} rounds have been "
+                "drawn; make Rounds with more samples"
+            )
         multiplier = rounds.multiplier(self._done)
         draws = rounds.samples[self._done]
         if rounds.size * int(np.abs(known).max()) > _LARGEST:
-            raise DomainError("answers times size must be at most 2**59: use smaller numbers")
+            raise DomainError(
+                "answers times size must be at most 2**59, but the largest product is more; use "
+                "smaller numbers"
+            )
         mechanism = ExponentialMechanism(rounds.rate)
         event = Event(
             method="sample_queries",
@@ -383,13 +399,16 @@ class QueryRounds:
         return drawn
 
     def _certify(self) -> None:
-        """Make the gate hold all other answers to what the certified rounds leave of epsilon."""
+        """Tell the gate that these rounds are certified.
+
+        From then on the gate limits all other answers to the epsilon that the rounds leave.
+        """
         gate = self._gate
         assert isinstance(gate.budget, ApproxDP)
         if gate._certified is not None:
             raise BudgetError(
-                "other rounds have been certified already, and a budget certifies rounds only once:"
-                " draw from those, or use a new budget"
+                "a budget certifies rounds only once, but other rounds have been certified "
+                "already; draw from those, or use a new budget"
             )
         gate._certified = self._rounds, self._rounds.epsilon(gate.budget)
 
@@ -401,7 +420,7 @@ def scores_of(
     multiplier: int,
     size: int,
 ) -> Integers:
-    """The scores of the queries, then of their negations: shape (2 * queries,).
+    """The scores for the exponential mechanism: queries, then their negations, (2 * queries,).
 
     The score of a query is multiplier * count - size * answered. The score of its negation is
     multiplier * (rows - count) - size * (multiplier - answered), where `multiplier` is the number
@@ -425,7 +444,7 @@ def counted(
     domain: Domain,
     queries: Workload,
 ) -> tuple[Integers, int]:
-    """The number of rows for which each query is true, shape (queries,), and the number of rows.
+    """Count the rows for which each query is true, shape (queries,), and all rows.
 
     Rows are counted in pieces that fit into memory, whose counts add up. Queries are counted in
     pieces too. Each piece is a copy that is checked again. So each query is true or false for a
@@ -446,7 +465,7 @@ def _piece(
     domain: Domain,
     some: slice,
 ) -> Workload:
-    """Some of the queries, as checked copies; DomainError when they do not fit the domain."""
+    """Copy a slice of the queries and check it; DomainError when it does not fit the domain."""
     attributes = np.array(queries.attributes[some])
     if isinstance(queries, Conjunctions):
         assert queries.negated is not None
@@ -461,7 +480,7 @@ def bit_tables(
     domain: Domain,
     used: npt.NDArray[np.bool_],
 ) -> Iterator[BitTable]:
-    """The bits of some attributes, in one or more tables of rows.
+    """Read the used attributes of all rows as tables of bits.
 
     If all bits fit into memory, they come in one table from a source that holds them (`bits`).
     Otherwise they are made from batches of codes. There is always at least one table, possibly
@@ -477,13 +496,15 @@ def bit_tables(
 
 
 def _copied(rounds: Rounds) -> Rounds:
-    """A checked copy of the rounds.
+    """Copy the plan of rounds and check it.
 
     Methods of a subclass, which could state another cost, are not called. The identity of the copy
     tells which events belong to these rounds.
     """
     if not isinstance(rounds, Rounds):
-        raise DomainError(f"rounds must be a Rounds object, not {type(rounds).__name__}")
+        raise DomainError(
+            f"rounds must be a Rounds object, not {type(rounds).__name__}; pass Rounds(...)"
+        )
     return Rounds(
         step=rounds.step,
         samples=rounds.samples,

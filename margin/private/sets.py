@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import positive_integer
-from .._numbers import Number
+from .._numbers import Number, shown
 from .._types import Integers
 from ..errors import DomainError
 from ..noise.selection import peel
@@ -26,7 +26,7 @@ _MAX_PATTERNS = 1 << 16
 
 
 class Sets(Items):
-    """The methods of `Private` that count sets of items."""
+    """The part of `Private` that chooses and counts sets of items."""
 
     def select_sets(
         self,
@@ -36,7 +36,7 @@ class Sets(Items):
         count: int,
         spend: Number | None = None,
     ) -> tuple[int, ...]:
-        """Choose sets of items that many rows contain.
+        """Choose, at random, sets of items that many rows contain.
 
         This is the exponential mechanism; the score of a set is the number of rows that hold all of
         its items. Sets are chosen one after another, each among those not chosen yet. Adding a row
@@ -69,10 +69,14 @@ class Sets(Items):
         names, items = self._universe(attributes)
         sets = [self._group(group, items.sizes[0]) for group in candidates]
         if not sets:
-            raise DomainError("candidates is empty: give at least one set of items")
+            raise DomainError(
+                "candidates must hold at least one set of items, but it is empty; give at least "
+                "one set"
+            )
         if positive_integer("count", count) > len(sets):
             raise DomainError(
-                f"count ({count}) must be at most the number of candidates, {len(sets)}"
+                f"count ({count}) must be at most the number of candidates, {len(sets)}; pass a "
+                "smaller number"
             )
         spread = self.budget.rows
         charges = split_units(self._units(spend), count)
@@ -94,9 +98,9 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[list[Integers], float]:
-        """Noisy tables of sets of items: the numbers of rows that hold each combination of the
-        items.
+        """Count the rows that hold each combination of the items of a set, with noise.
 
+        Each set gives one table.
         Adding a row changes one cell of each table by one. The sensitivity of each table is 1 in
         the L1 norm and in the L2 norm. Each table is charged an equal part of what is spent; see
         `measure`.
@@ -127,7 +131,9 @@ class Sets(Items):
         checked = [self._group(basis, items.sizes[0]) for basis in bases]
         if not checked or max(map(len, checked)) > _MAX_BASIS:
             raise DomainError(
-                f"bases must hold one or more sets of items, each of at most {_MAX_BASIS} items"
+                f"bases must hold one or more sets of items, each of at most {_MAX_BASIS} items, "
+                f"but the sets have {shown([len(basis) for basis in checked])} items; use other "
+                "sets"
             )
         charge = self._units(spend) // len(checked)
         l1, l2_squared = self.budget.sensitivity()
@@ -167,7 +173,7 @@ class Sets(Items):
         *,
         spend: Number | None = None,
     ) -> tuple[Integers, float]:
-        """Noisy numbers of rows that fit patterns; each row counts for the first pattern it fits.
+        """Count the rows that fit each pattern, with noise; a row counts for the first one it fits.
 
         Adding a row changes at most one count by one: the sensitivity is 1 in the L1 norm and in
         the L2 norm, also when patterns overlap.
@@ -201,7 +207,10 @@ class Sets(Items):
 
         checked = tuple(tuple(groups_of(groups) for groups in pattern) for pattern in patterns)
         if not 1 <= len(checked) <= _MAX_PATTERNS:
-            raise DomainError(f"patterns must hold from 1 to {_MAX_PATTERNS} patterns")
+            raise DomainError(
+                f"patterns must hold from 1 to {_MAX_PATTERNS} patterns, but it holds "
+                f"{len(checked)}; change their number"
+            )
         event = self._event("pattern_counts", (names, checked), self.budget.sensitivity(), spend)
         baskets = read_baskets(self._source, self.domain, names)
         asked = {group for pattern in checked for groups in pattern for group in groups}
@@ -223,6 +232,6 @@ class Sets(Items):
 
 
 def _single_items(sets: Iterable[Sequence[int]]) -> list[tuple[int]]:
-    """A group for each item that is in some set, in ascending order."""
+    """One group of a single item for each item that is in some set, in ascending order."""
     items = {item for group in sets for item in group}
     return [(item,) for item in sorted(items)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .._checks import positive_integer
-from .._numbers import Number
+from .._numbers import Number, shown
 from .._types import Integers
 from ..errors import DomainError
 from ..privacy.event import Event
@@ -19,7 +19,7 @@ _MOST = 1 << 24  # largest number of buckets
 
 
 class Sketches(Gate):
-    """The method of `Private` that adds noise to sketches."""
+    """The part of `Private` that makes noisy sketches of a view: its method `sketch_counts`."""
 
     def sketch_counts(
         self,
@@ -30,7 +30,7 @@ class Sketches(Gate):
         key: int,
         spend: Number | None = None,
     ) -> Integers:
-        """A noisy count sketch of a view of any size.
+        """Make a noisy count sketch of a view of any size.
 
         In each row of the sketch, a hash function puts each cell of the view into one of `width`
         buckets, with a sign. Adding a row of the data adds one or minus one to one bucket in each
@@ -47,7 +47,7 @@ class Sketches(Gate):
             A public number that determines the hash functions, from 0 to 2**63 - 1. It must not
             depend on the data.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Returns
         -------
@@ -65,9 +65,14 @@ class Sketches(Gate):
         checked = self.domain.view(view)
         shape = positive_integer("rows", rows), positive_integer("width", width)
         if isinstance(key, bool) or not isinstance(key, int) or not 0 <= key < 1 << 63:
-            raise DomainError("key must be a whole number from 0 to 2**63 - 1")
+            raise DomainError(
+                f"key ({shown(key)}) must be a whole number from 0 to 2**63 - 1; pass such a number"
+            )
         if shape[0] * shape[1] > _MOST:
-            raise DomainError(f"rows times width must be at most {_MOST}: use a smaller sketch")
+            raise DomainError(
+                f"rows times width must be at most {_MOST}, but it is {shape[0] * shape[1]}; use a "
+                "smaller sketch"
+            )
         units = self._units(spend)
         l1 = self.budget.rows * shape[0]
         l2_squared = self.budget.rows**2 * shape[0]

@@ -1,4 +1,4 @@
-"""Summaries of noisy tables that are too large to hold in memory."""
+"""Noisy counts of views with more cells than fit into memory: only some cells are kept."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -32,7 +32,9 @@ _MOST_BITS = 1000  # largest number of binary digits of the number of cells
     eq=False,
 )
 class SparseCells:
-    """A summary of a noisy table: the kept nodes and their noisy counts.
+    """The noisy counts of the cells that were kept of a huge view.
+
+    With trees as axes, nodes of these trees are kept instead of cells.
 
     Attributes
     ----------
@@ -64,7 +66,7 @@ class SparseCells:
 
 
 class Sparse(Gate):
-    """The method of `Private` that adds noise to huge views."""
+    """The part of `Private` for views of huge size: its method `sparse_cells`."""
 
     def sparse_cells(
         self,
@@ -74,7 +76,7 @@ class Sparse(Gate):
         axes: Sequence[Axis] | None = None,
         spend: Number | None = None,
     ) -> SparseCells:
-        """A summary of the noisy table of a huge view: the noisy counts of some of its cells.
+        """Add noise to every cell of a view of huge size, and keep the counts of some cells only.
 
         The result has the same distribution as the following. Discrete Laplace noise is added to
         each cell; there may be up to 10**300 cells. Then a rule drops most of the results. The rule
@@ -95,7 +97,7 @@ class Sparse(Gate):
         axes
             One axis for each attribute, of its size; `Leaves` by default.
         spend
-            See `Private`.
+            The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Raises
         ------
@@ -156,22 +158,29 @@ class Sparse(Gate):
         grid: Grid,
         noise: DiscreteLaplace,
     ) -> Rule:
-        """The rule, checked; a function is called with the number of cells and the noise."""
+        """Check the rule that keeps cells; a function is first called to obtain it.
+
+        The function gets the number of cells and the noise.
+        """
         rule = keep if isinstance(keep, Keep | Largest) else keep(grid.cells, noise)
         positive_integer("theta", rule.theta)
         if isinstance(rule, Largest):
             if positive_integer("size", rule.size) > MAX_KEPT:
                 raise DomainError(
-                    f"size ({rule.size}) must be at most {MAX_KEPT}: keep fewer cells"
+                    f"size ({rule.size}) must be at most {MAX_KEPT}; keep fewer cells"
                 )
         elif positive_integer("tau", rule.tau) < rule.theta or rule.tau > 1 << 124:
             raise DomainError(
-                f"tau ({rule.tau}) must be at least theta ({rule.theta}) and at most 2**124"
+                f"tau ({rule.tau}) must be at least theta ({rule.theta}) and at most 2**124; pass "
+                "such a number"
             )
         elif rule.tau > 1 << 62 and rule.tau.bit_count() > 1:
-            raise DomainError(f"tau ({rule.tau}) is above 2**62 and must then be a power of two")
+            raise DomainError(
+                f"tau ({rule.tau}) must be a power of two, because it is above 2**62; round it to "
+                "one"
+            )
         if rule.theta > 1 << 60:
-            raise DomainError(f"theta ({rule.theta}) must be at most 2**60")
+            raise DomainError(f"theta ({rule.theta}) must be at most 2**60; pass a smaller number")
         check_size(grid.cells, noise, rule)
         return rule
 
@@ -180,16 +189,16 @@ def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:
     """DomainError unless the axes fit attributes of these sizes, and the grid is not too large."""
     if tuple(axis.size for axis in grid.axes) != sizes:
         raise DomainError(
-            "axes must have the sizes of the attributes of the view, in their order:"
-            f" {', '.join(map(str, sizes))}"
+            "axes must have the sizes of the attributes of the view in their order, "
+            f"{', '.join(map(str, sizes))}, but they have "
+            f"{', '.join(str(axis.size) for axis in grid.axes)}; give one axis for each attribute"
         )
     if grid.cells.bit_length() > _MOST_BITS:
         raise DomainError(
-            "the view has more than 10**300 cells, the largest number that is possible: leave"
-            " attributes out"
+            "the view must have at most 10**300 cells, but it has more; leave attributes out"
         )
     if grid.touched > _MOST_TOUCHED:
         raise DomainError(
-            f"with these trees a row is in {grid.touched} nodes, but at most {_MOST_TOUCHED}"
-            " are possible: use trees for fewer attributes"
+            f"a row may be in at most {_MOST_TOUCHED} nodes, but with these trees it is in "
+            f"{grid.touched}; use trees for fewer attributes"
         )

@@ -47,14 +47,14 @@ _AT_ONCE = 1 << 16  # number of cells handled at a time
 
 @dataclass(frozen=True)
 class Largest:
-    """The rule that keeps the cells of the largest priorities |v| / U among those with |v| >=
-    theta.
+    """The rule of priority sampling: keep the `size` cells with the largest random priorities.
 
-    v is the noisy count of a cell, and U is uniform on (0, 1). Priorities are rounded down to a
-    public grid, the numbers with 20 significant binary digits. The *cut* is the smallest point of
-    the grid that at most `size` priorities reach. Cells with priorities from the cut on are kept.
-    So `size` cells are kept, or a few less if several cells have the same priority; on average
-    fewer than size / 2**19 are missing.
+    The priority of a cell is |v| / U. Only cells with |v| >= theta take part. v is the noisy count
+    of a cell, and U is uniform on (0, 1). Priorities are rounded down to a public grid, the numbers
+    with 20 significant binary digits. The *cut* is the smallest point of the grid that at most
+    `size` priorities reach. Cells with priorities from the cut on are kept. So `size` cells are
+    kept, or a few less if several cells have the same priority; on average fewer than size / 2**19
+    are missing.
 
     Source: Duffield, Lund and Thorup, "Priority sampling for estimation of arbitrary subset sums",
     JACM 54(6), 2007.
@@ -80,9 +80,16 @@ class Largest:
     eq=False,
 )
 class Kept:
-    """Kept cells, as rows of words in ascending order, with their noisy counts.
+    """The cells that a rule kept, with their noisy counts.
 
-    `cut` is the cut of `Largest`; zero if nothing was cut off.
+    Attributes
+    ----------
+    words
+        The cells as words of the grid, in ascending order: shape (cells, words).
+    counts
+        Their noisy counts: shape (cells,).
+    cut
+        The cut of `Largest`; zero if nothing was cut off.
     """
 
     words: Integers
@@ -107,8 +114,8 @@ def check_size(
         rarity = math.log(max(cells / 1000, 1))
         theta = math.ceil(float(noise.scale) * rarity)
         raise DomainError(
-            f"about {expected:.1e} of {cells:.1e} empty cells would be kept, but at most"
-            f" {MAX_KEPT:.0e} are possible: raise theta to about {theta}, or raise tau"
+            f"at most {MAX_KEPT:.0e} empty cells may be kept, but about {expected:.1e} of "
+            f"{cells:.1e} would be; raise theta to about {theta}, or raise tau"
         )
 
 
@@ -119,7 +126,7 @@ def kept_cells(
     keep: Keep,
     entropy: Entropy,
 ) -> Kept:
-    """The cells whose noisy count v is kept, each with the probability w(v) of `keep`.
+    """Add noise to all cells, and keep a cell of noisy count v with the probability w(v) of `keep`.
 
     Every cell of the data gets its own noise and its own coin. Each of the n0 empty cells is kept
     independently with the same probability P. So the number of kept empty cells is binomial
@@ -153,7 +160,7 @@ def largest_cells(
     keep: Largest,
     entropy: Entropy,
 ) -> Kept:
-    """The cells of the `keep.size` largest priorities of the whole noisy table: see `Largest`.
+    """Add noise to all cells, and keep the cells of the largest priorities: see `Largest`.
 
     Every cell, empty or not, follows the same procedure. Noise is added to its count, which gives
     v. If |v| >= theta, its priority is t or more with probability min(1, |v| / t), for each t of
@@ -217,10 +224,10 @@ def _leading(
     keep: Largest,
     entropy: Entropy,
 ) -> tuple[Integers, Integers, Integers, int]:
-    """The cells of the data with |v| >= theta: their words, noisy counts v, and codes of
-    priorities.
+    """Draw noise and priorities for the non-empty cells, and drop those that cannot be kept.
 
-    Arrays (cells, words), (cells,) and (cells,). If there are many more than `keep.size`, only the
+    The result is the words, noisy counts v and codes of priorities of the cells with |v| >= theta:
+    arrays (cells, words), (cells,) and (cells,). If there are many more than `keep.size`, only the
     cells of the keep.size + 1 largest priorities are returned, with all cells that tie with the
     last of them. The last result is the smallest code among these; zero if no cell was left out.
     """
@@ -249,7 +256,7 @@ def _leading(
 
 
 def _largest_but(size: int, codes: Integers) -> int:
-    """The largest code after the `size` largest ones."""
+    """The largest code apart from the `size` largest ones."""
     last = codes.size - size - 1
     return int(np.partition(codes, last)[last])
 
@@ -260,7 +267,7 @@ def _cut(
     codes: Sequence[Integers],
     size: int,
 ) -> Kept:
-    """The cells whose priorities reach the cut, in order; at most `size` do.
+    """Find the cut of `Largest` and keep the cells whose priorities reach it, at most `size`.
 
     The cells, their noisy counts and their codes come in several arrays each.
     """
@@ -278,7 +285,7 @@ def _cut(
 
 
 def _chosen(parts: Sequence[Integers], flags: npt.NDArray[np.bool_]) -> Integers:
-    """The rows of several arrays that are flagged; `flags` is one array for all of them."""
+    """Concatenate arrays and keep the flagged rows; `flags` is one array for all of them."""
     ends = np.cumsum([len(part) for part in parts])
     flags_of_parts = np.split(flags, ends[:-1])
     pairs = zip(parts, flags_of_parts, strict=True)
@@ -291,8 +298,10 @@ def _start(
     noise: DiscreteLaplace,
     keep: Largest,
 ) -> Keep:
-    """The largest level for which enough cells are expected, about; only the running time depends
-    on it."""
+    """A first level for `largest_cells`: about the largest that is expected to give enough cells.
+
+    Only the running time depends on it.
+    """
     # A few deviations more than `size`.
     enough = keep.size + 6 * math.sqrt(keep.size + 1) + 8
     # A sample of the cells of the data is sufficient.
@@ -315,8 +324,10 @@ def _start(
 
 
 def _level(keep: Largest, priority: float) -> Keep:
-    """The rule of a level: a priority >= 1, rounded down to few binary digits, but at least
-    theta."""
+    """The threshold rule whose tau is a priority >= 1, rounded down to few binary digits.
+
+    tau is at least theta.
+    """
     whole = int(priority)
     dropped = max(0, whole.bit_length() - _LEVEL_DIGITS)
     rounded = whole >> dropped << dropped
@@ -331,8 +342,7 @@ def empty_cells(
     *,
     before: Integers | None = None,
 ) -> Integers:
-    """A uniform choice without replacement of `number` empty cells: array (number, words), in
-    order.
+    """Choose `number` different empty cells uniformly: array (number, words), in order.
 
     Cells in `before` are not chosen again.
 
@@ -371,7 +381,7 @@ def empty_cells(
 
 
 def _held(candidates: Integers, true: Cells) -> npt.NDArray[np.bool_]:
-    """True for the candidates, in order, that are cells of the data: array (candidates,)."""
+    """Tell which candidates (in order) are cells of the data: booleans, shape (candidates,)."""
     found = [candidates[:0]]
     for words, _ in true.blocks():
         flags = among(words, candidates)
@@ -385,8 +395,7 @@ def _besides(
     number: int,
     entropy: Entropy,
 ) -> Integers:
-    """A uniform choice without replacement of `number` cells outside `taken`: array (number,
-    words), in order.
+    """Choose `number` different cells outside `taken` uniformly: array (number, words), in order.
 
     `taken` must be in order. Cells of one word are chosen by their places among the free cells. If
     cells have several words, there are more than 2**62 of them; then draws that are taken are
@@ -406,7 +415,7 @@ def _drawn_nodes(
     count: int,
     entropy: Entropy,
 ) -> Integers:
-    """Independent uniform nodes: array (count, words)."""
+    """Draw independent uniform nodes of a grid: array (count, words)."""
     words = np.empty((count, len(grid.radices)), np.int64)
     for word, radix in enumerate(grid.radices):
         words[:, word] = uniform(radix, count, entropy)
@@ -418,8 +427,7 @@ def _places(
     number: int,
     entropy: Entropy,
 ) -> Integers:
-    """A uniform choice without replacement of `number` from 0, ..., total - 1: array (number, 1),
-    in order."""
+    """Choose `number` different integers from 0 to total - 1 uniformly: (number, 1), in order."""
     # Of more than half, choose those that are left out.
     if 2 * number > total:
         left_out = np.zeros(total, np.bool_)
@@ -436,7 +444,7 @@ def _without_replacement(
     number: int,
     taken: Integers,
 ) -> Integers:
-    """`number` different draws outside `taken`, in order.
+    """Draw until there are `number` different results outside `taken`; the result is in order.
 
     Draws that are taken, or that came before, are dropped. Each call of `draw` asks for no more
     than are missing, so no new draw is ever dropped as surplus.

@@ -28,7 +28,14 @@ _MOST_PAIRS = 1 << 24  # largest number of pairs of columns whose inner products
 
 
 class Factor:
-    """An integer matrix with one row for each query, and the norms of its columns.
+    """One integer matrix of a strategy, with the norms of its columns (its sensitivity).
+
+    Each row is a linear query on one attribute, or on all cells of a view.
+
+    Parameters
+    ----------
+    matrix
+        Signed integers, shape (rows, columns). A copy is kept.
 
     Raises
     ------
@@ -42,12 +49,14 @@ class Factor:
         if array.ndim != 2 or not array.size or array.dtype.kind != "i":
             raise DomainError(
                 "a factor of a strategy must be a non-empty matrix of signed integers, with one "
-                f"row for each query; it has shape {array.shape} and type {array.dtype}"
+                f"row for each query; it has shape {array.shape} and type {array.dtype}, so "
+                "convert it"
             )
         if len(array) > _MOST_ROWS or not within(array, _LARGEST_ENTRY):
             raise DomainError(
-                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20"
-                " in absolute value"
+                "a factor of a strategy must have at most 2**20 rows, and numbers of at most 2**20 "
+                f"in absolute value, but it has {len(array)} rows and numbers from {array.min()} "
+                f"to {array.max()}; use fewer rows or smaller numbers"
             )
         self.matrix: Integers = array.astype(np.int64)
         self.matrix.flags.writeable = False
@@ -163,7 +172,10 @@ class Groups(Factor):
     init=False,
 )
 class Strategy:
-    """Linear queries on the table of a view.
+    """A list of linear queries on the table of a view, written as integer matrices.
+
+    A linear query is a weighted sum of the cells. The privacy cost of the answers depends on the
+    sensitivity, the largest norm of a column of the matrix of all queries.
 
     Parameters
     ----------
@@ -201,18 +213,18 @@ class Strategy:
         object.__setattr__(self, "factors", made)
         if len(self.factors) not in {1, len(self.view)}:
             raise DomainError(
-                f"{len(self.factors)} matrices are given for {len(self.view)} attributes: give one"
-                " matrix for each attribute"
+                f"{len(self.factors)} matrices are given for {len(self.view)} attributes; give one "
+                "matrix for each attribute, or one for the whole view"
             )
         if math.prod(max(1, factor.largest) for factor in self.factors) > _LARGEST_PRODUCT:
             raise DomainError(
-                "the numbers of a strategy must be at most 2**30 in absolute value: use smaller"
-                " numbers"
+                "the numbers of a strategy must be at most 2**30 in absolute value, but the "
+                "product of its factors is larger; use smaller numbers"
             )
 
     @classmethod
     def total(cls, domain: Domain) -> "Strategy":
-        """The strategy with one query: the number of rows."""
+        """The strategy whose single query is the number of rows of the table."""
         name = domain.attributes[0]
         ones = np.ones((1, domain[name].size), np.int64)
         return cls((name,), (ones,))
@@ -233,7 +245,7 @@ class Strategy:
 
     @cached_property
     def l2_squared(self) -> int:
-        """The exact largest squared L2 norm of a column, a product like `l1`."""
+        """The exact largest squared L2 norm of a column: the product of those of the factors."""
         return math.prod(factor.l2_squared for factor in self.factors)
 
     @cached_property
@@ -290,12 +302,15 @@ class Strategy:
         columns = tuple(factor.columns for factor in self.factors)
         if columns not in {shape, (math.prod(shape),)}:
             raise DomainError(
-                f"a strategy on {', '.join(self.view)} needs matrices with {shape} columns, or one"
-                f" matrix with {math.prod(shape)} columns, not {columns}"
+                f"a strategy on {', '.join(self.view)} needs matrices with {shape} columns, or one "
+                f"matrix with {math.prod(shape)} columns, not {columns}; make its factors again "
+                "with these shapes"
             )
 
     def answers(self, table: Integers) -> Integers:
-        """The answers on a table of counts, array of shape `shape`, cut off at +-2**61.
+        """Compute the true answers from a table of counts: an array of shape `shape`.
+
+        Answers are cut off at +-2**61.
 
         All intermediate sums are at most the product of the largest numbers of the factors, times
         the number of rows. If this is below 2**62, they are computed in 64 bits; otherwise in
@@ -313,7 +328,7 @@ class Strategy:
 
 
 def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
-    """The same strategies, made again from copies of their matrices.
+    """Copy strategies with all their matrices.
 
     Norms and answers are then computed by `Strategy` itself, from matrices that nobody else can
     change: not by a subclass, and not from numbers that were changed or cached elsewhere.
@@ -328,7 +343,10 @@ def private_copies(strategies: Iterable[Strategy]) -> list[Strategy]:
     copies = []
     for strategy in strategies:
         if not isinstance(strategy, Strategy):
-            raise DomainError(f"strategies must be Strategy objects, not {type(strategy).__name__}")
+            raise DomainError(
+                f"strategies must be Strategy objects, not {type(strategy).__name__}; make each "
+                "with Strategy(view, factors)"
+            )
         factors = []
         for factor in strategy.factors:
             # No method of the factor is called: a subclass may have its own.

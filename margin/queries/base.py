@@ -88,8 +88,9 @@ class Queries(ABC):
         *,
         constant: int = 0,
     ) -> BestResponse:
-        """The integer programme that finds the record with the largest weighted number of satisfied
-        queries.
+        """State the search for a record that satisfies many queries as an integer programme.
+
+        The objective is the sum of the weights of the satisfied queries, plus `constant`.
 
         Parameters
         ----------
@@ -110,7 +111,8 @@ class Queries(ABC):
         table: BitTable,
         values: NDArray[Any],
     ) -> Integers:
-        """The line of each literal in a table. They are kept for the next table of equal layout."""
+        """Find the line of bits of each literal in a table; the result is kept for the next table
+        of equal layout."""
         kept: tuple[Integers, Integers] | None = self.__dict__.get("_kept_lines")
         if kept is None or not np.array_equal(kept[0], table.start):
             kept = table.start, table.lines(self.attributes, values)
@@ -123,23 +125,29 @@ class Queries(ABC):
         if given.ndim != 2 or given.dtype.kind not in "iu" or not given.shape[1]:
             raise DomainError(
                 "attributes must be an array of integers with shape (queries, k), which are "
-                f"positions in the domain; it has shape {given.shape} and type {given.dtype}"
+                f"positions in the domain; it has shape {given.shape} and type {given.dtype}, so "
+                "make one row for each query"
             )
         if not len(given):
-            raise DomainError("a workload needs at least one query; attributes is empty")
+            raise DomainError(
+                "a workload needs at least one query, but attributes is empty; add one row for "
+                "each query"
+            )
         if len(given) > MAX_QUERIES:
             raise DomainError(
-                f"a workload holds at most {MAX_QUERIES} queries; {len(given)} are given, so split "
-                "them into several workloads"
+                f"a workload may hold at most {MAX_QUERIES} queries, but {len(given)} are given; "
+                "split them into several workloads"
             )
         if given.min() < 0 or given.max() >= len(self.domain):
             raise DomainError(
                 f"each attribute of a query must be a position from 0 to {len(self.domain) - 1} in "
-                f"the domain; the positions given go from {given.min()} to {given.max()}"
+                f"the domain, but the positions given go from {given.min()} to {given.max()}; "
+                "correct them"
             )
         if _has_repeats(given):
             raise DomainError(
-                "a query names an attribute twice; name each attribute of a query once"
+                "the attributes of a query must differ, but a query names an attribute twice; name "
+                "each attribute once"
             )
         object.__setattr__(self, "attributes", given.astype(np.int32))
 
@@ -160,7 +168,9 @@ def random_attributes(
     count: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Independent uniform sets of `k` of some attributes: shape (count, k).
+    """Draw `count` independent uniform sets of `k` attributes: shape (count, k).
+
+    `among` holds the positions of the attributes to draw from.
 
     Floyd's algorithm draws all sets at once.
     """

@@ -27,7 +27,7 @@ _LINES = 4096
     eq=False,
 )
 class BitTable:
-    """A table of rows as lines of bits, one bit a row.
+    """A table whose rows are stored as lines of bits, one bit for each row.
 
     An attribute a of two categories has one line, `start[a]`: its bits are the codes. Any other
     attribute has one line for each category: the bits of line `start[a] + v` are one in the rows
@@ -61,8 +61,8 @@ class BitTable:
         *,
         words: int = MAX_WORDS,
     ) -> "Iterator[BitTable]":
-        """Tables of bits from batches of codes. All rows go into one table if they fit. If there is
-        no row, the one table is empty.
+        """Pack batches of codes into tables of bits. All rows go into one table if they fit. If
+        there is no row, the one table is empty.
 
         Parameters
         ----------
@@ -83,8 +83,9 @@ class BitTable:
         lines = Lines.of(domain, used)
         if lines.count > words:
             raise DomainError(
-                f"a table of bits holds at most {words} lines, one for each category; the "
-                f"attributes of the queries have {lines.count}, so ask about fewer attributes"
+                f"a table of packed bits may have at most {words} lines, one for each category, "
+                f"but the attributes of the queries have {lines.count} categories; ask about fewer "
+                "attributes"
             )
         most = words // lines.count  # words in one line
         names = [domain.attributes[axis] for axis in np.flatnonzero(used)]
@@ -108,7 +109,10 @@ class BitTable:
         codes: NDArray[Any],
         used: NDArray[np.bool_] | None = None,
     ) -> "BitTable":
-        """A table of bits from an array of codes: shape (rows, attributes)."""
+        """Pack an array of codes of shape (rows, attributes) into a table of bits.
+
+        `used` tells which attributes to keep: shape (attributes,); all by default.
+        """
         return Lines.of(domain, used).table(codes)
 
     @classmethod
@@ -118,7 +122,7 @@ class BitTable:
         words: Words,
         rows: int,
     ) -> "BitTable":
-        """A table of all attributes from bits that are packed already; see the attribute `words`.
+        """Make a table of all attributes from bits that are packed already, as in `words`.
 
         Raises
         ------
@@ -129,14 +133,15 @@ class BitTable:
         shape = lines.count, (rows + 63) // 64
         if rows < 1 or words.dtype != np.uint64 or words.shape != shape:
             raise DomainError(
-                f"words must be uint64 with shape {shape}, one bit for each of {rows} rows; pack "
-                "the bits with BitTable.of_codes"
+                f"words must be unsigned 64-bit integers (numpy.uint64) of shape {shape}, one bit "
+                f"for each of {rows} rows (at least 1), but they are {words.dtype} of shape "
+                f"{words.shape}; pack the bits with BitTable.of_codes"
             )
         used_bits = rows % 64
         if used_bits and (words[:, -1] >> np.uint64(used_bits)).any():
             raise DomainError(
-                f"words must have no one after the last row; set the bits from {used_bits} on to "
-                "zero in the last word of each line"
+                "the bits after the last row must be zero, but some of them are one; set the bits "
+                f"from {used_bits} on to zero in the last word of each line"
             )
         return cls(
             domain=domain,
@@ -150,7 +155,9 @@ class BitTable:
         attributes: NDArray[Any],
         values: NDArray[Any],
     ) -> Integers:
-        """The line of each literal "attribute has value": three arrays of one shape.
+        """Find the line of bits of each literal "attribute has value".
+
+        The two arguments and the result are arrays of one shape; values are codes.
 
         Raises
         ------
@@ -160,8 +167,8 @@ class BitTable:
         first: Integers = self.start[attributes]
         if first.size and first.min() < 0:
             raise DomainError(
-                "the table of bits leaves out an attribute of the queries; make it with all "
-                "attributes that the queries use"
+                "the table of packed bits must hold every attribute that the queries use, but it "
+                "leaves one out; make the table again with all of them"
             )
         sizes = np.asarray(self.domain.sizes)
         if (sizes == 2).all():
@@ -215,7 +222,7 @@ class Lines:
         )
 
     def packed(self, columns: Sequence[NDArray[Any]]) -> Words:
-        """The bits of some rows: shape (lines, words). `columns` holds the codes of the kept
+        """Pack some rows into bits: shape (lines, words). `columns` holds the codes of the kept
         attributes, each of shape (rows,)."""
         rows = len(columns[0])
         kept = np.flatnonzero(self.start >= 0).tolist()
@@ -239,7 +246,7 @@ class Lines:
         parts: Sequence[Words],
         rows: int,
     ) -> BitTable:
-        """One table from parts made by `packed`. Each part but the last has a multiple of 64
+        """Join parts made by `packed` to one table. Each part except the last has a multiple of 64
         rows."""
         empty = np.zeros((self.count, 0), np.uint64)
         words = np.concatenate(parts, axis=1) if parts else empty
@@ -251,7 +258,7 @@ class Lines:
         )
 
     def table(self, codes: NDArray[Any]) -> BitTable:
-        """The table of an array of codes: shape (rows, attributes)."""
+        """Pack an array of codes of shape (rows, attributes) into a table of bits."""
         words = np.empty((self.count, (len(codes) + 63) // 64), np.uint64)
         kept = self.start >= 0
         # Attributes of two categories: the code is the bit.
@@ -289,8 +296,8 @@ def _in_words(
     names: Sequence[str],
     most: int,
 ) -> Iterator[list[NDArray[Any]]]:
-    """The columns of batches in pieces of at most `most` rows, a multiple of 64. Each piece but the
-    last has a multiple of 64 rows."""
+    """Cut batches into pieces of at most `most` rows, which is a multiple of 64. Each piece except
+    the last has a multiple of 64 rows."""
     left: list[NDArray[Any]] = []
     for batch in batches:
         columns = [np.asarray(batch[name]) for name in names]

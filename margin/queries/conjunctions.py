@@ -25,8 +25,9 @@ __all__ = ["Conjunctions"]
     eq=False,
 )
 class Conjunctions(Queries):
-    """Conjunctions of k literals over distinct attributes. A literal says that an attribute has a
-    value, or that it does not have it. A row satisfies a query when all its literals hold.
+    """A workload of queries that are conjunctions of k literals over distinct attributes. A literal
+    states that an attribute has a value, or that it does not have it. A row satisfies a query when
+    all its literals hold.
 
     Parameters
     ----------
@@ -65,13 +66,15 @@ class Conjunctions(Queries):
         flags = np.zeros(shape, np.bool_) if self.negated is None else np.asarray(self.negated)
         if values.shape != shape or values.dtype.kind not in "iu":
             raise DomainError(
-                f"values must be integers with the shape of attributes, {shape}; they are "
-                f"{values.dtype} with shape {values.shape}"
+                f"values must be integers with the shape of attributes, {shape}, but they are "
+                f"{values.dtype} with shape {values.shape}; give one code for each attribute of "
+                "each query"
             )
         if flags.shape != shape or flags.dtype.kind != "b":
             raise DomainError(
-                f"negated must be truth values with the shape of attributes, {shape}; they are "
-                f"{flags.dtype} with shape {flags.shape}"
+                f"negated must be truth values with the shape of attributes, {shape}, but they are "
+                f"{flags.dtype} with shape {flags.shape}; give True or False for each attribute of "
+                "each query"
             )
         sizes = self.sizes
         outside = (values < 0) | (values >= sizes[self.attributes])
@@ -79,7 +82,7 @@ class Conjunctions(Queries):
             axis = int(self.attributes[outside][0])
             raise DomainError(
                 f"a value of attribute {self.domain.attributes[axis]!r} must be a code from 0 to "
-                f"{sizes[axis] - 1}; a query names {values[outside][0]}"
+                f"{sizes[axis] - 1}, but a query names {values[outside][0]}; correct the query"
             )
         smallest_type = np.min_scalar_type(int(sizes.max()) - 1)
         object.__setattr__(self, "values", values.astype(smallest_type))
@@ -93,7 +96,7 @@ class Conjunctions(Queries):
         count: int,
         seed: int,
     ) -> "Conjunctions":
-        """Independent uniform conjunctions without negation: `k` attributes, then a value of each.
+        """Draw random conjunctions without negation: uniform `k` attributes, then a value of each.
 
         Parameters
         ----------
@@ -123,8 +126,8 @@ class Conjunctions(Queries):
         domain: Domain,
         views: Iterable[Iterable[str]],
     ) -> "Conjunctions":
-        """One query for every cell of some views, in the order of the views. Within a view the last
-        attribute varies fastest.
+        """Make one query for every cell of some views, in the order of the views. Within a view the
+        last attribute varies fastest.
 
         Raises
         ------
@@ -134,18 +137,20 @@ class Conjunctions(Queries):
         """
         checked = [domain.view(view) for view in views]
         if not checked:
-            raise DomainError("views is empty; name at least one view")
+            raise DomainError(
+                "views must hold at least one view, but it is empty; name at least one view"
+            )
         lengths = sorted({len(view) for view in checked})
         if len(lengths) > 1:
             raise DomainError(
-                f"all views must have equally many attributes; some have {lengths[0]} and some "
-                f"{lengths[-1]}, so make one workload for each number"
+                f"all views must have equally many attributes, but some have {lengths[0]} and some "
+                f"{lengths[-1]}; make one workload for each number"
             )
         cells = [domain.cells(view) for view in checked]
         if sum(cells) > MAX_QUERIES:
             raise DomainError(
-                f"the views may have at most {MAX_QUERIES} cells; they have {sum(cells)}, so name "
-                "fewer or smaller views"
+                f"the views may have at most {MAX_QUERIES} cells together, but they have "
+                f"{sum(cells)}; name fewer or smaller views"
             )
         attributes = []
         values = []
@@ -156,7 +161,7 @@ class Conjunctions(Queries):
         return cls(domain, np.concatenate(attributes), np.concatenate(values))
 
     def counts(self, table: BitTable) -> Integers:
-        """See `Queries.counts`."""
+        """Count the rows of a table that satisfy each query: shape (queries,)."""
         lines = self._lines(table, self.values)
         return count_conjunctions(table, lines, self._flipped, self._negative)
 
@@ -167,7 +172,10 @@ class Conjunctions(Queries):
         *,
         constant: int = 0,
     ) -> BestResponse:
-        """See `Queries.best_response` and Section 5.2 of Gaboardi et al. 2014."""
+        """State the search for a record that satisfies many queries as an integer programme.
+
+        See `Queries.best_response`, and Section 5.2 of Gaboardi et al. 2014.
+        """
         assert self.negated is not None
         return BestResponse.conjunctions(
             self.sizes,

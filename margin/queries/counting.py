@@ -78,7 +78,7 @@ def _count(
 
 
 def _block_length(words: Words, lines: Integers) -> int:
-    """The number of words of each line in one block."""
+    """Choose how many words of each line are counted together, so that they fit in the cache."""
     total: int = words.shape[1]
     lines_read: int = min(words.shape[0], lines.size)
     # If even the smallest block of this many lines does not fit in the cache, use one block.

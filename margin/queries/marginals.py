@@ -21,7 +21,7 @@ memory stays bounded."""
 
 
 def shares(queries: Queries, marginals: Callable[[Sequence[View]], list[Marginal]]) -> Floats:
-    """The share of the rows that satisfy each query: shape (queries,), from 0 to 1.
+    """Answer queries from marginals: the share of the rows that satisfy each, shape (queries,).
 
     One marginal answers all queries about the same attributes; the share is of its own total. Noise
     may leave a share below 0 or above 1: it is set to 0 or 1. The share is 0 if the total is not
@@ -83,8 +83,8 @@ def _counts(
         return np.full(len(own), (table.sum() + even_less_odd) / 2)
     if not isinstance(queries, Conjunctions):
         raise DomainError(
-            "queries must be Conjunctions or Parities to be answered from marginals; they are "
-            f"{type(queries).__name__}"
+            "queries must be Conjunctions or Parities to be answered from marginals, but they are "
+            f"{type(queries).__name__}; make them with one of these classes"
         )
     assert queries.negated is not None
     places = np.take_along_axis(queries.values[own].astype(np.int64), order, axis=1)

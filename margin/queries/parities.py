@@ -22,8 +22,8 @@ __all__ = ["Parities"]
     eq=False,
 )
 class Parities(Queries):
-    """Parities of k binary attributes. A row satisfies a query when an even number of its
-    attributes have code 1.
+    """A workload of queries about parities of k binary attributes. A row satisfies a query when an
+    even number of the query's attributes have code 1.
 
     Definition A.1 of Gaboardi et al. 2014 takes the mean of +1 for even and -1 for odd. If our
     answer, a share of the rows, is a, theirs is 2 a - 1.
@@ -49,8 +49,8 @@ class Parities(Queries):
         if wrong.size:
             axis = int(wrong[0])
             raise DomainError(
-                "parities need attributes of two categories; "
-                f"{self.domain.attributes[axis]!r} has {self.sizes[axis]}, so leave it out"
+                f"parities need attributes of two categories, but {self.domain.attributes[axis]!r} "
+                f"has {self.sizes[axis]}; leave it out"
             )
 
     @classmethod
@@ -61,13 +61,16 @@ class Parities(Queries):
         count: int,
         seed: int,
     ) -> "Parities":
-        """Independent uniform sets of `k` binary attributes; see `Conjunctions.random`."""
+        """Draw random parities of `k` binary attributes, independent and uniform.
+
+        The parameters are those of `Conjunctions.random`.
+        """
         binary = np.flatnonzero(np.asarray(domain.sizes) == 2)
         rng = np.random.default_rng(seed)
         return cls(domain, random_attributes(binary, k, count, rng))
 
     def counts(self, table: BitTable) -> Integers:
-        """See `Queries.counts`."""
+        """Count the rows of a table that satisfy each query: shape (queries,)."""
         values = np.zeros(self.attributes.shape, np.int64)
         return count_even(table, self._lines(table, values))
 
@@ -78,7 +81,10 @@ class Parities(Queries):
         *,
         constant: int = 0,
     ) -> BestResponse:
-        """See `Queries.best_response` and appendix A of Gaboardi et al. 2014."""
+        """State the search for a record that satisfies many queries as an integer programme.
+
+        See `Queries.best_response`, and appendix A of Gaboardi et al. 2014.
+        """
         return BestResponse.parities(
             self.sizes, self.attributes[places], weights, constant=constant
         )

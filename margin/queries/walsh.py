@@ -7,7 +7,7 @@ __all__ = ["sequency_order", "transform"]
 
 
 def transform(values: npt.NDArray[np.int64] | npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """The Walsh transform of 2**k values, in Hadamard's order: shape (2**k,).
+    """Compute the Walsh transform of 2**k values, in Hadamard's order: shape (2**k,).
 
     Entry j is the sum of the values with the signs of the j-th Walsh function. Transforming twice
     multiplies the values by 2**k.

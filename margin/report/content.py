@@ -75,7 +75,7 @@ def content(
 
 
 def packed_marginal(marginal: Marginal, domain: Domain) -> dict[str, Any]:
-    """A marginal as JSON values: its axes, and the bytes of its counts and variances."""
+    """Convert a marginal to JSON values: its axes, and the bytes of its counts and variances."""
     return {
         "axes": list(domain.axes(marginal.attributes)),
         "counts": _packed(marginal.counts),
@@ -84,13 +84,13 @@ def packed_marginal(marginal: Marginal, domain: Domain) -> dict[str, Any]:
 
 
 def _packed(values: Floats) -> str:
-    """Numbers as little-endian doubles in base 64. This is exact and shorter than decimals."""
+    """Write numbers as little-endian doubles in base 64: exact, and shorter than decimals."""
     content = np.ascontiguousarray(values, "<f8").tobytes()
     return base64.b64encode(content).decode()
 
 
 def _views(synopsis: Synopsis) -> list[dict[str, Any]]:
-    """The consistent tables of a synopsis as JSON values. Empty for synopses without views.
+    """Convert the consistent tables of a synopsis to JSON values. Empty for one without views.
 
     Each entry has the axes of the view, the precision of its components, the cells that must be
     zero, the counts (None if they are too many for the page), and the view's share of the budget
@@ -133,7 +133,7 @@ def _shares(synopsis: ViewSynopsis) -> list[float | None]:
 
 
 def _answers(synopsis: Synopsis, *, complete: bool) -> list[dict[str, Any]]:
-    """Marginals that cannot be read off the page's views, as many as fit.
+    """Choose and answer marginals that are not sums of the page's views, as many as fit.
 
     Smaller sets of attributes come first. Among sets of the same size, sets of the first attributes
     of the domain come first. `complete` says whether the page holds views.

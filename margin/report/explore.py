@@ -63,9 +63,14 @@ def explore(
         `idle` is not positive.
     """
     if synopsis.provenance is None:
-        raise FileError("only the result of `release` or `simulate` can be explored")
+        raise FileError(
+            "only the result of `release` or `simulate` can be explored, but this synopsis is not "
+            "one; pass what they return"
+        )
     if idle is not None and not idle > 0:
-        raise FileError(f"idle ({idle}) must be a number of seconds > 0, or None")
+        raise FileError(
+            f"idle ({idle}) must be a number of seconds > 0, or None; pass one of these"
+        )
     text = page(
         content(
             synopsis,
@@ -94,7 +99,9 @@ def explore(
         return _Server(("127.0.0.1", port), _handler(text, answer), idle)
     except OSError as error:
         why = error.strerror or type(error).__name__
-        raise FileError(f"port {port} cannot be used ({why}): choose another, or 0") from None
+        raise FileError(
+            f"port {port} cannot be used ({why}); choose another, or 0 for any free port"
+        ) from None
 
 
 class _Server(ThreadingHTTPServer):

@@ -42,7 +42,10 @@ def write_report(
         written.
     """
     if synopsis.provenance is None:
-        raise FileError("only the result of `release` or `simulate` can be shown in a report")
+        raise FileError(
+            "only the result of `release` or `simulate` can be shown in a report, but this "
+            "synopsis is not one; pass what they return"
+        )
     place = Path(path)
     text = page(
         content(
@@ -56,7 +59,7 @@ def write_report(
 
 
 def page(holds: dict[str, Any]) -> str:
-    """Put content, style and script into the template of the page."""
+    """Make the HTML text of a page from its content, the result of `content`."""
     data = json.dumps(
         holds,
         ensure_ascii=False,

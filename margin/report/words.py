@@ -24,7 +24,7 @@ def in_words(statement: Statement) -> list[str]:
 
 
 def _who(statement: Statement) -> str:
-    """Which rows are protected, and against which change."""
+    """Say which rows are protected, and against which change."""
     rows, unit = statement.rows, statement.unit
     one = unit is None and rows == 1
     if unit is not None:
@@ -53,7 +53,7 @@ def _who(statement: Statement) -> str:
 
 
 def _how_much(budget: Budget) -> str:
-    """How strong the protection is, as a factor of odds."""
+    """Say how strong the protection is, as a factor of odds."""
     start = (
         "Strength: the results change the odds of any conclusion about a person "
         "by a factor of at most "
@@ -73,7 +73,7 @@ def _how_much(budget: Budget) -> str:
 
 
 def _what_not() -> str:
-    """What the guarantee does not promise."""
+    """Say what the guarantee does not promise."""
     return (
         "The guarantee does not hide facts about groups, which could be learnt without the data "
         "of any one person. The counts are published to show such facts. Random noise was added "
@@ -82,7 +82,7 @@ def _what_not() -> str:
 
 
 def _factor(epsilon: float) -> str:
-    """exp(epsilon), rounded up."""
+    """Write the factor exp(epsilon), rounded up, as a text."""
     factor = math.exp(min(epsilon, 700.0))
     if factor < 100:
         return f"{math.ceil(100 * factor) / 100:.2f}"

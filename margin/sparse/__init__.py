@@ -1,2 +1,2 @@
-"""Cells of tables that are too large to store: their numbers, trees over ordered axes, and hash
-functions."""
+"""Cells of tables that are too large to store: how cells are numbered, trees over ordered axes,
+and hash functions."""

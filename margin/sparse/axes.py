@@ -53,12 +53,12 @@ class Pick:
         low: int,
         high: int,
     ) -> "Pick":
-        """The codes low ... high - 1."""
+        """Pick the codes from `low` to `high - 1`."""
         return cls(np.array([low], np.int64), np.array([high], np.int64))
 
     @classmethod
     def of(cls, codes: Integers) -> "Pick":
-        """The set of the given codes; at least one must be given."""
+        """Pick the given codes; at least one must be given."""
         distinct = np.unique(codes)
         # A new interval begins after each gap.
         breaks = np.flatnonzero(np.diff(distinct) > 1)
@@ -68,7 +68,7 @@ class Pick:
 
     @property
     def size(self) -> int:
-        """The number of codes."""
+        """The number of picked codes."""
         return int(self._before[-1])
 
     def within(
@@ -85,8 +85,8 @@ class Pick:
         size: int,
         to: int,
     ) -> "Pick":
-        """The same set, with an interval that ends at `size` extended to `to`. No row has a code
-        beyond `size`, so the sums are equal."""
+        """Extend the interval that ends at `size`, if there is one, so that it ends at `to`. Sums
+        over rows do not change, because no row has a code of `size` or more."""
         return Pick(self.starts, np.where(self.ends == size, to, self.ends))
 
     def _up_to(self, code: Integers) -> Integers:
@@ -108,12 +108,12 @@ class Axis:
 
     @property
     def height(self) -> int:
-        """The smallest h with 2**h >= size."""
+        """The height of a binary tree over the codes: the smallest h with 2**h >= size."""
         return (self.size - 1).bit_length()
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The levels. A row adds to one node of each."""
+        """The levels of nodes. Each row is counted in one node of each level."""
         raise NotImplementedError
 
     @property
@@ -126,8 +126,8 @@ class Axis:
         pick: Pick,
         nodes: Integers,
     ) -> Floats:
-        """The factor of each node in the sum over the picked codes: an array of the shape of
-        `nodes`."""
+        """The factor with which each node enters the sum over the picked codes: an array of the
+        shape of `nodes`."""
         raise NotImplementedError
 
     def noise(self, pick: Pick) -> float:
@@ -322,7 +322,7 @@ def _places(
     codes: Integers,
     wanted: Integers,
 ) -> Integers:
-    """The position of each wanted row among the codes, or -1 if it is not among them."""
+    """Find wanted rows in `codes`: the position of each, or -1 if `codes` does not contain it."""
     if not len(codes):
         return np.full(len(wanted), -1, np.int64)
     # Give each row a number: its cell if that fits in 64 bits, else its rank.

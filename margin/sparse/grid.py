@@ -26,7 +26,9 @@ _BLOCK = 1 << 14
 
 
 class Grid:
-    """All combinations of the nodes of some axes, each packed in a row of words below 2**62.
+    """The numbering of the cells of a huge table: each cell is a row of 64-bit words below 2**62.
+
+    A cell is a combination of nodes, one of each axis.
 
     A word is the cell number in the table of some consecutive axes, the last axis varying fastest.
     So the order of the words is the order of the nodes.
@@ -34,10 +36,12 @@ class Grid:
 
     def __init__(self, axes: Sequence[Axis]) -> None:
         given = tuple(axes)
-        if any(type(axis) not in (Leaves, Tree, Halves) for axis in given):
+        others = [type(axis) for axis in given if type(axis) not in (Leaves, Tree, Halves)]
+        if others:
             raise DomainError(
-                "each axis must be a Leaves, Tree or Halves, not of a subclass; another class may "
-                "count a row in more nodes than the sensitivity allows for"
+                "each axis must be a Leaves, Tree or Halves and of no subclass, which might count "
+                "a row in more nodes than the sensitivity allows for, but one is a "
+                f"{others[0].__name__}; use one of the three"
             )
         # The axes are made anew. So the nodes that a row adds to are those that these classes
         # define, whatever was done to the objects that were given.
@@ -55,8 +59,8 @@ class Grid:
             self.radices[-1] *= axis.nodes
 
     def pack(self, columns: Sequence[npt.NDArray[np.integer]]) -> Integers:
-        """The words of some nodes: shape (nodes, words). `columns` holds one array of shape
-        (nodes,) for each axis."""
+        """Pack nodes into words: shape (nodes, words). `columns` holds one array of shape (nodes,)
+        for each axis."""
         words = []
         for group in self.groups:
             word = np.zeros(len(columns[0]), np.int64)
@@ -67,7 +71,7 @@ class Grid:
         return np.stack(words, axis=1)
 
     def unpack(self, words: Integers) -> Integers:
-        """The nodes of some words, the inverse of `pack`: shape (nodes, axes), with each column
+        """Unpack words to nodes, the inverse of `pack`: shape (nodes, axes), with each column
         contiguous in memory."""
         codes = np.empty((len(self.axes), len(words)), np.int64)
         for start in range(0, len(words), _BLOCK):
@@ -87,11 +91,11 @@ class Grid:
         codes: Integers,
         counts: Integers,
     ) -> tuple[Integers, Integers]:
-        """The words of the non-zero nodes in order, shape (nodes, words), and their values, shape
-        (nodes,).
+        """Add up the counts of cells over the nodes that contain them.
 
-        `codes` holds the non-empty cells, shape (cells, axes), and `counts` their counts, shape
-        (cells,).
+        The result is the words of the non-zero nodes in order, shape (nodes, words), and their
+        values, shape (nodes,). `codes` holds the non-empty cells, shape (cells, axes), and `counts`
+        their counts, shape (cells,).
         """
         all_words = []
         all_values = []
@@ -163,7 +167,7 @@ def rows_equal(words: Integers) -> npt.NDArray[np.bool_]:
 
 
 def in_order(words: Integers) -> Integers:
-    """The rows of words in ascending order."""
+    """Sort rows of words in ascending order."""
     if words.shape[1] == 1:
         return np.sort(words.reshape(-1), kind="stable")[:, None]
     return words.take(ordered(words), axis=0)
@@ -206,15 +210,15 @@ def among(words: Integers, others: Integers) -> npt.NDArray[np.bool_]:
 
 
 def counted(words: Integers) -> tuple[Integers, Integers]:
-    """The distinct rows of words in order, and how often each occurs."""
+    """Count equal rows of words: the distinct rows in order, and how often each occurs."""
     words = in_order(words)
     first = np.flatnonzero(~rows_equal(words))
     return words.take(first, axis=0), np.diff(first, append=len(words))
 
 
 def merged(words: Integers, values: Integers) -> tuple[Integers, Integers]:
-    """The distinct rows of words in order, and the sum of the values of each. Rows whose sum is
-    zero are left out."""
+    """Sum the values of equal rows of words: the distinct rows in order, and the sum of each. Rows
+    whose sum is zero are left out."""
     order = ordered(words)
     words = words.take(order, axis=0)
     values = values[order]

@@ -1,4 +1,4 @@
-"""`CellSynopsis` answers from a summary of a noisy table, which may be too large to write out."""
+"""`CellSynopsis`: some cells of a noisy table that may be too large to write out."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._numbers import shown
 from .._types import Floats, Integers
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
@@ -35,7 +36,7 @@ _AXES: Mapping[str, type[Axis]] = {kind.__name__: kind for kind in (Leaves, Tree
 
 
 class Estimate(float):
-    """An estimated count: a float with two attributes.
+    """An estimated count with its standard error. It is a float with two attributes.
 
     Attributes
     ----------
@@ -68,7 +69,9 @@ class Estimate(float):
     eq=False,
 )
 class CellSynopsis(Synopsis):
-    """Some cells of a noisy table, with weights; the count of every other cell is taken as zero.
+    """A synopsis that holds some cells of a noisy table, each with a weight for sums.
+
+    The count of every other cell is taken as zero.
 
     The weight of a noisy count v is sign(v) max(|v|, tau). The count was sampled with probability
     min(1, |v| / tau). Sums of weights are thus unbiased estimates of the sums of all noisy counts
@@ -99,10 +102,10 @@ class CellSynopsis(Synopsis):
     variance
         The variance of the noise in each cell, before any was dropped, in squared rows.
     agreed
-        Estimates of the nodes of a tree that are more consistent than the noisy counts, and take
-        their place: shape (kept,). None if there are none. If no node is missing, the noise in a
-        sum of them is at most its standard error (Gauss-Markov); neither includes the cells
-        that the filter dropped.
+        Fitted counts of the nodes of a tree, used instead of the noisy counts because a node is
+        closer to the sum of its children: shape (kept,). None if there are none. If no node is
+        missing, the noise in a sum of them is at most its standard error (Gauss-Markov); neither
+        includes the cells that the filter dropped.
     """
 
     axes: tuple[Axis, ...]
@@ -128,7 +131,7 @@ class CellSynopsis(Synopsis):
         return self.codes, self.values, self.weights
 
     def point(self, cell: Mapping[str, Any]) -> Estimate:
-        """The estimated count of a cell.
+        """Estimate the count of one cell.
 
         Parameters
         ----------
@@ -141,8 +144,11 @@ class CellSynopsis(Synopsis):
             When a name is missing or unknown, or its attribute does not declare a category.
         """
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
+            is_mapping = isinstance(cell, Mapping)
+            found = f"names {shown(list(cell))}" if is_mapping else f"is {shown(cell)}"
             raise DomainError(
-                "a cell must be a mapping with one category for each attribute of the domain"
+                "a cell must be a mapping with one category for each attribute of the domain, but "
+                f"it {found}; name each of {', '.join(self.domain)} once"
             )
         estimate = self.sum({name: [category] for name, category in cell.items()})
         if self.domain.zeros is None:
@@ -152,7 +158,7 @@ class CellSynopsis(Synopsis):
         return Estimate(0.0, 0.0, 0.0) if is_excluded else estimate
 
     def sum(self, predicate: "Predicate") -> Estimate:
-        """The estimated number of rows in some cells.
+        """Estimate the number of rows in some cells.
 
         Parameters
         ----------
@@ -175,12 +181,13 @@ class CellSynopsis(Synopsis):
         if not callable(predicate):
             raise DomainError(
                 "predicate must be a mapping from names to lists of categories, or a function of "
-                "the codes of cells"
+                f"the codes of cells, but it is of type {type(predicate).__name__}; pass one of "
+                "these"
             )
         if any(isinstance(axis, Halves) for axis in self.axes):
             raise DomainError(
-                "Haar coefficients cannot answer a function: pass a mapping from names to lists of "
-                "categories, or use range()"
+                "a function needs counts of cells, but this synopsis holds Haar coefficients; pass "
+                "a mapping from names to lists of categories, or use range()"
             )
         # Only leaves of trees are cells.
         leaves = np.ones(len(self.codes), np.bool_)
@@ -196,7 +203,7 @@ class CellSynopsis(Synopsis):
         /,
         **named: tuple[int, int],
     ) -> Estimate:
-        """The estimated number of rows whose codes lie in some intervals.
+        """Estimate the number of rows whose codes lie in some intervals.
 
         Parameters
         ----------
@@ -216,8 +223,8 @@ class CellSynopsis(Synopsis):
             low, high = limits
             if not 0 <= low <= high <= size:
                 raise DomainError(
-                    f"the range of attribute {name!r} must be (low, high) with "
-                    f"0 <= low <= high <= {size}"
+                    f"the range of attribute {name!r} must be (low, high) with 0 <= low <= high <= "
+                    f"{size}, but it is {(low, high)}; correct it"
                 )
             # An empty interval holds no row, with certainty.
             if low == high:
@@ -226,14 +233,14 @@ class CellSynopsis(Synopsis):
         return self._picked(picks)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`.
+        """Estimate the marginals of some views by sums over the kept cells.
 
         The variance of a count is the square of its `Estimate.standard_error`; NaN if not known.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload)]
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         cells = math.prod(axis.nodes for axis in self.axes)
         rules = []
         if self.theta > 1 or self.tau <= 1:
@@ -247,7 +254,7 @@ class CellSynopsis(Synopsis):
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         fields = {
             "axes": [type(axis).__name__ for axis in self.axes],
             "kept": len(self.values),
@@ -268,7 +275,7 @@ class CellSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         kept = int(fields["kept"])
         return {"codes": kept * len(domain), "values": kept, "agreed": kept}
 
@@ -280,7 +287,7 @@ class CellSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         fields, arrays = packed
         kinds = zip(fields["axes"], domain.sizes, strict=True)
         axes = tuple(_AXES[kind](size) for kind, size in kinds)
@@ -289,13 +296,23 @@ class CellSynopsis(Synopsis):
         nodes = np.array([axis.nodes for axis in axes])
         are_integers = codes.dtype == np.int64 and values.dtype == np.int64
         if not are_integers or codes.shape != (values.size, len(axes)):
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"codes and values must be 64-bit integers of shapes (cells, {len(axes)}) and "
+                f"(cells,), but they are {codes.dtype} and {values.dtype} of shapes {codes.shape} "
+                f"and {values.shape}; get a fresh copy of the file"
+            )
         # A crafted file may hold any codes.
         if (codes < 0).any() or (codes >= nodes).any():
-            raise ValueError("a cell outside the domain")
+            raise ValueError(
+                "all cells must lie in the domain, but one lies outside; get a fresh copy of the "
+                "file"
+            )
         agreed = arrays.get("agreed")
         if agreed is not None and (agreed.dtype != np.float64 or agreed.shape != values.shape):
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"agreed must be floats of shape {values.shape}, but it is {agreed.dtype} of shape "
+                f"{agreed.shape}; get a fresh copy of the file"
+            )
         return cls(
             domain=domain,
             provenance=provenance,
@@ -319,20 +336,25 @@ class CellSynopsis(Synopsis):
         name: str,
         categories: Iterable[Any],
     ) -> tuple[str, Pick]:
-        """The position of an attribute's name with the codes of some of its categories."""
+        """Check some categories of an attribute; return its name and their codes."""
         attribute = self.domain[name]
         if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
-            raise DomainError(f"the categories of attribute {name!r} must be a list")
+            raise DomainError(
+                f"the categories of attribute {name!r} must be a list, but they are of type "
+                f"{type(categories).__name__}; put them into a list"
+            )
         codes = np.array([attribute.code(category) for category in categories], np.int64)
         if not codes.size or (codes == UNSEEN).any():
+            found = "holds a value that it does not declare" if codes.size else "is empty"
             raise DomainError(
                 f"the categories of attribute {name!r} must be a list of categories that it "
-                "declares, at least one"
+                f"declares, at least one, but the list {found}; correct it"
             )
         return name, Pick.of(codes)
 
     def _picked(self, picks: Sequence[Pick | None]) -> Estimate:
-        """The estimate for some codes of each attribute; None stands for all its codes."""
+        """Estimate the number of rows with some codes of each attribute; None stands for all its
+        codes."""
         shares = np.ones(len(self.codes))
         noise = self.variance
         for axis, pick, column in zip(self.axes, picks, self.codes.T, strict=True):
@@ -346,7 +368,7 @@ class CellSynopsis(Synopsis):
         shares: Floats,
         noise: float,
     ) -> Estimate:
-        """The sum of the kept cells, each times its share.
+        """Sum the weights of the kept cells, each times its share, and find the standard error.
 
         `noise` is the variance of the noise in all cells of the sum, kept or not.
         """
@@ -380,11 +402,16 @@ class CellSynopsis(Synopsis):
         predicate: Test,
         codes: Integers,
     ) -> NDArray[np.bool_]:
-        """The truth values of a function for some cells, given by their codes."""
+        """Call a user's function with the codes of some cells, and check its result.
+
+        `codes` has shape (cells, attributes); the result has shape (cells,).
+        """
         answer = np.asarray(predicate(dict(zip(self.domain, codes.T, strict=True))))
         if answer.shape != (len(codes),) or answer.dtype != np.bool_:
             raise DomainError(
-                "the function must return a boolean array with one truth value for each cell"
+                "the function must return a boolean array with one truth value for each cell, of "
+                f"shape {(len(codes),)}, but it returned {answer.dtype} of shape {answer.shape}; "
+                "correct the function"
             )
         return answer
 
@@ -402,15 +429,15 @@ class CellSynopsis(Synopsis):
         domain = self.domain.restrict(view, checked=True)
         if math.prod(domain.sizes) > _MAX_CELLS:
             raise DomainError(
-                f"view {', '.join(view)} has more than {_MAX_CELLS:,} cells: "
-                "use range() or sum(), or ask for fewer attributes"
+                f"a view must have at most {_MAX_CELLS:,} cells, but view {', '.join(view)} has "
+                f"{math.prod(domain.sizes):,}; use range() or sum(), or ask for fewer attributes"
             )
         places = [self.domain.position[name] for name in view]
         nodes = tuple(_height(self.axes[place]) for place in places)
         if math.prod(nodes) > 4 * _MAX_CELLS:
             raise DomainError(
-                f"view {', '.join(view)} needs {math.prod(nodes):,} Haar coefficients, but at most "
-                f"{4 * _MAX_CELLS:,} are possible: use range() or sum()"
+                f"a view may need at most {4 * _MAX_CELLS:,} Haar coefficients, but view "
+                f"{', '.join(view)} needs {math.prod(nodes):,}; use range() or sum()"
             )
         shares, noise = self._shares(places)
         # Add up the kept cells that fall into each cell of the view.
@@ -432,7 +459,8 @@ class CellSynopsis(Synopsis):
         return self._answered(view, counts, variance)
 
     def _shares(self, places: Sequence[int]) -> tuple[Floats, float]:
-        """The share of each kept cell in the marginal on some attributes, given by their places.
+        """The share with which each kept cell counts in the marginal on some attributes, given by
+        their places.
 
         Also the variance of the noise in a cell of the marginal, if nothing is filtered.
         """
@@ -455,12 +483,15 @@ def _table(
     values: Floats,
     shape: tuple[int, ...],
 ) -> Floats:
-    """The sums of values by cell, as a table of some shape."""
+    """Sum values by their cells; the result is a table of the given shape."""
     return np.bincount(cells, values, math.prod(shape)).astype(np.float64).reshape(shape)
 
 
 def _height(axis: Axis) -> int:
-    """The length of an axis of a table of kept cells."""
+    """The number of entries along one axis of the table that `marginals` builds from kept cells.
+
+    It is the number of nodes for `Halves`, and the number of codes for every other kind.
+    """
     return axis.nodes if isinstance(axis, Halves) else axis.size
 
 
@@ -469,7 +500,7 @@ def _leaves(
     along: int,
     axis: Axis,
 ) -> Floats:
-    """Counts of codes from Haar coefficients, along one axis of a table."""
+    """Transform Haar coefficients back to counts of codes, along one axis of a table."""
     codes = np.arange(axis.size)
     nodes = np.moveaxis(table, along, 0)
     mean = nodes[0] / 2**axis.height

@@ -1,4 +1,4 @@
-"""`ColumnCounts`: the number of rows that hold each of many items."""
+"""`ColumnCounts`: a synopsis with the noisy number of rows that hold each of many items."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ __all__ = ["ColumnCounts"]
     eq=False,
 )
 class ColumnCounts(Synopsis):
-    """Noisy counts of items, and the most frequent items.
+    """A synopsis that holds a noisy count of each item, and names the most frequent items.
 
     Attributes
     ----------
@@ -69,7 +69,8 @@ class ColumnCounts(Synopsis):
         return [attribute.labels[place] for place in self.order(k).tolist()]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The counts, once for each view; a view can only be the one attribute of the domain.
+        """The marginals of some views. A view can only be the one attribute of the domain, so each
+        marginal has the counts of all items.
 
         Raises
         ------
@@ -95,10 +96,13 @@ class ColumnCounts(Synopsis):
         DomainError
             Always.
         """
-        raise DomainError("counts of items are not shares of the rows: use .counts or top(k)")
+        raise DomainError(
+            "answers are shares of the rows, but this synopsis holds counts of items, which are "
+            "not; use .counts or top(k)"
+        )
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         chosen = {name: f"{value:g}" for name, value in self.parameters.items()}
         deviation = float(np.sqrt(self.variance.max(initial=0.0)))
         return {
@@ -108,7 +112,7 @@ class ColumnCounts(Synopsis):
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         arrays = {"counts": self.counts, "variance": self.variance, "ranking": self.ranking}
         return Packed({"parameters": self.parameters}, arrays)  # type: ignore[arg-type]
 
@@ -119,7 +123,7 @@ class ColumnCounts(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return dict.fromkeys(("counts", "variance", "ranking"), math.prod(domain.sizes))
 
     @classmethod
@@ -130,13 +134,17 @@ class ColumnCounts(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         counts = packed.arrays["counts"]
         variance = packed.arrays["variance"]
         ranking = packed.arrays["ranking"]
         # A crafted file may hold any arrays.
         if counts.shape != domain.sizes or variance.shape != domain.sizes or ranking.ndim != 1:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"counts and variance must have shape {domain.sizes} and ranking one dimension, "
+                f"but their shapes are {counts.shape}, {variance.shape} and {ranking.shape}; get a "
+                "fresh copy of the file"
+            )
         parameters = packed.fields["parameters"].items()
         return cls(
             domain=domain,

@@ -7,7 +7,8 @@ __all__ = ["describe"]
 
 
 def describe(value: object) -> Any:
-    """A mechanism, or a part of one, as JSON values: the name of its class and its parameters.
+    """Describe a mechanism, or a part of one, by JSON values: the name of its class and its
+    parameters.
 
     An object that is not a dataclass is described by the name of its class alone.
     """

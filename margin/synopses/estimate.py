@@ -1,5 +1,5 @@
-"""`estimate` and `from_measurements`: a synopsis that answers any marginal, from noisy tables of
-views."""
+"""`estimate` and `from_measurements`: make a synopsis that answers any marginal from noisy tables
+of views."""
 
 import dataclasses
 import logging
@@ -39,7 +39,7 @@ def estimate(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis of noisy tables, made consistent and non-negative.
+    """Make a synopsis from noisy tables of views; its tables are consistent and non-negative.
 
     With `nonnegativity=None` negative counts stay. This is post-processing: it spends no privacy.
 
@@ -63,7 +63,7 @@ def possible(
     nonnegativity: NonNegativity | None,
     consistency: Consistency,
 ) -> Tables:
-    """Consistent tables made non-negative, and consistent again.
+    """Remove negative counts from consistent tables, and make them consistent again.
 
     With `nonnegativity=None` negative counts stay; impossible cells are zero, and a known number of
     rows is the total, in either case.
@@ -85,7 +85,7 @@ def from_measurements(
     nonnegativity: NonNegativity | None = JointProjection(),
     reconstruction: Solver = Newton(),
 ) -> ViewSynopsis:
-    """A synopsis that answers any marginal, from noisy marginals that somebody else has published.
+    """Make a synopsis that answers any marginal from noisy marginals that somebody has published.
 
     Parameters
     ----------
@@ -126,7 +126,10 @@ def from_measurements(
     declared = domain if isinstance(domain, Domain) else Domain(domain)
     measured = [_marginal(declared, measurement) for measurement in measurements]
     if not measured:
-        raise DomainError("measurements must contain at least one measurement")
+        raise DomainError(
+            "measurements must contain at least one measurement, but it is empty; add the measured "
+            "marginals"
+        )
     synopsis = estimate(
         declared,
         measured,
@@ -152,7 +155,7 @@ def from_measurements(
 
 
 def _marginal(domain: Domain, measurement: Any) -> Marginal:
-    """A measurement of any of the three kinds as a marginal of the domain."""
+    """Convert a measurement of any of the three kinds to a marginal of the domain."""
     if isinstance(measurement, Marginal):
         view, counts = measurement.attributes, measurement.counts
         deviation = _deviation(measurement)
@@ -164,7 +167,8 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
         except (TypeError, ValueError):
             raise DataError(
                 "a measurement must be (attributes, counts, standard deviation), a Marginal or an "
-                "mbi.LinearMeasurement"
+                f"mbi.LinearMeasurement, but it is of type {type(measurement).__name__}; convert "
+                "it to one of these"
             ) from None
     names = domain.view(view)
     listed = ", ".join(names)
@@ -173,17 +177,22 @@ def _marginal(domain: Domain, measurement: Any) -> Marginal:
         array, noise = np.asarray(counts, np.float64), float(deviation)
     except (TypeError, ValueError):
         raise DataError(
-            f"the counts of {listed} and their standard deviation must be numbers"
+            f"the counts of {listed} and their standard deviation must be numbers, but they are of "
+            f"types {type(counts).__name__} and {type(deviation).__name__} and cannot be "
+            "converted; pass numbers"
         ) from None
     # mbi and others give flat arrays.
     if array.ndim == 1 and array.size == domain.cells(names):
         array = array.reshape(shape)
     if array.shape != shape:
-        raise DataError(f"the counts of {listed} must have shape {shape}, not {array.shape}")
+        raise DataError(
+            f"the counts of {listed} must have shape {shape}, but they have shape {array.shape}; "
+            "reshape them"
+        )
     if not np.isfinite(array).all() or not 0 < noise < np.inf:
         raise DataError(
-            f"the counts of {listed} must be finite numbers, "
-            "and their standard deviation a finite number > 0"
+            f"the counts of {listed} must be finite numbers, and their standard deviation a finite "
+            "number > 0, but one of them is not; correct it"
         )
     return Marginal(domain.restrict(names), array, np.full(array.shape, noise**2))
 
@@ -193,18 +202,21 @@ def _deviation(marginal: Marginal) -> float:
     variance = marginal.variance
     if not variance.size or not (variance == variance.flat[0]).all():
         raise DataError(
-            f"all counts of {', '.join(marginal.attributes)} must have the same noise variance: "
-            "pass marginals as they were measured"
+            f"all counts of {', '.join(marginal.attributes)} must have the same noise variance, "
+            "but their variances differ; pass marginals as they were measured"
         )
     return float(np.sqrt(variance.flat[0]))
 
 
 def _of_mbi(measurement: Any) -> tuple[Any, Any, Any]:
-    """The parts of an mbi.LinearMeasurement of the cells themselves."""
+    """Take the view, the noisy counts and the standard deviation from an `mbi.LinearMeasurement`.
+
+    It must have measured the cells of a marginal themselves; otherwise a DataError is raised.
+    """
     query = type(measurement.query).__name__
     if query != "DatavectorQuery":
         raise DataError(
-            f"an mbi.LinearMeasurement must have a DatavectorQuery, not a {query}: "
-            "pass measurements of whole marginals"
+            f"an mbi.LinearMeasurement must have a DatavectorQuery, but it has a {query}; pass "
+            "measurements of whole marginals"
         )
     return measurement.clique, np.asarray(measurement.noisy_measurement), measurement.stddev

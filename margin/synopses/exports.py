@@ -1,4 +1,4 @@
-"""A synopsis, and the rules of its domain, in the forms of other libraries.
+"""Conversion of a synopsis, and of the rules of its domain, for other libraries.
 
 Each library is imported when it is needed.
 """
@@ -18,7 +18,7 @@ __all__ = ["to_mbi", "to_mbi_constraints"]
 
 
 def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
-    """The views for mbi 2.0 (Private-PGM): a `Domain`, and a `LinearMeasurement` for each view.
+    """Convert the views for mbi 2.0 (Private-PGM): its `Domain`, and a `LinearMeasurement` a view.
 
     The tables are the consistent ones. If the domain declares the number of rows, this is their
     total. Each has the standard deviation that it was measured with. Neither part of the result can
@@ -46,7 +46,7 @@ def to_mbi(synopsis: "ViewSynopsis") -> tuple[Any, list[Any]]:
 
 
 def to_mbi_constraints(domain: Domain) -> list[Any]:
-    """The rules of a domain for mbi 2.0: a `mbi.Constraint` for each set of attributes in a rule.
+    """Convert the rules of a domain for mbi 2.0: a `mbi.Constraint` for each set of attributes.
 
     Without them the model of mbi has rows in impossible cells. A domain without rules gives an
     empty list.

@@ -1,4 +1,4 @@
-"""`ItemsetCounts`: frequent sets of items, with the number of rows that hold each."""
+"""`ItemsetCounts`: a synopsis with frequent sets of items and the noisy number of rows of each."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ __all__ = ["ItemsetCounts"]
     eq=False,
 )
 class ItemsetCounts(Synopsis):
-    """Sets of items, each with a noisy count of the rows that hold all its items.
+    """A synopsis that holds sets of items, each with a noisy count of the rows that hold all of it.
 
     Attributes
     ----------
@@ -53,18 +53,19 @@ class ItemsetCounts(Synopsis):
             Always.
         """
         raise DomainError(
-            "itemsets have no marginals: ask for top(k), or for .itemsets and .counts"
+            "a marginal counts cells, but this synopsis holds itemsets, which are not cells; ask "
+            "for top(k), or for .itemsets and .counts"
         )
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {
             "itemsets": str(len(self.itemsets)),
             "longest": str(max(map(len, self.itemsets), default=0)),
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         fields = {"itemsets": [list(items) for items in self.itemsets]}
         return Packed(fields, {"counts": self.counts, "variance": self.variance})
 
@@ -75,7 +76,7 @@ class ItemsetCounts(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return dict.fromkeys(("counts", "variance"), len(fields["itemsets"]))
 
     @classmethod
@@ -86,13 +87,16 @@ class ItemsetCounts(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         itemsets = tuple(tuple(int(item) for item in items) for items in packed.fields["itemsets"])
         counts = np.asarray(packed.arrays["counts"], np.float64)
         variance = np.asarray(packed.arrays["variance"], np.float64)
         # A crafted file may hold any arrays.
         if counts.shape != (len(itemsets),) or variance.shape != counts.shape:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"counts and variance must have shape {(len(itemsets),)}, but they have "
+                f"{counts.shape} and {variance.shape}; get a fresh copy of the file"
+            )
         return cls(
             domain=domain,
             provenance=provenance,

@@ -1,4 +1,4 @@
-"""`MarginalSynopsis`: the marginals of a workload, and those within them."""
+"""`MarginalSynopsis`: a synopsis with the marginals of a workload, each estimated by itself."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,8 +30,9 @@ _LISTED = 8
     eq=False,
 )
 class MarginalSynopsis(Synopsis):
-    """Separate estimates of some marginals. It answers these and the marginals within one of them,
-    and refuses others.
+    """A synopsis that holds separate estimates of some marginals.
+
+    It answers these and the marginals on fewer attributes within one of them, and refuses others.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class MarginalSynopsis(Synopsis):
         marginals: Sequence[Marginal],
         nonnegativity: NonNegativity | None,
     ) -> "MarginalSynopsis":
-        """A synopsis of noisy marginals; `nonnegativity` removes negative counts from each.
+        """Make a synopsis of noisy marginals; `nonnegativity` removes negative counts from each.
 
         With `nonnegativity=None` negative counts stay. If the domain has rules or a number of rows,
         each marginal is then replaced by the nearest one that satisfies them.
@@ -68,7 +69,7 @@ class MarginalSynopsis(Synopsis):
         )
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`.
+        """Answer marginals that are held, or that are within one that is held.
 
         A marginal within a held one is a sum of its cells, of unknown variance.
 
@@ -88,12 +89,12 @@ class MarginalSynopsis(Synopsis):
         ]
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         cells = sum(marginal.counts.size for marginal in self.held)
         return {"marginals": f"{len(self.held)}, {cells:,} cells: {self._listing}"}
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: the marginals one after another, then their variances."""
+        """The content of a file: the marginals one after another, then their variances."""
         arrays = {
             "tables": np.concatenate([marginal.counts.ravel() for marginal in self.held]),
             "variances": np.concatenate([marginal.variance.ravel() for marginal in self.held]),
@@ -107,7 +108,7 @@ class MarginalSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         cells = sum(domain.cells(view) for view in fields["views"])
         return {"tables": cells, "variances": cells}
 
@@ -119,7 +120,7 @@ class MarginalSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         views = [domain.view(view) for view in packed.fields["views"]]
         counts = _parts(packed.arrays["tables"], domain, views)
         variances = _parts(packed.arrays["variances"], domain, views)
@@ -151,9 +152,9 @@ class MarginalSynopsis(Synopsis):
         holders = [marginal for marginal in self.held if set(view) <= set(marginal.attributes)]
         if not holders:
             raise DomainError(
-                f"the marginal on {', '.join(view)} is not within a released marginal; these are "
-                f"{self._listing}: ask for one of them, or release with a mechanism that answers "
-                "any marginal, such as PriView"
+                f"the marginal on {', '.join(view)} must be within a released marginal, but these "
+                f"are {self._listing}; ask for one of them, or release with a mechanism that "
+                "answers any marginal, such as PriView"
             )
         return min(holders, key=lambda marginal: marginal.counts.size).project(view)
 
@@ -162,14 +163,14 @@ def _changed(
     marginal: Marginal,
     change: Callable[[Tables], Tables],
 ) -> Marginal:
-    """A marginal after `change` was applied to its table alone."""
+    """Apply `change` to the table of one marginal; the variance stays."""
     mean = marginal.variance.mean()
     tables = tables_of(marginal.domain, [marginal.attributes], [marginal.counts], [mean])
     return Marginal(marginal.domain, change(tables).values[0], marginal.variance)
 
 
 def _reordered(marginal: Marginal, view: View) -> Marginal:
-    """A marginal with its attributes in the order of `view`."""
+    """Bring the attributes of a marginal into the order of `view`."""
     if marginal.attributes == view:
         return marginal
     order = marginal.domain.axes(view)
@@ -189,6 +190,9 @@ def _parts(
     shapes = [domain.shape(view) for view in views]
     sizes = [math.prod(shape) for shape in shapes]
     if flat.dtype != np.float64 or flat.shape != (sum(sizes),):
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"the array of tables must be floats of shape {(sum(sizes),)}, but it is {flat.dtype} "
+            f"of shape {flat.shape}; get a fresh copy of the file"
+        )
     parts = np.split(flat.astype(np.float64), np.cumsum(sizes)[:-1])
     return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]

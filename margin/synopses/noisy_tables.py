@@ -18,7 +18,7 @@ Noise of a smaller variance is almost surely zero, and weights by its inverse wo
 
 
 def in_view_order(table: Floats, axes: Iterable[int]) -> Floats:
-    """A table whose axes are in the order of the domain, turned to the order of a view.
+    """Turn the axes of a table from the order of the domain to the order of a view.
 
     Parameters
     ----------
@@ -38,7 +38,9 @@ def tables_of(
     values: Iterable[Floats],
     variances: Iterable[float],
 ) -> Tables:
-    """Tables of views, with axes in the order of the domain, its rules and its number of rows.
+    """Collect noisy tables of views as the `Tables` that the solvers take.
+
+    Their axes are brought into the order of the domain. Its rules and its number of rows are added.
 
     Parameters
     ----------

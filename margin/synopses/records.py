@@ -1,4 +1,4 @@
-"""`RecordSynopsis` answers queries, and any marginal, from synthetic records."""
+"""`RecordSynopsis`: a synopsis of synthetic records, which answer queries and any marginal."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._checks import whole_number
+from .._numbers import shown
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
 from ..domain.workload import Workload
@@ -31,7 +32,9 @@ _MAX_CODES = 1 << 30
     eq=False,
 )
 class RecordSynopsis(Synopsis):
-    """Synthetic records, from which the share of the rows for which a query is true is estimated.
+    """A synopsis that holds synthetic records.
+
+    The share of the records for which a query is true estimates the share of the rows.
 
     Attributes
     ----------
@@ -53,7 +56,7 @@ class RecordSynopsis(Synopsis):
     largest_error: float | None = None
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
-        """See `Synopsis.answer`: shares of the records, shape (queries,).
+        """Answer queries by the share of the records for which each is true: shape (queries,).
 
         Raises
         ------
@@ -61,16 +64,19 @@ class RecordSynopsis(Synopsis):
             When the queries are about another domain.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
+            is_queries = isinstance(queries, Queries)
+            found = "about another domain" if is_queries else f"of type {type(queries).__name__}"
             raise DomainError(
-                "answer needs queries about the domain of the synopsis, such as "
-                "Conjunctions(synopsis.domain, ...)"
+                f"answer needs queries about the domain of the synopsis, but these are {found}; "
+                "make them as in Conjunctions(synopsis.domain, ...)"
             )
         return queries.counts(self.table) / self.table.rows
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """See `Synopsis.records`: codes, shape (n, attributes).
+        """Take n of the synthetic records: the codes of all attributes, shape (n, attributes).
 
-        Records come in their order, and each comes about equally often.
+        They are in their original order. If n is not the number of records, each is left out or
+        repeated about equally often.
 
         Raises
         ------
@@ -81,8 +87,8 @@ class RecordSynopsis(Synopsis):
         most = _MAX_CODES // len(self.domain)
         if n > most:
             raise DomainError(
-                f"n ({n:,}) must be at most {most:,} for {len(self.domain)} attributes: "
-                "ask for fewer records"
+                f"n ({n:,}) must be at most {most:,} for {len(self.domain)} attributes; ask for "
+                "fewer records"
             )
         # Even steps through the records, so that each is chosen about equally often.
         chosen = np.arange(n) * self.table.rows // n
@@ -92,14 +98,14 @@ class RecordSynopsis(Synopsis):
         return codes
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`: shares of the records times `total`.
+        """Answer marginals by counting the records: their shares times `total`.
 
         Their errors are not known: the variance is NaN.
         """
         return [self._marginal(view) for view in Workload.of(self.domain, workload).views]
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         lines = {"records": f"{self.table.rows:,}, for about {self.total:,} rows"}
         about = "of the rows, an estimate over the queries asked"
         if self.mean_error is not None:
@@ -109,8 +115,8 @@ class RecordSynopsis(Synopsis):
         return lines
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: bits, a line for a binary attribute, else a line for each
-        category."""
+        """The content of a file: the records as bits, with one line for a binary attribute and one
+        line for each category of any other attribute."""
         fields: dict[str, Any] = {
             "records": self.table.rows,
             "total": self.total,
@@ -126,7 +132,7 @@ class RecordSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
         return {"bits": lines * -(-int(fields["records"]) // 64)}
 
@@ -138,14 +144,17 @@ class RecordSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         # Words of another type are refused, not converted.
         (words,) = packed.arrays.values()
         bits = words.astype(np.uint64, casting="equiv")
         table = BitTable.of_words(domain, bits, int(packed.fields["records"]))
         errors = {name: packed.fields[name] for name in ("mean_error", "largest_error")}
         if not all(error is None or isinstance(error, float) for error in errors.values()):
-            raise ValueError("unexpected fields")
+            raise ValueError(
+                "mean_error and largest_error must be floats or null, but they are "
+                f"{shown(errors)}; get a fresh copy of the file"
+            )
         total = int(packed.fields["total"])
         return cls(
             domain=domain,
@@ -160,8 +169,8 @@ class RecordSynopsis(Synopsis):
         cells = math.prod(shape)
         if cells > _MAX_CELLS:
             raise DomainError(
-                f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
-                f"{_MAX_CELLS:,} are possible: ask for fewer attributes"
+                f"a marginal must have at most {_MAX_CELLS:,} cells, but the marginal on "
+                f"{', '.join(view)} has {cells:,}; ask for fewer attributes"
             )
         codes = [self._codes(axis) for axis in self.domain.axes(view)]
         counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=cells).reshape(shape)

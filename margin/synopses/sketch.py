@@ -1,4 +1,4 @@
-"""`SketchSynopsis` answers for single cells of a table of any size, from a noisy count sketch."""
+"""`SketchSynopsis`: a synopsis that estimates single cells of a huge table from a count sketch."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .._numbers import shown
 from ..domain.attribute import UNSEEN
 from ..domain.domain import Domain
 from ..domain.marginal import Marginal
@@ -28,7 +29,9 @@ _MAX_CELLS = 1 << 22
     eq=False,
 )
 class SketchSynopsis(Synopsis):
-    """Noisy sums of signed counts in buckets, from which single cells are estimated.
+    """A synopsis that holds a noisy count sketch: sums of counts with random signs, in buckets.
+
+    Single cells are estimated from these sums.
 
     Attributes
     ----------
@@ -50,7 +53,7 @@ class SketchSynopsis(Synopsis):
     variance: float
 
     def point(self, cell: Mapping[str, Any]) -> float:
-        """The estimated count of a cell.
+        """Estimate the count of one cell.
 
         Parameters
         ----------
@@ -63,20 +66,26 @@ class SketchSynopsis(Synopsis):
             When a name is missing or unknown, or its attribute does not declare a category.
         """
         if not isinstance(cell, Mapping) or set(cell) != set(self.domain):
+            is_mapping = isinstance(cell, Mapping)
+            found = f"names {shown(list(cell))}" if is_mapping else f"is {shown(cell)}"
             raise DomainError(
-                "a cell must be a mapping with one category for each attribute of the domain"
+                "a cell must be a mapping with one category for each attribute of the domain, but "
+                f"it {found}; name each of {', '.join(self.domain)} once"
             )
         codes = [attribute.code(cell[name]) for name, attribute in self.domain.items()]
         if UNSEEN in codes:
             name = self.domain.attributes[codes.index(UNSEEN)]
-            raise DomainError(f"the cell has a category that attribute {name!r} does not declare")
+            raise DomainError(
+                f"a cell must have declared categories, but attribute {name!r} does not declare "
+                f"{shown(cell[name])}; name one of its categories"
+            )
         cells = np.array([codes], np.int64)
         if self.domain.zeros is not None and self.domain.zeros.broken(cells)[0]:
             return 0.0
         return float(self.counts(cells)[0])
 
     def counts(self, cells: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The estimated counts of some cells, shape (cells,).
+        """Estimate the counts of some cells: shape (cells,).
 
         Parameters
         ----------
@@ -108,8 +117,9 @@ class SketchSynopsis(Synopsis):
             sizes = self.domain.shape(view)
             if len(view) < len(self.domain) or math.prod(sizes) > _MAX_CELLS:
                 raise DomainError(
-                    f"a sketch answers views of all attributes with at most {_MAX_CELLS:,} cells: "
-                    "ask for such a view, or for single cells by point()"
+                    f"a sketch answers views of all {len(self.domain)} attributes with at most "
+                    f"{_MAX_CELLS:,} cells, but this view has {len(view)} attributes and "
+                    f"{math.prod(sizes):,} cells; ask for single cells by point()"
                 )
             # The codes of all cells of the view, turned to the order of the domain.
             codes = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
@@ -121,7 +131,7 @@ class SketchSynopsis(Synopsis):
         return answers
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         rows, width = self.sums.shape
         return {
             "sketch": f"{rows} rows of {width} buckets",
@@ -129,7 +139,7 @@ class SketchSynopsis(Synopsis):
         }
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         rows, width = self.sums.shape
         fields = {
             "rows": rows,
@@ -147,7 +157,7 @@ class SketchSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return {"sums": int(fields["rows"]) * int(fields["width"])}
 
     @classmethod
@@ -158,10 +168,13 @@ class SketchSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         sums = np.asarray(packed.arrays["sums"])
         if sums.dtype != np.int64 or sums.ndim != 2 or not sums.size:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"sums must be a non-empty matrix of 64-bit integers, but it is {sums.dtype} of "
+                f"shape {sums.shape}; get a fresh copy of the file"
+            )
         fields = packed.fields
         return cls(
             domain=domain,

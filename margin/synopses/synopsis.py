@@ -30,7 +30,7 @@ __all__ = ["Packed", "Provenance", "Synopsis"]
     kw_only=True,
 )
 class Provenance:
-    """How a synopsis was made. No part of it is derived from the data.
+    """A record of how a synopsis was made. No part of it is derived from the data.
 
     Attributes
     ----------
@@ -79,10 +79,10 @@ class Packed(NamedTuple):
     eq=False,
 )
 class Synopsis:
-    """The result of a release, which answers questions about the table.
+    """The result of a release: an object that answers questions about the table.
 
-    It contains no data but the noisy answers. Each form of it is a subclass with the methods
-    `marginals`, `summary`, `pack`, `room` and `unpack`.
+    It contains nothing from the data except the noisy answers. Each form of it is a subclass with
+    the methods `marginals`, `summary`, `pack`, `room` and `unpack`.
 
     Attributes
     ----------
@@ -106,7 +106,8 @@ class Synopsis:
         """
         if self.provenance is None:
             raise DomainError(
-                "this synopsis is not yet the result of a release, so no budget is known"
+                "the budget is known for the result of a release, but this synopsis is not yet "
+                "one; read it from the synopsis that release() returns"
             )
         return self.provenance.spent
 
@@ -130,7 +131,8 @@ class Synopsis:
         counts: Floats,
         variance: Floats,
     ) -> Marginal:
-        """A marginal; cells that the rules of the domain exclude have count and variance zero."""
+        """Make a marginal; cells that the rules of the domain exclude get count and variance
+        zero."""
         if self.domain.zeros is not None:
             possible = self.domain.possible(view)
             counts = np.where(possible, counts, 0.0)
@@ -154,14 +156,16 @@ class Synopsis:
             give.
         """
         if not isinstance(queries, Queries) or queries.domain != self.domain:
+            is_queries = isinstance(queries, Queries)
+            found = "about another domain" if is_queries else f"of type {type(queries).__name__}"
             raise DomainError(
-                "answer needs queries about the domain of the synopsis, such as "
-                "Conjunctions(synopsis.domain, ...)"
+                f"answer needs queries about the domain of the synopsis, but these are {found}; "
+                "make them as in Conjunctions(synopsis.domain, ...)"
             )
         return shares(queries, self.marginals)
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """Synthetic rows: the code of each attribute in each row, shape (n, attributes).
+        """Make n synthetic rows: the code of each attribute in each row, shape (n, attributes).
 
         Raises
         ------
@@ -169,11 +173,12 @@ class Synopsis:
             When n is not a whole number >= 1, or this kind of synopsis has no records.
         """
         raise DomainError(
-            f"a {type(self).__name__} has no records: release with PriView or DualQuery instead"
+            "records need a synopsis that models all attributes together, but a "
+            f"{type(self).__name__} has no records; release with PriView or DualQuery instead"
         )
 
     def summary(self) -> dict[str, str]:
-        """A description of its content for people: texts by their titles."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         raise NotImplementedError
 
     def plot_error(
@@ -198,7 +203,7 @@ class Synopsis:
         upwards("save")(self, path)
 
     def pack(self) -> Packed:
-        """The content of a file from which `unpack` makes the same synopsis."""
+        """The content to write to a file, from which `unpack` makes the same synopsis."""
         raise NotImplementedError
 
     @classmethod
@@ -208,7 +213,7 @@ class Synopsis:
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """The largest size of each array that `unpack` accepts, by its name, in numbers.
+        """For each array by its name, the largest number of entries that `unpack` accepts.
 
         A file is read up to these sizes only, because anyone may have written it.
 
@@ -234,7 +239,7 @@ class Synopsis:
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """The synopsis from the result of `pack`.
+        """Make the synopsis from the result of `pack`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""`TableSynopsis`: a table over all attributes, whose sums are the answers."""
+"""`TableSynopsis`: a synopsis with a table over all attributes, whose sums are the answers."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ __all__ = ["RangeCount", "TableSynopsis", "checked_ranges"]
 
 @dataclass(frozen=True)
 class RangeCount:
-    """A count of rows within ranges of attributes.
+    """The noisy number of rows within ranges of attributes, with its noise variance.
 
     Attributes
     ----------
@@ -42,8 +42,9 @@ class RangeCount:
     eq=False,
 )
 class TableSynopsis(Synopsis):
-    """An estimate of the full table. It answers any marginal, and any product of ranges, by sums of
-    cells.
+    """A synopsis that holds an estimate of the full table.
+
+    It answers any marginal, and any product of ranges, by sums of cells.
 
     Attributes
     ----------
@@ -66,9 +67,9 @@ class TableSynopsis(Synopsis):
     covariances: Mapping[int, Floats]
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`.
+        """Answer marginals by sums of cells.
 
-        They are sums of cells, with the exact variance of their noise where it is known.
+        They have the exact variance of their noise if it is known, otherwise NaN.
         """
         answers = []
         for view in Workload.of(self.domain, workload):
@@ -85,7 +86,7 @@ class TableSynopsis(Synopsis):
         return answers
 
     def count(self, ranges: Mapping[str, tuple[int, int]]) -> RangeCount:
-        """The number of rows within ranges of ordered attributes.
+        """Estimate the number of rows within ranges of ordered attributes.
 
         Parameters
         ----------
@@ -117,11 +118,11 @@ class TableSynopsis(Synopsis):
         return RangeCount(float(count), float(self.variance * math.prod(factors)))
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {"table": f"all {len(self.domain)} attributes, {self.table.size:,} cells"}
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         # JSON has no NaN.
         variance = None if math.isnan(self.variance) else self.variance
         covariances = {f"covariance{axis}": array for axis, array in self.covariances.items()}
@@ -134,7 +135,7 @@ class TableSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         covariances = {f"covariance{axis}": size**2 for axis, size in enumerate(domain.sizes)}
         return {"table": math.prod(domain.sizes), **covariances}
 
@@ -146,7 +147,7 @@ class TableSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         arrays = {name: _floats(array) for name, array in packed.arrays.items()}
         table = arrays.pop("table")
         covariances = {
@@ -155,7 +156,11 @@ class TableSynopsis(Synopsis):
         shapes = {axis: (size, size) for axis, size in enumerate(domain.sizes)}
         fits = all(array.shape == shapes[axis] for axis, array in covariances.items())
         if table.shape != domain.sizes or not fits:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                f"the table must have shape {domain.sizes} and each covariance be a square matrix "
+                f"of the size of its attribute, but the table has shape {table.shape} or a "
+                "covariance does not fit; get a fresh copy of the file"
+            )
         written = packed.fields["variance"]
         variance = math.nan if written is None else float(written)
         return cls(
@@ -186,7 +191,11 @@ class TableSynopsis(Synopsis):
         return np.asarray(table + (self.domain.rows - table.sum()) * share)
 
     def _cell_variances(self, axis: int) -> Floats:
-        """The variances of the codes of an attribute, as factors."""
+        """The factor that one attribute contributes to the variance of each cell: shape (codes,).
+
+        The variance of a cell is the product of these factors over the attributes, times
+        `variance`.
+        """
         covariance = self.covariances.get(axis)
         if covariance is None:
             return np.ones(self.domain.sizes[axis])
@@ -197,7 +206,10 @@ class TableSynopsis(Synopsis):
         axis: int,
         codes: slice = slice(None),
     ) -> float:
-        """The variance of a sum over some codes of an attribute, as a factor."""
+        """The factor that a sum over some codes of one attribute contributes to a variance.
+
+        `codes` are the summed codes; by default all. See `_cell_variances` for the product.
+        """
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(len(range(self.domain.sizes[axis])[codes]))
@@ -222,8 +234,8 @@ def checked_ranges(
         domain[name]
         if name not in view:
             raise DomainError(
-                f"a range of attribute {name!r} cannot be answered: the synopsis has "
-                f"{', '.join(view)}"
+                f"a range must be of one of the attributes {', '.join(view)}, but it is of "
+                f"{name!r}; leave it out, or release this attribute too"
             )
     codes = []
     for name in view:
@@ -231,8 +243,8 @@ def checked_ranges(
         first, last = ranges.get(name, (0, size - 1))
         if not 0 <= first <= last < size:
             raise DomainError(
-                f"the range of attribute {name!r} must be (first, last) with "
-                f"0 <= first <= last <= {size - 1}"
+                f"the range of attribute {name!r} must be (first, last) with 0 <= first <= "
+                f"last <= {size - 1}, but it is {(first, last)}; correct it"
             )
         codes.append(slice(first, last + 1))
     return tuple(codes)
@@ -240,5 +252,8 @@ def checked_ranges(
 
 def _floats(array: NDArray[np.generic]) -> Floats:
     if array.dtype != np.float64:
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"each array must hold 64-bit floats, but this one holds {array.dtype}; get a fresh "
+            "copy of the file"
+        )
     return array.astype(np.float64)

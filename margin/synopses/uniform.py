@@ -1,4 +1,4 @@
-"""`UniformSynopsis`: the number of rows, spread evenly."""
+"""`UniformSynopsis`: a synopsis with the number of rows only, spread evenly over all cells."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ _MAX_CELLS = 1 << 27
     eq=False,
 )
 class UniformSynopsis(Synopsis):
-    """The number of rows. It answers any marginal as if all possible cells were equally likely.
+    """A synopsis that holds only the noisy number of rows.
+
+    It answers any marginal as if all possible cells were equally likely.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ class UniformSynopsis(Synopsis):
     variance: float
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """See `Synopsis.marginals`."""
+        """Answer marginals by spreading the number of rows evenly over all possible cells."""
         total: float
         if self.domain.rows is None:
             total, variance = self.total, self.variance
@@ -53,8 +55,8 @@ class UniformSynopsis(Synopsis):
             cells = self.domain.cells(view)
             if cells > _MAX_CELLS:
                 raise DomainError(
-                    f"the marginal on {', '.join(view)} has {cells:,} cells, but at most "
-                    f"{_MAX_CELLS:,} can be written out: ask for fewer attributes"
+                    f"a marginal must have at most {_MAX_CELLS:,} cells, but the marginal on "
+                    f"{', '.join(view)} has {cells:,}; ask for fewer attributes"
                 )
             # The noise of the total is spread like the total itself.
             share = self._shares(view)
@@ -69,11 +71,11 @@ class UniformSynopsis(Synopsis):
         return in_view_order(self.domain.zeros.uniform(tuple(sorted(axes))), axes)
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         return {"table": "the number of rows, spread evenly over all cells"}
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`."""
+        """The content to write to a file; see `Synopsis.pack`."""
         return Packed({"total": self.total, "variance": self.variance}, {})
 
     @classmethod
@@ -83,7 +85,7 @@ class UniformSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         return {}
 
     @classmethod
@@ -94,7 +96,7 @@ class UniformSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`."""
+        """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         total, variance = float(packed.fields["total"]), float(packed.fields["variance"])
         return cls(
             domain=domain,

@@ -1,4 +1,4 @@
-"""`ViewSynopsis` answers any marginal from consistent tables of views."""
+"""`ViewSynopsis`: a synopsis that answers any marginal from consistent tables of views."""
 
 import dataclasses
 import itertools
@@ -52,7 +52,7 @@ _NOTHING = np.empty(0)
     eq=False,
 )
 class _Answers:
-    """Marginals of one shape, to be filled in.
+    """A working record of marginals of one shape whose tables are filled in step by step.
 
     Attributes
     ----------
@@ -73,12 +73,13 @@ class _Answers:
     eq=False,
 )
 class ViewSynopsis(Synopsis):
-    """Consistent noisy tables of views, and a solver for the marginals that they do not cover.
+    """A synopsis that holds consistent noisy tables of views, and reconstructs other marginals.
 
-    A marginal within a view is a sum of its cells. Any other marginal is reconstructed from what
-    the views say about its parts. Reconstructed marginals agree with the views, but need not agree
-    with each other beyond them. Cells that the rules of the domain exclude are zero in all answers,
-    and no record is in them. If the domain declares the number of rows, answers add up to it.
+    A marginal within a view is a sum of its cells. Any other marginal is reconstructed by a solver
+    from the marginals of the views on some of its attributes. Reconstructed marginals agree with
+    the views, but need not agree with each other beyond them. Cells that the rules of the domain
+    exclude are zero in all answers, and no record is in them. If the domain declares the number of
+    rows, answers add up to it.
 
     Attributes
     ----------
@@ -104,7 +105,7 @@ class ViewSynopsis(Synopsis):
         *,
         reconstruction: Solver,
     ) -> "ViewSynopsis":
-        """A synopsis of tables as they were measured, each with noise of one variance."""
+        """Make a synopsis of tables as they were measured, each with noise of one variance."""
         names = tuple(marginal.attributes for marginal in measured)
         variances = [marginal.variance.flat[0] for marginal in measured]
         tables = tables_of(
@@ -136,7 +137,7 @@ class ViewSynopsis(Synopsis):
         *,
         reconstruction: Solver,
     ) -> "ViewSynopsis":
-        """A synopsis of consistent tables of views of the domain."""
+        """Make a synopsis of consistent tables of views of the domain."""
         names = tuple(tuple(domain.attributes[axis] for axis in view) for view in tables.views)
         return cls(
             domain=domain,
@@ -159,7 +160,7 @@ class ViewSynopsis(Synopsis):
         return tuple(views)
 
     def marginals(self, workload: Iterable[Iterable[str]]) -> list[Marginal]:
-        """The marginals of any views of the domain, in the order of the workload.
+        """Answer the marginals of any views of the domain, in the order of the workload.
 
         Marginals of one shape that no view covers are reconstructed together, which is much faster
         than one by one.
@@ -197,7 +198,7 @@ class ViewSynopsis(Synopsis):
         return [marginal for marginal in marginals if marginal is not None]
 
     def _checked(self, workload: Iterable[Iterable[str]]) -> Sequence[View]:
-        """The views of a workload, checked."""
+        """Check that the views of a workload belong to the domain, and return them."""
         if isinstance(workload, Workload):
             # It was checked when it was made, but the domain may have been another one.
             names = self.domain.position.keys()
@@ -206,9 +207,10 @@ class ViewSynopsis(Synopsis):
         return Workload.of(self.domain, workload).views
 
     def _by_shape(self, views: Sequence[View]) -> Iterator[tuple[list[int], Integers]]:
-        """Groups of views whose tables have one shape.
+        """Group views so that the tables of each group have the same shape.
 
-        Each group is the places of its views, and the axes that each view names, shape (n, k).
+        Each group is a pair: the positions of its n views in `views`, and the axes of the k
+        attributes of each of them, shape (n, k).
         """
         # Views of one length first: their axes make one array.
         position = self.domain.position
@@ -234,12 +236,12 @@ class ViewSynopsis(Synopsis):
                 yield [places[row] for row in rows.tolist()], given[rows]
 
     def coverage_error(self, view: Iterable[str]) -> float:
-        """An *estimate* of the error of a marginal apart from noise.
+        """Estimate the error of a marginal that is not caused by noise.
 
-        It is the root of the mean square over the cells, in rows: 0 where a view covers the
-        marginal, NaN where no estimate is possible. The solver is tried on marginals of the same
-        shape that the views contain, with only as much information as there is about this one. The
-        error by noise is in `Marginal.variance`.
+        It is the root of the mean square over the cells, in rows: 0 if a view covers the marginal,
+        NaN if no estimate is possible. The solver is tried on marginals of the same shape that the
+        views contain, with only as much information as there is about this one. The error by noise
+        is in `Marginal.variance`.
 
         Raises
         ------
@@ -257,7 +259,7 @@ class ViewSynopsis(Synopsis):
         *,
         seed: int = 0,
     ) -> Rows:
-        """Synthetic rows, and the distance of their tables from those of the views.
+        """Generate synthetic rows, and measure how far their tables are from those of the views.
 
         Every row has declared categories, in a combination that the rules of the domain allow. The
         tables of the views are scaled to the number of rows. See `margin.solvers.Population`.
@@ -279,21 +281,22 @@ class ViewSynopsis(Synopsis):
         n = whole_number("n", n, most=_MOST_RECORDS)
         if self.tables.total <= 0:
             raise DomainError(
-                "the noisy number of rows is not positive, so no records can be made: release with "
-                "a larger budget"
+                "records need a noisy number of rows > 0, but it is not positive; release with a "
+                "larger budget"
             )
         return Population().fit(self.tables, n, seed=seed)
 
     def records(self, n: int) -> NDArray[np.int64]:
-        """See `Synopsis.records`; `population` also tells how well they fit the views."""
+        """Generate n synthetic rows: codes, shape (n, attributes). `population` also tells how well
+        they fit the views."""
         return self.population(n).codes.astype(np.int64)
 
     def to_mbi(self) -> tuple[Any, list[Any]]:
-        """The views for mbi 2.0; see `margin.synopses.exports.to_mbi`."""
+        """Convert the views for the library mbi 2.0; see `margin.synopses.exports.to_mbi`."""
         return to_mbi(self)
 
     def summary(self) -> dict[str, str]:
-        """See `Synopsis.summary`."""
+        """Describe the content in words for people: a dictionary of texts by their titles."""
         listed = [", ".join(view) for view in self.names[:_LISTED]]
         if len(self.names) > len(listed):
             listed.append(f"... {len(self.names) - len(listed)} more")
@@ -301,7 +304,7 @@ class ViewSynopsis(Synopsis):
         return {"views": "\n".join([f"{len(self.names)}, {cells:,} cells", *listed])}
 
     def pack(self) -> Packed:
-        """See `Synopsis.pack`: the tables in one array, with axes in the order of the domain."""
+        """The content of a file: the tables in one array, with axes in the order of the domain."""
         fields = {
             "views": self.names,
             "variances": self.tables.variances,
@@ -319,7 +322,7 @@ class ViewSynopsis(Synopsis):
         *,
         domain: Domain,
     ) -> Mapping[str, int]:
-        """See `Synopsis.room`."""
+        """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         views = [domain.view(view) for view in fields["views"]]
         return {
             "tables": sum(map(domain.cells, views)),
@@ -334,9 +337,9 @@ class ViewSynopsis(Synopsis):
         domain: Domain,
         provenance: Provenance,
     ) -> Self:
-        """See `Synopsis.unpack`.
+        """Make the synopsis from the content of a file.
 
-        The default solver takes the place of one that is not part of this library.
+        A solver that is not part of this library is replaced by the default one.
         """
         names = tuple(domain.view(view) for view in packed.fields["views"])
         axes = [tuple(sorted(domain.axes(view))) for view in names]
@@ -346,7 +349,10 @@ class ViewSynopsis(Synopsis):
         parts = _split(arrays.pop("tables"), [math.prod(shape) for shape in shapes])
         known = arrays.pop("precisions", None)
         if arrays:
-            raise ValueError("unexpected array")
+            raise ValueError(
+                "a file of views must hold only tables and precisions, but it also holds "
+                f"{', '.join(sorted(arrays))}; get a fresh copy of the file"
+            )
         precisions = None
         if known is not None:
             precisions = tuple(_split(known, [1 << len(view) for view in axes]))
@@ -425,19 +431,22 @@ class ViewSynopsis(Synopsis):
                 answers.variances[row] = variance
 
     def _solved(self, axes: Integers) -> Solutions:
-        """The reconstructions of marginals on some axes; SolverError if one of them fails."""
+        """Reconstruct the marginals on some axes; SolverError if one of them fails."""
         try:
             solutions = self._reconstruction.solve(axes)
         except Exception as error:  # the solver may be a user's own
             name = type(self.reconstruction).__name__
             raise SolverError(
-                f"solver {name} raised {type(error).__name__}: {error}; "
-                "choose another with reconstruction="
+                f"solver {name} must return solutions, but it raised {type(error).__name__} "
+                f"({error}); choose another with reconstruction="
             ) from error
         for place in solutions.failures:
             names = ", ".join(self.domain.attributes[axis] for axis in axes[place].tolist())
             status = solutions[place].status.value
-            raise SolverError(f"the marginal on {names} could not be reconstructed: {status}")
+            raise SolverError(
+                f"the marginal on {names} must be reconstructed, but the solver failed: {status} "
+                "(pass it with reconstruction=)"
+            )
         return solutions
 
     @cached_property
@@ -449,9 +458,12 @@ def _split(
     flat: NDArray[np.generic],
     lengths: Sequence[int],
 ) -> list[Floats]:
-    """An array from a file, split into parts of some lengths."""
+    """Split an array from a file into parts of the given lengths; ValueError if it does not fit."""
     if flat.dtype != np.float64 or flat.shape != (sum(lengths),):
-        raise ValueError("unexpected array")
+        raise ValueError(
+            f"the array must be floats of shape {(sum(lengths),)}, but it is {flat.dtype} of shape "
+            f"{flat.shape}; get a fresh copy of the file"
+        )
     return np.split(flat.astype(np.float64), np.cumsum(lengths)[:-1])
 
 
@@ -460,8 +472,8 @@ def _at_once(shape: tuple[int, ...]) -> int:
     cells = math.prod(shape)
     if cells > _MAX_CELLS:
         raise DomainError(
-            f"the marginal has {cells:,} cells, but at most {_MAX_CELLS:,} can be reconstructed: "
-            "ask for fewer attributes"
+            f"a marginal must have at most {_MAX_CELLS:,} cells to be reconstructed, but this one "
+            f"has {cells:,}; ask for fewer attributes"
         )
     return max(1, _MAX_CELLS // cells)
 
@@ -470,7 +482,7 @@ _SOLVERS: Mapping[str, type[Newton] | type[Ladder]] = {"Newton": Newton, "Ladder
 
 
 def _solver(described: Mapping[str, Any]) -> Solver:
-    """The solver of a description, or the default if it is not part of this library."""
+    """Make the solver that a file describes, or the default if it is not part of this library."""
     parameters = dict(described)
     kind = _SOLVERS.get(parameters.pop("name"))
     return Newton() if kind is None else kind(**parameters)

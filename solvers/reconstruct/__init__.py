@@ -1,1 +1,4 @@
-"""Reconstruction of marginals that no view covers."""
+"""Reconstruction: estimates of marginals that no view covers, one solver a file.
+
+`problem` states the problem, and `newton` is the default solver.
+"""

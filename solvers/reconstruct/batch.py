@@ -1,4 +1,4 @@
-"""`Batch`: many problems of one shape, packed in arrays, and their `Solutions`."""
+"""Many reconstruction problems of one shape, packed in arrays, and their solutions."""
 
 import math
 from abc import ABC, abstractmethod
@@ -23,17 +23,17 @@ from .problem import Problem, Solution
     kw_only=True,
 )
 class Batch:
-    """Problems of one shape; each array is a concatenation of the arrays of `Problem`.
+    """Many problems of one shape, whose arrays are concatenated.
 
     Parameters
     ----------
     shape
         The sizes of the axes of every table.
     offsets
-        Problem i owns the entries from ``offsets[i]`` up to ``offsets[i + 1]`` of the next three,
-        shape (n + 1,).
+        Problem i has the entries ``offsets[i]:offsets[i + 1]`` of the next three arrays. Shape
+        (n + 1,) for n problems.
     index, target, variance
-        The known coefficients, their moments and error variances.
+        The known coefficients of all problems, their moments and error variances; see `Problem`.
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
     zeros
@@ -59,23 +59,31 @@ class Batch:
         self._check_lengths()
         self._check_index()
         if not np.isfinite(self.target).all():
-            raise ValueError("target must be finite")
+            raise ValueError("target must be finite, but one of its entries is not; correct it")
         if not (np.isfinite(self.variance).all() and (self.variance >= 0).all()):
-            raise ValueError("variance must be finite and >= 0")
+            raise ValueError(
+                "variance must be finite and >= 0, but one of its entries is not; correct it"
+            )
         if not (np.isfinite(self.total).all() and (self.total > 0).all()):
-            raise ValueError("total must be positive and finite")
+            raise ValueError(
+                "total must be positive and finite, but one of its entries is not; correct it"
+            )
         if not (np.isfinite(self.total_variance).all() and (self.total_variance >= 0).all()):
-            raise ValueError("total_variance must be finite and >= 0")
+            raise ValueError(
+                "total_variance must be finite and >= 0, but one of its entries is not; correct it"
+            )
         if self.zeros is not None:
             shape = (len(self.total), self.cells)
             if self.zeros.shape != shape or self.zeros.dtype != np.bool_:
                 raise ValueError(
-                    f"zeros must hold a truth value for each of the {self.cells} cells of each "
-                    f"table; it has shape {self.zeros.shape} and type {self.zeros.dtype}"
+                    f"zeros must hold truth values with shape {shape}, one for each cell of each "
+                    f"problem, but it has shape {self.zeros.shape} and type {self.zeros.dtype}; "
+                    "convert it"
                 )
             if self.zeros.all(axis=1).any():
                 raise ValueError(
-                    "zeros marks every cell of a table; some cell must be allowed to be positive"
+                    "zeros must leave at least one cell of each problem that may be positive, but "
+                    "it marks every cell of one; unmark a cell"
                 )
 
     def _check_lengths(self) -> None:
@@ -84,33 +92,44 @@ class Batch:
         count = len(self.total)
         if not len(self.target) == len(self.variance) == entries:
             raise ValueError(
-                f"index, target and variance must be equally long; their lengths are {entries}, "
-                f"{len(self.target)} and {len(self.variance)}"
+                "index, target and variance must be equally long, but their lengths are "
+                f"{entries}, {len(self.target)} and {len(self.variance)}; give one entry of each "
+                "for each known coefficient"
             )
         if len(self.total_variance) != count:
             raise ValueError(
-                f"total and total_variance must be equally long; their lengths are {count} and "
-                f"{len(self.total_variance)}"
+                f"total and total_variance must be equally long, but their lengths are {count} and "
+                f"{len(self.total_variance)}; give one of each for each problem"
             )
         if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
             raise ValueError(
-                f"offsets must have {count + 1} entries, one more than there are problems, "
-                f"from 0 to the number of known coefficients ({entries})"
+                f"offsets must have {count + 1} entries, one more than there are problems, the "
+                f"first 0 and the last {entries}, the length of index, but it has "
+                f"{len(self.offsets)} entries, the first {self.offsets[:1]} and the last "
+                f"{self.offsets[-1:]}; correct it"
             )
         if (np.diff(self.offsets) < 0).any():
-            raise ValueError("offsets must not fall")
+            raise ValueError(
+                "offsets must not fall, but an entry is smaller than the one before; sort the "
+                "problems and their coefficients"
+            )
 
     def _check_index(self) -> None:
         """Refuse positions that do not exist or do not ascend."""
         entries = len(self.index)
         if entries and not (self.index.min() >= 1 and self.index.max() < self.cells):
             raise ValueError(
-                f"index must lie between 1 and {self.cells - 1}, one less than the number of cells"
+                f"index must lie between 1 and {self.cells - 1}, one less than the number of "
+                f"cells, but it goes from {self.index.min()} to {self.index.max()}; remove other "
+                "positions"
             )
         starts = np.zeros(entries + 1, dtype=np.bool_)
         starts[self.offsets] = True
         if ((np.diff(self.index) <= 0) & ~starts[1:-1]).any():
-            raise ValueError("index must be ascending within each problem")
+            raise ValueError(
+                "index must be ascending within each problem, but an entry is not larger than the "
+                "one before; sort each problem's entries and give each position once"
+            )
 
     @classmethod
     def of(
@@ -118,7 +137,7 @@ class Batch:
         tables: Tables,
         axes: Sequence[Axes] | Integers,
     ) -> "Batch":
-        """The problems of many marginals, from consistent tables of positive total.
+        """Make the problems of many marginals, from consistent tables of positive total.
 
         Parameters
         ----------
@@ -146,12 +165,12 @@ class Batch:
 
     @classmethod
     def pack(cls, problems: Sequence[Problem]) -> "Batch":
-        """Problems of one shape as a batch; ValueError if their shapes differ."""
+        """Join problems of one shape to a batch; ValueError if their shapes differ."""
         shapes = {problem.shape for problem in problems}
         if len(shapes) != 1:
             raise ValueError(
-                f"a batch needs at least one problem, and all of the same shape; "
-                f"these have {len(shapes)} shapes"
+                "a batch needs at least one problem, and all of the same shape, but these have "
+                f"{len(shapes)} shapes; make one batch for each shape"
             )
         counts = [len(problem.index) for problem in problems]
         return cls(
@@ -170,7 +189,10 @@ class Batch:
 
     def __getitem__(self, row: int) -> Problem:
         if not 0 <= row < len(self):
-            raise IndexError(f"a batch of {len(self)} problems has no problem {row}")
+            raise IndexError(
+                f"row must be from 0 to {len(self) - 1} in this batch of problems, but it is "
+                f"{row}; choose such a row"
+            )
         own = slice(self.offsets[row], self.offsets[row + 1])
         zeros = None
         if self.zeros is not None and self.zeros[row].any():
@@ -190,7 +212,7 @@ class Batch:
 
     @cached_property
     def order(self) -> Integers:
-        """The number of axes of each known coefficient."""
+        """The number of axes of each known coefficient, shape (entries,)."""
         return transform(self.shape).order[self.index]
 
     @cached_property
@@ -225,7 +247,9 @@ _GOOD = np.array([status.ok for status in _ORDER])
     kw_only=True,
 )
 class Solutions:
-    """The solutions of a batch; each attribute is as in `Solution`, with a first axis of length n.
+    """The solutions of the n problems of a batch.
+
+    Each attribute is as in `Solution`, with a first axis of length n, except:
 
     Attributes
     ----------
@@ -264,7 +288,7 @@ class Solutions:
 
     @property
     def status(self) -> Status:
-        """The worst status."""
+        """The worst status among all solutions, in the order of `Status`."""
         return _ORDER[int(self.statuses.max())]
 
     @property
@@ -274,7 +298,7 @@ class Solutions:
 
     @classmethod
     def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
-        """Solutions of one shape as one record."""
+        """Join the solutions of problems of one shape."""
         statuses = [_ORDER.index(solution.status) for solution in solutions]
         variances = [solution.variance for solution in solutions if solution.variance is not None]
         complete = len(variances) == len(solutions)
@@ -295,14 +319,14 @@ class OneByOne(ABC):
 
     @abstractmethod
     def answer(self, problem: Problem) -> Solution:
-        """The solution of one problem."""
+        """Solve one problem; each solver defines this method."""
 
     @overload
     def solve(self, problem: Problem) -> Solution: ...
     @overload
     def solve(self, problem: Batch) -> Solutions: ...
     def solve(self, problem: Problem | Batch) -> Solution | Solutions:
-        """The table of a problem, or the tables of a batch, problem by problem."""
+        """Solve one problem, or all problems of a batch, one after another."""
         if isinstance(problem, Batch):
             return Solutions.stack([self.answer(one) for one in problem])
         return self.answer(problem)

@@ -1,4 +1,4 @@
-"""`Reconstruction`: marginals of consistent tables, with or without axes around the asked ones."""
+"""Reconstruction of marginals from consistent tables, with or without further axes as context."""
 
 import dataclasses
 import math
@@ -29,14 +29,15 @@ from .split import dual_of
 
 
 class Reconstruction:
-    """Answers about consistent `tables` of positive total, by a `solver`.
+    """Estimates marginals on any axes from consistent tables, by a solver.
 
-    With `Newton(context=K)` a marginal is reconstructed over up to K axes and projected: the asked
-    axes, and the axes that are most associated with them. Views that share axes with the context
-    then contribute, too. If the whole array is small it is reconstructed once and kept.
+    With `Newton(context=K)`, a table over up to K axes is reconstructed: the asked axes, and those
+    that are most associated with them. It is then summed to the asked marginal. So views that
+    contain only some of the asked axes, and views of associated axes, improve the estimate. If the
+    whole array is small, it is reconstructed once and kept.
 
-    A `Newton` without a stated strength gets the strength of `strength_for`. With context the
-    strength is at least `strength_around`.
+    If `Newton` has no strength, the strength of `strength_for` is used; with context it is at least
+    `strength_around`.
 
     Parameters
     ----------
@@ -44,6 +45,18 @@ class Reconstruction:
         Consistent tables of positive total.
     solver
         Any solver. Only `Newton` uses context.
+
+    Examples
+    --------
+    >>> views = Tables(
+    ...     sizes=(2, 2),
+    ...     views=((0,), (1,)),
+    ...     values=(np.array([6.0, 4.0]), np.array([2.0, 8.0])),
+    ...     variances=(1e-4, 1e-4),
+    ... )
+    >>> solutions = Reconstruction(views, Newton()).solve([(0, 1)])
+    >>> solutions.table[0].round(2).tolist()  # independent axes: maximum entropy
+    [[1.2, 4.8], [0.8, 3.2]]
     """
 
     def __init__(
@@ -60,7 +73,17 @@ class Reconstruction:
         self.solver = solver
 
     def solve(self, axes: Sequence[Axes] | Integers) -> Solutions:
-        """The marginals on sets of ascending axes of one shape, an array of shape (n, k).
+        """Estimate n marginals of one shape.
+
+        Parameters
+        ----------
+        axes
+            The ascending axes of each marginal, shape (n, k).
+
+        Returns
+        -------
+        Solutions
+            The tables have the shape (n, ...).
 
         Raises
         ------
@@ -81,7 +104,7 @@ class Reconstruction:
         solver: Newton,
         asked: Integers,
     ) -> Solutions:
-        """The marginals, from the whole array if it is small, and else each from its context."""
+        """Estimate marginals: from the whole array if it is small, else each from its context."""
         with single_thread():
             if math.prod(self.tables.sizes) <= JOINT_CELLS:
                 return self._joint.project(asked)
@@ -92,7 +115,7 @@ class Reconstruction:
         solver: Newton,
         asked: Integers,
     ) -> Solutions:
-        """The marginals, each from its context; contexts of one shape are solved together."""
+        """Estimate marginals, each from its own context; contexts of one shape are one batch."""
         wide = [self._around(tuple(axes), solver.context or 0) for axes in asked.tolist()]
         shapes: dict[tuple[int, ...], list[int]] = {}
         for place, axes in enumerate(wide):
@@ -113,7 +136,7 @@ class Reconstruction:
         asked: Integers,
         wide: list[Axes],
     ) -> Iterable[Solution]:
-        """The marginals on asked axes, from sets of axes of one shape that contain them."""
+        """Estimate marginals from contexts of one shape: `wide[i]` contains the axes `asked[i]`."""
         batch = Batch.of(self.tables, wide)
         if len(wide[0]) == asked.shape[1]:
             return solver.solve(batch)  # no axis was added
@@ -139,9 +162,9 @@ class Reconstruction:
         asked: Axes,
         count: int,
     ) -> Axes:
-        """The asked axes and those with the largest sum of associations with them.
+        """Choose the context of some axes: up to `count` axes, the asked ones among them.
 
-        They are up to `count` axes in all.
+        The others are those with the largest sum of associations with the asked axes.
         """
         near = self._association[list(asked)].sum(axis=0)
         near[list(asked)] = -1.0
@@ -173,10 +196,10 @@ class Reconstruction:
 
 
 class _Surroundings:
-    """A solution over some axes, from which marginals on fewer axes are read, with variances.
+    """The solution over a context, from which marginals and their variances are computed.
 
-    The moments of a marginal are those moments of the whole table that belong to no other axis. So
-    a marginal costs a look-up and a transform of its own size, however large the whole table is.
+    The moments of a marginal are moments of the whole table, so they are only looked up. The work
+    for a marginal depends on its own size, not on the size of the whole table.
 
     Parameters
     ----------
@@ -210,7 +233,7 @@ class _Surroundings:
         self.strides = np.cumprod([1, *problem.shape[:0:-1]])[::-1]
 
     def project(self, asked: Integers) -> Solutions:
-        """The marginals on some of the axes, ascending and of one shape, shape (n, k)."""
+        """Compute marginals of one shape; `asked` are their ascending axes, shape (n, k)."""
         places = np.searchsorted(self.axes, asked)
         shape = tuple(self.problem.shape[place] for place in places[0].tolist())
         coefficients = self.strides[places] @ _cell_digits(shape)
@@ -275,12 +298,13 @@ class _Surroundings:
         share: Floats,
         shape: tuple[int, ...],
     ) -> Floats:
-        """How the shares y of a marginal change with the targets, shape (m, cells).
+        """Derivatives of the shares P(y) of the cells y of a marginal by the targets: (m, cells).
 
-        They change by H^-1 (E[f 1_y] - E[f] P(y)). A function of the problem is one on the asked
-        axes times one on the others, f = g h, and E[h 1_y] is read from the moments. If a function
-        of the asked axes is function i of the problem, its moment changes by e_i - ridge_i H^-1
-        e_i. So a system is solved only for the other functions.
+        The derivative is H^-1 (E[f 1_y] - E[f] P(y)), where H is the Hessian of the dual and f the
+        vector of the m known functions. Each is a product f = g h of a function g of the asked axes
+        and a function h of the others, and E[h 1_y] is read from the moments. If a function of the
+        asked axes is known function i, its moment has the derivative e_i - ridge_i H^-1 e_i. So
+        systems are solved only for the other functions.
         """
         problem = self.problem
         own = self._digits[places]
@@ -307,18 +331,18 @@ class _Surroundings:
         return _table_of(shape, changes.T)
 
     def _sampled(self, kept: Sequence[int]) -> Floats:
-        """The noise variances of the marginal on these places, from random errors.
+        """Estimate the noise variances of the cells of a large marginal by sampling.
 
-        The matrix of `_changes` has a row for each cell, which would take too long.
+        `_changes` would take too long for so many cells. `kept` are the positions of its axes.
         """
         tilt, *pushed = self._pushed
         return sampled_variance(self.problem, self._distribution, tilt, pushed, kept)
 
     @cached_property
     def _pushed(self) -> Floats:
-        """The inverse of the Hessian times the targets, and times random errors of the targets.
+        """The inverse Hessian times the targets, and times random errors of the targets.
 
-        Shape (1 + probes, m).
+        Shape (1 + number of random errors, m).
         """
         problem = self.problem
         deviation = np.sqrt(problem.variance)
@@ -359,17 +383,17 @@ class _Surroundings:
 
 @lru_cache(maxsize=256)
 def _cell_digits(shape: tuple[int, ...]) -> Integers:
-    """The place of each cell on each axis, shape (axes, cells)."""
+    """The category of each cell on each axis, shape (axes, cells)."""
     return np.indices(shape).reshape(len(shape), math.prod(shape))
 
 
 def _table_of(shape: tuple[int, ...], moments: Floats) -> Floats:
-    """Tables of sum one from their moments, both of shape (..., cells)."""
+    """Compute tables of sum one from all their moments, both of shape (..., cells)."""
     return transform(shape).synthesise(moments) / math.sqrt(math.prod(shape))
 
 
 def _judged(problem: Problem, solution: Solution) -> Solution:
-    """The solution of any solver; `FAILED` if its table does not fit the problem."""
+    """Check a solution; its status becomes `FAILED` if the table does not fit the problem."""
     if not solution.status.ok or _fits(problem, np.asarray(solution.table, np.float64)):
         return solution
     nothing = np.full(problem.shape, math.nan)

@@ -1,4 +1,4 @@
-"""`coverage_error`: the estimated error of a reconstruction because no view covers the axes."""
+"""An estimate of the error of a reconstruction that noise does not explain."""
 
 import dataclasses
 import math
@@ -20,12 +20,14 @@ def coverage_error(
     *,
     seed: int = 0,
 ) -> float:
-    """The estimated root mean square error of a cell of an uncovered marginal, apart from noise.
+    """Estimate the root mean square error of a cell of an uncovered marginal, apart from noise.
 
-    The views hold other marginals of the same shape in full. For some of these, only the components
-    that are known of the asked marginal are kept. The solver reconstructs the rest, and its errors
-    are averaged, less the part that the views' noise adds. The result is an *estimate*: the asked
-    axes can depend on each other more or less than the axes of a view.
+    The method tests the solver on marginals of the same shape that a view covers. From each of
+    these, it removes the components that are unknown for the asked marginal. The solver
+    reconstructs the marginal from the rest, and the result is compared with the view. The mean
+    square error, minus the part that comes from the noise of the view, is averaged over up to 30
+    such marginals. The result is only an estimate: the asked axes can depend on each other more or
+    less than the axes of a view.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ def _covered(
     shape: tuple[int, ...],
     seed: int,
 ) -> list[Axes]:
-    """Random sets of ascending axes, each within a view, whose sizes are the shape."""
+    """Draw sets of ascending axes that lie in a view and whose sizes are the given shape."""
     rng = np.random.default_rng(seed)
     found: set[Axes] = set()
     for _ in range(20 * _SAMPLES):

@@ -1,6 +1,6 @@
-"""The dual of maximum entropy under noisy moments, in numpy.
+"""The dual problem of maximum entropy under noisy moments: value, gradient, Hessian, variances.
 
-`Newton` and the solvers that use scipy minimise it.
+`Penalised` states the primal problem. `Newton` and the solvers that use scipy minimise the dual.
 """
 
 import math
@@ -28,7 +28,7 @@ from .rules import PRECONDITIONER, SAME, cancels, converged, use_of_factor
 from .sampling import sampled_variance, standard_errors
 
 _EXACT_MISS = 1e-5
-"""Largest error of a moment whose target is exact."""
+"""If a moment with an exact target has a larger error, the targets contradict each other."""
 
 _FLOOR = 1e-10
 """Smallest ridge. It keeps the dual strictly convex if constraints are exact or on the boundary."""
@@ -39,20 +39,20 @@ _FLOOR = 1e-10
     kw_only=True,
 )
 class Penalised:
-    """The parameters and the objective of maximum entropy under noisy moments.
+    """Base class of solvers that maximise entropy with a penalty for missed moments.
 
-    Minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
-    ridge_S), where f_S are the known basis functions and ridge_S = strength * r(|S|) * variance_S,
-    with r(1) = 0.01 and r(j) = j ** 2. Where cells must be zero, p and the uniform distribution
-    are distributions on the other cells.
+    The problem is to minimise over distributions p: KL(p || uniform) + sum_S (E_p[f_S] -
+    target_S) ** 2 / (2 ridge_S). f_S are the known basis functions, and the ridge is the tolerance
+    of a moment: ridge_S = strength * r(|S|) * variance_S, with r(1) = 0.01 and r(j) = j ** 2. If
+    some cells must be zero, p and the uniform distribution are zero there.
 
     Parameters
     ----------
     strength
         The factor above, > 0. None takes 1 for binary axes and 10 otherwise.
     tolerance
-        The largest entry of the dual's gradient, that is the error of a moment, at which the
-        solver stops.
+        The solver stops when no entry of the gradient of the dual is larger. An entry is the error
+        of a moment.
     iterations
         The largest number of steps.
 
@@ -68,11 +68,13 @@ class Penalised:
 
     def __post_init__(self) -> None:
         if self.strength is not None and not (self.strength > 0 and math.isfinite(self.strength)):
-            raise ValueError(f"strength ({self.strength}) must be positive and finite")
+            raise ValueError(
+                f"strength ({self.strength}) must be positive and finite; pass such a number"
+            )
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
         if not self.iterations >= 0:
-            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0; pass a larger number")
 
     def strength_on(self, shape: tuple[int, ...]) -> float:
         """The strength for a table of this shape."""
@@ -87,7 +89,7 @@ class Penalised:
         order: Integers,
         variance: Floats,
     ) -> Floats:
-        """The ridges of coefficients of these orders and variances, each at least 1e-10."""
+        """Compute the ridge of each coefficient from its order and variance; at least 1e-10."""
         growth = np.where(order == 1, SINGLE_AXIS_GROWTH, order.astype(np.float64) ** 2)
         return np.asarray(np.maximum(self.strength_on(shape) * growth * variance, _FLOOR))
 
@@ -115,9 +117,9 @@ class Penalised:
         *,
         bars: bool = False,
     ) -> Solution:
-        """The solution that dual variables make up.
+        """Make the `Solution` that belongs to some dual variables.
 
-        It is optimal if the gradient is within the tolerance.
+        Its status is optimal if the gradient of the dual is within the tolerance.
 
         Parameters
         ----------
@@ -154,7 +156,10 @@ def reached(
     theta: Floats,
     tolerance: float,
 ) -> bool:
-    """`rules.converged` for arrays of shape (m,)."""
+    """Whether the gradient of the dual is so small that the solver may stop.
+
+    `gradient` and the dual variables `theta` have shape (m,). The rule is `rules.converged`.
+    """
     worst = float(np.abs(gradient).max(initial=0.0))
     largest = float(np.abs(theta).max(initial=0.0))
     return converged(worst, largest, tolerance)
@@ -178,11 +183,15 @@ def divergence(problem: Problem, distribution: Floats) -> float:
 
 
 class Dual:
-    """The dual of maximum entropy under noisy moments, and its derivatives.
+    """The dual function of the problem of `Penalised`, with gradient, Hessian and Newton steps.
 
-    log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2. Its minimum is
-    log(cells) less the minimum of `Penalised.objective`; the sum and the number of cells are over
-    the cells that need not be zero. All vectors have shape (m,), tables shape (cells,).
+    The dual is to minimise, over the m dual variables theta (one for each known moment),
+
+        log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S theta_S ** 2 / 2,
+
+    where the first sum runs over the cells that need not be zero. Its minimum is log(number of
+    these cells) minus the minimum of `Penalised.objective`. Theta stands for the distribution p in
+    proportion to exp(sum_S theta_S f_S). Vectors have shape (m,), tables shape (cells,).
     """
 
     def __init__(
@@ -192,20 +201,20 @@ class Dual:
     ) -> None:
         self.problem = problem
         self.ridge = ridge
-        # The last results and their arguments: value, distribution, gradient and Hessian are asked
-        # for in turn, at the same point.
+        # The last results with their arguments. The methods are called one after another for the
+        # same point, so these results are used again.
         self._weights_of: tuple[Floats | None, Floats, float] = (None, ridge, 0.0)
         self._moments_of: tuple[Floats | None, Floats] = (None, ridge)
         self._solve_last: Callable[[Floats], Floats]
 
     def value(self, theta: Floats) -> float:
-        """The dual at some dual variables, in nats."""
+        """Compute the dual function at `theta`, in nats."""
         weights, top = self._weights(theta)
         log_sum = top + math.log(weights.sum())
         return float(log_sum - theta @ self.problem.target + 0.5 * (self.ridge * theta) @ theta)
 
     def distribution(self, theta: Floats) -> Floats:
-        """The distribution that the dual variables make up."""
+        """Compute the distribution in proportion to exp(sum_S theta_S f_S), shape (cells,)."""
         weights, _ = self._weights(theta)
         return np.asarray(weights / weights.sum())
 
@@ -214,19 +223,25 @@ class Dual:
         theta: Floats,
         distribution: Floats,
     ) -> Floats:
-        """The dual's gradient; `distribution` belongs to `theta`."""
+        """Compute the gradient of the dual at `theta`, shape (m,).
+
+        It is E_p[f_S] - target_S + ridge_S theta_S, where p is `distribution`, the result of
+        `Dual.distribution` for the same `theta`.
+        """
         return self.moments(distribution) - self.problem.target + self.ridge * theta
 
     def moments(self, distribution: Floats) -> Floats:
-        """See `Problem.moments`."""
+        """Compute the known moments of a distribution, shape (m,); the last result is kept."""
         if self._moments_of[0] is not distribution:
             self._moments_of = distribution, self.problem.moments(distribution)
         return self._moments_of[1]
 
     def hessian(self, distribution: Floats) -> Floats:
-        """The covariances of the functions plus the ridge, shape (m, m).
+        """Compute the Hessian of the dual at a distribution, shape (m, m).
 
-        They are looked up in one extended transform. The array is overwritten by the next call.
+        It is the covariance matrix of the known functions plus the diagonal matrix of the ridges.
+        The means of products are looked up in the extended table (`Transform.extend`). The next
+        call overwrites the array.
         """
         place, factor = _products(self.problem.shape, self.problem.index.tobytes())
         mean = self.moments(distribution)
@@ -254,13 +269,13 @@ class Dual:
 
     @cached_property
     def _work(self) -> Floats:
-        """Room for two matrices; to allocate it each time takes longer than to fill it."""
+        """Work space for two matrices, kept because allocation takes longer than filling it."""
         return np.empty((2, len(self.ridge), len(self.ridge)))
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """The map from right-hand sides to solutions of Hessian x solution = right.
+        """Factor the Hessian; returns a function that solves Hessian x solution = right-hand side.
 
-        Both have shape (m, ...).
+        It takes and returns arrays of shape (m, ...).
         """
         if not len(self.ridge):
             return lambda right: right
@@ -268,7 +283,7 @@ class Dual:
         return lambda right: np.asarray(scipy.linalg.lapack.dpotrs(factor, right, lower=True)[0])
 
     def inverse(self, distribution: Floats) -> Floats:
-        """The inverse of the Hessian, shape (m, m); it is overwritten by the next call."""
+        """Compute the inverse of the Hessian, shape (m, m); the next call overwrites it."""
         matrix = self._work[1]
         if len(self.ridge):
             factor = self._factor(distribution, clean=True)
@@ -287,9 +302,9 @@ class Dual:
         *,
         clean: bool = False,
     ) -> Floats:
-        """The lower triangular factor of the Hessian.
+        """Compute the Cholesky factor of the Hessian, a lower triangular matrix.
 
-        The numbers above it are zero if `clean`, and have no meaning otherwise.
+        The entries above the diagonal are zero if `clean`; otherwise they have no meaning.
         """
         # LAPACK is called directly. On small matrices the checks of scipy's usual interface take
         # longer than the work.
@@ -301,7 +316,9 @@ class Dual:
             overwrite_a=True,
         )
         if failed:
-            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+            raise np.linalg.LinAlgError(
+                "the Hessian must be positive definite, but it is not; use a larger strength"
+            )
         return np.asarray(factor)
 
     def direction(
@@ -310,10 +327,10 @@ class Dual:
         gradient: Floats,
         fall: float,
     ) -> Floats:
-        """The solution of Hessian x direction = gradient, or nearly.
+        """Compute the Newton direction, exactly or nearly: Hessian x direction = gradient.
 
-        `fall` is the largest entry of the gradient over that of the step before. It decides how the
-        factor of the last call is used; see `rules.use_of_factor`.
+        `fall` is the ratio of the largest entry of this gradient to that of the step before. It
+        decides whether the factor of an earlier Hessian is used; see `rules.use_of_factor`.
         """
         use = use_of_factor(fall, len(gradient), NEAR, MANY_UNKNOWNS)
         if use == PRECONDITIONER:
@@ -328,14 +345,17 @@ class Dual:
         distribution: Floats,
         vector: Floats,
     ) -> Floats:
-        """The Hessian times a vector, without the Hessian."""
+        """Multiply the Hessian by a vector without computing the Hessian, by two transforms."""
         mean = self.moments(distribution)
         weighted = distribution * self.problem.functions(vector)
         moved = self.problem.moments(weighted) - mean * (mean @ vector)
         return np.asarray(moved + self.ridge * vector)
 
     def _weights(self, theta: Floats) -> tuple[Floats, float]:
-        """The exponentials of the logits less the largest logit, and the largest logit."""
+        """exp(logit - largest logit) for each cell, shape (cells,), and the largest logit.
+
+        The logit of a cell is sum_S theta_S f_S.
+        """
         if self._weights_of[0] is not theta:
             logits = self.problem.functions(theta)
             if self.problem.zeros is not None:
@@ -345,17 +365,18 @@ class Dual:
         return self._weights_of[1:]
 
     def variance(self, distribution: Floats) -> Floats:
-        """Variances of the cells by the delta method, shape (cells,).
+        """Compute the noise variance of each cell by the delta method, shape (cells,).
 
-        They are the squared derivatives of the optimum by the targets and the total, times the
-        variances of these. The known quantities that are independent are the coefficients, total x
-        target, and the total. With centred functions g, the cell p changes by p g' H^-1 per unit of
-        the targets. The quadratic form of the derivatives is a sum over pairs of functions, hence
-        one transform of the weights of their products.
+        It is the sum of squared derivatives of the optimum times the variances of the data. The
+        data with independent errors are the coefficients (total x target) and the total. Let g be
+        the known functions minus their means, at one cell. The derivative of the share p of this
+        cell by the targets is p g' H^-1. So its variance is p**2 times a quadratic form in g. A
+        product of two functions is a multiple of one extended function (`Transform.products`), so
+        one transform computes the forms of all cells.
 
-        Where cells are near zero and the noise is small, H^-1 is so large that this sum is nothing
-        but rounding errors. The squares of g' H^-1 are then summed instead, which takes longer. If
-        there are too many of them, the variance comes from `sampled_variance`.
+        If cells are near zero and the noise is small, H^-1 is large, and rounding errors dominate
+        this result. Then the squares of g' H^-1 are summed directly, which takes longer. If there
+        are too many of them, `sampled_variance` estimates the variance.
         """
         problem = self.problem
         basis = transform(problem.shape)
@@ -390,9 +411,9 @@ class Dual:
         weights: Floats,
         mean: Floats,
     ) -> Floats:
-        """For each cell the sum of squares of weighted sums of functions, less their means.
+        """For each cell, the sum over i of (weights_i . (f - E f))**2, shape (cells,).
 
-        `weights` has shape (n, m): one weighted sum per row.
+        `weights` has shape (n, m), and f are the m known functions at the cell.
         """
         total = np.zeros(self.problem.cells)
         step = max(1, NUMBERS_AT_ONCE // self.problem.cells)
@@ -404,7 +425,7 @@ class Dual:
 
 
 class LargeDual(Dual):
-    """The dual without matrices, for problems whose Hessian is too large to write down."""
+    """The dual of a problem whose Hessian is too large to store; it uses conjugate gradients."""
 
     def direction(
         self,
@@ -412,10 +433,10 @@ class LargeDual(Dual):
         gradient: Floats,
         fall: float,
     ) -> Floats:
-        """The solution of Hessian x direction = gradient, by conjugate gradients.
+        """Compute the Newton direction by conjugate gradients: Hessian x direction = gradient.
 
-        The error is a tenth, or less as the gradient falls. This keeps Newton's convergence fast
-        and wastes no work.
+        The relative error is at most 0.1, and smaller when the gradient is small. This keeps the
+        convergence of Newton's method fast (an inexact Newton method).
         """
         accuracy = min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0)))
         return self._solve(distribution, gradient, accuracy)
@@ -432,7 +453,10 @@ class LargeDual(Dual):
         return sampled_variance(problem, distribution, tilt, pushed)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """See `Dual.solver`; right-hand sides have shape (m, n), and the error is a thousandth."""
+        """Make a function that solves with the Hessian, by conjugate gradients; see `Dual.solver`.
+
+        Right-hand sides have shape (m, n). The relative error is a thousandth.
+        """
 
         def solve(right: Floats) -> Floats:
             columns = [self._solve(distribution, one, 1e-3) for one in right.T]
@@ -446,7 +470,7 @@ class LargeDual(Dual):
         right: Floats,
         accuracy: float,
     ) -> Floats:
-        """Conjugate gradients, preconditioned by the Hessian's diagonal."""
+        """Solve Hessian x solution = right by diagonally preconditioned conjugate gradients."""
         mean = self.moments(distribution)
         squares = transform(self.problem.shape).squares(distribution)[self.problem.index]
         diagonal = np.maximum(squares - mean**2, 0.0) + self.ridge
@@ -459,9 +483,10 @@ def is_large(
     unknowns: int,
     numbers: int = EXTENDED_NUMBERS,
 ) -> bool:
-    """Whether a problem needs `LargeDual`.
+    """Whether the Hessian or the extended table of a problem is too large to store.
 
-    Means of products of functions are looked up in an extended table of up to `numbers` numbers.
+    The limits are `HESSIAN_UNKNOWNS` unknowns and `numbers` entries of the extended table. Larger
+    problems use `LargeDual`.
     """
     width = math.prod(transform(()).width(size) for size in shape)
     return unknowns > HESSIAN_UNKNOWNS or width > numbers
@@ -469,7 +494,7 @@ def is_large(
 
 @lru_cache(maxsize=16)
 def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
-    """`Transform.products`, kept; the index is given by its bytes."""
+    """`Transform.products` with a cache; the array `index` is given by its bytes."""
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))
 
 
@@ -482,7 +507,8 @@ def _conjugate_gradients(
 ) -> Floats:
     """Solve matrix x solution = right by preconditioned conjugate gradients.
 
-    They stop when the residual, in the preconditioner's norm, has fallen by the factor `accuracy`.
+    The iteration stops when the norm of the residual is `accuracy` times the first one. The norm is
+    that of the preconditioner.
     """
     solution = np.zeros_like(right)
     residual = right.copy()

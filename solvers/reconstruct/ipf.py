@@ -1,4 +1,4 @@
-"""`IPF`: iterative proportional fitting to exact marginals."""
+"""Iterative proportional fitting (IPF) of a table to exact marginals."""
 
 import math
 import time
@@ -21,8 +21,8 @@ class IPF(OneByOne):
     """Maximum entropy under exact marginals: scale the table to one known marginal after another.
 
     Minimises KL(p || uniform) subject to every known marginal (Deming and Stephan, 1940; Csiszar,
-    1975). It is fast if such a table exists and is positive. If none exists, the scaling cycles
-    forever; where cells must be zero, it is slow.
+    1975). It is fast if such a table exists and is positive, and slow if some of its cells are
+    zero. If no such table exists, the scaling does not converge.
 
     `Solution.objective` is KL(p || uniform) in nats. `Solution.relaxation` is zero.
 
@@ -38,6 +38,13 @@ class IPF(OneByOne):
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = IPF().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     tolerance: float = 1e-9
@@ -45,9 +52,9 @@ class IPF(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
         if not self.iterations >= 0:
-            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0; pass a larger number")
 
     def objective(
         self,
@@ -67,7 +74,7 @@ class IPF(OneByOne):
         return divergence(problem, distribution)
 
     def answer(self, problem: Problem) -> Solution:
-        """The table after the last round."""
+        """Scale the uniform table round by round; the answer is the table after the last round."""
         started = time.process_time()
         table = problem.uniform.reshape(problem.shape)
         margins = _margins(problem)
@@ -114,7 +121,7 @@ class IPF(OneByOne):
 
 
 def _margins(problem: Problem) -> list[tuple[tuple[int, ...], Floats]]:
-    """The known marginals: the places that are summed over, and the table."""
+    """List the known marginals: for each, the positions of the axes to sum over, and the table."""
     places = range(len(problem.shape))
     margins = []
     for kept, table in problem.margins():

@@ -1,4 +1,4 @@
-"""`LBFGS`: the dual of maximum entropy under noisy moments, by scipy's quasi-Newton method."""
+"""The problem of `Newton`, solved by the quasi-Newton method of scipy."""
 
 import time
 from dataclasses import dataclass
@@ -18,10 +18,17 @@ from .starts import independent
     kw_only=True,
 )
 class LBFGS(Penalised, OneByOne):
-    """The programme of `Newton` by limited-memory quasi-Newton steps, for comparison.
+    """Solves the problem of `Newton` by L-BFGS on the dual, for comparison.
 
-    The parameters are those of `Newton`. Rounding keeps the gradient from falling much below the
-    tolerance.
+    The parameters are those of `Newton`. Because of rounding errors, a tolerance much below the
+    default may not be reached.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = LBFGS().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     tolerance: float = 1e-6

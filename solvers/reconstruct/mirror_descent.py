@@ -1,4 +1,4 @@
-"""`MirrorDescent`: noisy moments fitted by entropic mirror descent, without a penalty."""
+"""Weighted least-squares fit of noisy moments by entropic mirror descent."""
 
 import math
 import time
@@ -20,13 +20,13 @@ _LEAST_VARIANCE = 1e-10
     kw_only=True,
 )
 class MirrorDescent(OneByOne):
-    """Weighted least squares over distributions: the method of Private-PGM.
+    """Fits noisy moments by weighted least squares over distributions: the method of Private-PGM.
 
-    McKenna, Sheldon and Miklau, ICML 2019. Minimises over distributions p:
-    sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S), from the uniform distribution by
-    multiplicative steps p <- p exp(-step x gradient). There can be many minima; the steps lead near
-    one of large entropy. The solver stops when the objective is proved to lie within `tolerance` of
-    the minimum: it is convex, so it exceeds the minimum by at most max_q gradient . (p - q).
+    Source: McKenna, Sheldon and Miklau, ICML 2019. Minimises over distributions p:
+    sum_S (E_p[f_S] - target_S) ** 2 / (2 variance_S). It starts at the uniform distribution and
+    takes multiplicative steps p <- p exp(-step x gradient). The minimum need not be unique; the
+    steps lead near one of large entropy. The solver stops when the gap to the minimum is at most
+    `tolerance`. Because the objective is convex, the gap is at most max_q gradient . (p - q).
 
     `Solution.objective` is the sum above. `Solution.relaxation` is zero.
 
@@ -42,6 +42,13 @@ class MirrorDescent(OneByOne):
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = MirrorDescent().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     tolerance: float = 0.01
@@ -49,9 +56,9 @@ class MirrorDescent(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
         if not self.iterations >= 0:
-            raise ValueError(f"iterations ({self.iterations}) must be >= 0")
+            raise ValueError(f"iterations ({self.iterations}) must be >= 0; pass a larger number")
 
     def objective(
         self,

@@ -1,4 +1,4 @@
-"""`Newton`: maximum entropy by Newton's method on the dual; its ridge is the noise."""
+"""Maximum entropy under noisy moments by Newton's method on the dual problem."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from ..fitted import (
 )
 from ..limits import COMPILED_NUMBERS
 from ..status import Status
-from ..threads import compiled_loops, in_parts, processors, single_thread
+from ..threads import compiler_pays, in_parts, processors, single_thread
 from ..types import Floats
 from .batch import Batch, Solutions
 from .dual import Dual, Penalised, contradicts, is_large, reached
@@ -29,19 +29,20 @@ from .starts import pairwise, start
     kw_only=True,
 )
 class Newton(Penalised):
-    """Maximum entropy under noisy moments, always feasible.
+    """Finds the distribution of maximum entropy that fits noisy moments up to their noise.
 
     Minimises over distributions p: KL(p || uniform) + sum_S (E_p[f_S] - target_S) ** 2 / (2
-    ridge_S), where f_S are the known basis functions, and p and the uniform distribution are zero
-    where cells must be. Its dual, log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S
-    theta_S ** 2 / 2, is smooth, strictly convex and without constraints. With ridge_S = strength *
-    r(|S|) * variance_S, r(1) = 0.01 and r(j) = j ** 2, a constraint is relaxed in proportion to its
-    noise, and more for higher orders. As the ridge goes to zero, the answer goes to the published
-    maximum entropy with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3) wherever
-    that exists.
+    ridge_S). f_S are the known basis functions. If some cells must be zero, p and the uniform
+    distribution are zero there. With ridge_S = strength * r(|S|) * variance_S, r(1) = 0.01 and
+    r(j) = j ** 2, a moment may be missed in proportion to its noise, and more for higher orders. So
+    a solution always exists. As the ridge goes to zero, the solution approaches maximum entropy
+    with exact constraints (Qardaji, Yang and Li, SIGMOD 2014, section 4.3), if that has a solution.
 
-    A batch is solved in compiled loops on all processors if numpy would take longer than a second,
-    or if the loops are loaded already. Otherwise, and for a single problem, numpy gives the same
+    The dual is to minimise log sum exp(sum_S theta_S f_S) - theta . target + sum_S ridge_S
+    theta_S ** 2 / 2. It is smooth, strictly convex and without constraints.
+
+    A batch is solved by compiled loops on all processors if numpy would take longer than a second,
+    or if the loops are loaded already. Otherwise, and for a single problem, numpy computes the same
     numbers. Problems with thousands of unknowns use conjugate gradients.
 
     `Solution.objective` is the minimum, in nats. `Solution.relaxation` is the strength. The status
@@ -50,18 +51,18 @@ class Newton(Penalised):
     Parameters
     ----------
     strength
-        The factor above, > 0. None takes 1 for binary axes and 10 otherwise; `Reconstruction`
-        replaces None by a strength that it estimates from all tables, where it can.
+        The factor of the ridge above, > 0. None takes 1 for binary axes and 10 otherwise;
+        `Reconstruction` may replace None by a strength that it estimates from all tables.
     tolerance
-        The largest entry of the dual's gradient, that is the error of a moment, at which the
-        solver stops.
+        The solver stops when no entry of the gradient of the dual is larger. An entry is the error
+        of a moment.
     iterations
         The largest number of Newton steps.
     bars
         Whether the variance of each cell is computed; it about doubles the work.
     context
-        `Reconstruction` solves over up to this many axes around the asked ones, and projects. None
-        solves over the asked axes alone.
+        Used by `Reconstruction` only: it solves over up to this many axes, the asked ones among
+        them, and sums the result to the asked marginal. None solves over the asked axes alone.
     threads
         The largest number of threads for a batch; None takes one for each processor.
 
@@ -69,6 +70,13 @@ class Newton(Penalised):
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = Newton().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     bars: bool = True
@@ -78,16 +86,20 @@ class Newton(Penalised):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.context is not None and self.context < 1:
-            raise ValueError(f"context ({self.context}) must be at least 1")
+            raise ValueError(
+                f"context ({self.context}) must be at least 1; pass a larger number, or None"
+            )
         if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads ({self.threads}) must be at least 1")
+            raise ValueError(
+                f"threads ({self.threads}) must be at least 1; pass a larger number, or None"
+            )
 
     @overload
     def solve(self, problem: Problem) -> Solution: ...
     @overload
     def solve(self, problem: Batch) -> Solutions: ...
     def solve(self, problem: Problem | Batch) -> Solution | Solutions:
-        """The table of a problem, or the tables of a batch."""
+        """Find the table of one problem, or the tables of all problems of a batch."""
         if isinstance(problem, Problem):
             return self._one(problem)
         unknowns = int(np.diff(problem.offsets).max(initial=0))
@@ -95,7 +107,7 @@ class Newton(Penalised):
         if large or unknowns > MANY_UNKNOWNS_FOR_LAPACK:
             loops = None
         else:
-            loops = compiled_loops("reconstruct.newton_loops", _numpy_seconds(problem))
+            loops = _compiled_loops(_numpy_seconds(problem))
         if loops is None:
             return Solutions.stack([self._one(one) for one in problem])
         return self._many(problem, loops)
@@ -108,7 +120,7 @@ class Newton(Penalised):
         with single_thread():
             theta, steps = self._minimise(dual, start(problem))
             if steps == self.iterations and isinstance(dual, SplitDual):
-                # Extreme weights can spoil the blocks of `SplitDual`, but not the whole Hessian.
+                # Very large dual variables can make `SplitDual` inaccurate. `Dual` is more robust.
                 dual = Dual(problem, ridge)
                 theta, steps = self._minimise(dual, start(problem))
             return self.solved(problem, dual, theta, steps, started, bars=self.bars)
@@ -118,9 +130,10 @@ class Newton(Penalised):
         dual: Dual,
         theta: Floats,
     ) -> tuple[Floats, int]:
-        """Damped Newton steps from given dual variables: the minimum, and the number of steps.
+        """Minimise the dual by Newton steps with a line search, from given dual variables.
 
-        See `rules` for the loop; `newton_loops._solve` is the same for compiled code.
+        Returns the dual variables and the number of steps. `rules` explains the loop, and
+        `newton_loops._solve` is its compiled version.
         """
         value = dual.value(theta)
         before = 0.0
@@ -210,7 +223,7 @@ _STATUSES = np.array(
     ],
     dtype=np.int8,
 )
-"""Positions in ``list(Status)``, by the codes of the compiled loops."""
+"""The position in ``list(Status)`` for each status code of `newton_loops`: 0, 1, 2."""
 
 
 def _starts(batch: Batch) -> Floats:
@@ -235,7 +248,16 @@ def _relaxed(
 
 
 def _numpy_seconds(batch: Batch) -> float:
-    """Roughly the seconds that numpy would take."""
+    """Estimate roughly how many seconds numpy would need for a batch."""
     unknowns = np.diff(batch.offsets).astype(np.float64)
     seconds = NUMPY_SECONDS_A_PROBLEM + NUMPY_SECONDS_AN_ENTRY * unknowns**2
     return float(seconds.sum())
+
+
+def _compiled_loops(seconds: float) -> Any:
+    """The module `newton_loops`, or None if numpy needs so few seconds that it is faster."""
+    if not compiler_pays(f"{__package__}.newton_loops", seconds):
+        return None
+    from . import newton_loops  # it imports numba, which takes about a second
+
+    return newton_loops

@@ -1,10 +1,9 @@
-"""The compiled loops of `Newton`.
+"""Newton's method on the dual in compiled loops, for batches of small problems.
 
-`newton` has the mathematics and `rules` the rules; `dual` has the same in numpy.
+`newton` explains the method, `rules` its rules, and `dual` does the same in numpy.
 
-Records of arrays are taken apart once for each problem. Functions that are called in each step get
-the arrays themselves: to take an array out of a record costs some nanoseconds, and a small problem
-takes only a few thousand.
+Functions that are called in each step take single arrays, not records. Reading an array from a
+record takes some nanoseconds, and a whole small problem only a few thousand.
 """
 
 import math
@@ -22,7 +21,7 @@ from . import rules
 __all__ = ["Packed", "Result", "Settings", "solve_range"]
 
 _ENOUGH = 0.01
-"""Squared error of a direction, relative to the first one, at which it is good enough."""
+"""Squared residual of a direction, relative to the first one, at which conjugate gradients end."""
 
 _NOTHING = -1e300
 """Logit of a cell that must be zero."""
@@ -61,7 +60,10 @@ class Settings(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Where the results go, one row per problem; `variances` has no rows without bars."""
+    """Arrays that receive the results, one row per problem.
+
+    `variances` has no rows if `Settings.bars` is false.
+    """
 
     tables: Floats
     variances: Floats
@@ -79,11 +81,11 @@ class _Shape(NamedTuple):
 
 
 class _Pairs(NamedTuple):
-    """Where means of products of functions stand in the extended table.
+    """Positions in the extended table of the means of functions and of their products.
 
-    `single` is the entry of each function. `places` and `factors` tell, for each pair of functions,
-    the entry and the number that make up the mean of their product; on binary axes they are not
-    used.
+    `single` is the position of the mean of each known function. The mean of the product of
+    functions i and j is ``factors[i, j]`` times the entry at ``places[i, j]``. On binary axes these
+    two are not used.
     """
 
     single: Integers
@@ -102,11 +104,14 @@ class _Known(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Arrays that all problems of a range use one after the other.
+    """Work space that the problems of a range use one after another.
 
-    Of the shape of the table: `cells` (the distribution), `trial_cells`, `average` (the means of
-    all functions), `spare`, `scale`. Of the extended table: `first`, `second`, `spread`. Of the
-    dual variables: `trial`, `direction`, `gradient`, `residual`, `scaled`, `search`, `product`.
+    Shape (cells,): `cells` is the distribution, `trial_cells` that of the line search, `average`
+    the means of all functions; `spare` and `scale` are buffers. Shape (extended cells,): the
+    buffers `first`, `second` and `spread`. Shape (unknowns,): `trial` are the dual variables of the
+    line search, `direction` and `gradient` belong to Newton's method, and `residual`, `scaled`,
+    `search` and `product` to conjugate gradients. `matrix` holds the factor of the Hessian, and
+    `inverse` its inverse.
     """
 
     cells: Floats
@@ -139,7 +144,7 @@ def _evaluate(
     cells: Floats,
     spare: tuple[Floats, Integers],
 ) -> float:
-    """The dual's value at some dual variables; leaves the distribution in `cells`.
+    """Compute the dual function at `theta`, and write the distribution to `cells`.
 
     `spare` are `_Work.spare` and `_Work.scale`.
     """
@@ -209,7 +214,7 @@ def _look_up(
     places: NDArray[np.int32],
     factors: Floats,
 ) -> None:
-    """Fill the upper triangles of `_pair` over all pairs of known functions."""
+    """Fill the upper triangles of `places` and `factors` for all pairs of known functions."""
     for row in range(index.size):
         rest = index[row]
         for axis in range(sizes.size - 1, -1, -1):
@@ -231,7 +236,7 @@ def _hessian(
     pairs: _Pairs,
     matrix: Floats,
 ) -> None:
-    """The upper triangle of the dual's Hessian: covariances of the functions, plus the ridge.
+    """Compute the upper triangle of the Hessian: covariances of the functions, plus the ridge.
 
     `means_` are the means of all functions on binary axes, and of all extended ones otherwise.
     """
@@ -262,7 +267,7 @@ def _times_hessian(
     shape: _Shape,
     work: _Work,
 ) -> None:
-    """The product of the dual's Hessian and a vector, by two transforms, in `work.product`."""
+    """Multiply the Hessian by a vector, by two transforms, into `work.product`."""
     index = known.positions
     ridge = known.ridge
     cells = work.cells
@@ -289,10 +294,10 @@ def _improve(
     shape: _Shape,
     work: _Work,
 ) -> None:
-    """Solve Hessian x direction = gradient by one or two conjugate gradients.
+    """Solve Hessian x direction = gradient nearly, by one or two conjugate gradient steps.
 
-    The factor that an earlier point left in `work.matrix` is the preconditioner. One step is taken
-    if that is good enough.
+    The preconditioner is the factor of an earlier Hessian in `work.matrix`. The second step is left
+    out if the residual is small enough after the first one.
     """
     size = known.positions.size
     direction = work.direction
@@ -339,7 +344,7 @@ def _gradient(
     average: Floats,
     gradient: Floats,
 ) -> tuple[float, float, float]:
-    """The dual's gradient, in `gradient`; `average` are the means of all functions.
+    """Compute the gradient of the dual into `gradient`; `average` are the means of all functions.
 
     Returns
     -------
@@ -363,10 +368,10 @@ def _gradient(
 def _solve(
     theta: Floats, known: _Known, shape: _Shape, settings: Settings, work: _Work
 ) -> tuple[int, int, float, float]:
-    """Newton's method for one problem, from given dual variables.
+    """Solve one problem by Newton's method, from given dual variables.
 
-    The loop of `Newton._minimise`. Leaves the distribution in `work.cells`, the means of all
-    functions in `work.average`, and the last factor in `work.matrix`.
+    The loop is that of `Newton._minimise`. It leaves the distribution in `work.cells`, the means of
+    all functions in `work.average`, and the last factor in `work.matrix`.
 
     Returns
     -------
@@ -439,9 +444,9 @@ def solve_range(
     settings: Settings,
     result: Result,
 ) -> None:
-    """Solve the problems from `start` up to `stop` of a batch, and write rows of the result.
+    """Solve the problems ``range(start, stop)`` of a batch, and write their rows of the result.
 
-    The last three are plain tuples in the order of their fields.
+    The last three arguments are plain tuples with the fields of the records in their order.
     """
     sizes, offsets, index, target, variance, ridge, total, total_variance, first, zeros = packed
     tables, variances, status, steps, values, residuals = result
@@ -525,7 +530,7 @@ def _entries(
     count: int,
     sizes: Integers,
 ) -> Integers:
-    """The entry of each known function in the extended table, shape (count,)."""
+    """Find the position of the mean of each known function in the extended table: (count,)."""
     constant = digits[0] * 0
     entries = np.empty(count, np.int64)
     for row in range(count):
@@ -541,12 +546,13 @@ def _bars(
     work: _Work,
     result: Floats,
 ) -> None:
-    """The variance of each cell by the delta method.
+    """Compute the noise variance of each cell by the delta method.
 
-    `errors` are the variances of the targets, the total, and the total's variance. The independent
-    errors are in the coefficients, total x target, and in the total. With centred functions g, a
-    cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1 target) / total x
-    total per unit of total. `Dual.variance` tells why there are two ways to the quadratic form.
+    `errors` are the variances of the targets, the total, and the variance of the total. The data
+    with independent errors are the coefficients (total x target) and the total. Let g be the known
+    functions minus their means, at one cell, and p its share. The derivative of p by the targets is
+    p g' H^-1, and the derivative of the count total x p by the total is p (1 - g' H^-1 target).
+    `Dual.variance` explains why there are two ways to compute the quadratic form.
     """
     variance, total, total_variance = errors
     index, target, ridge, _, pairs = known
@@ -605,9 +611,10 @@ def _spread_form(
     pairs: _Pairs,
     buffers: tuple[Floats, Floats, Floats],
 ) -> Floats:
-    """The table of (f - E f)' M (f - E f) where M = inverse inverse'.
+    """Compute (f - E f)' M (f - E f) for each cell, where M = inverse inverse'.
 
-    Products of functions are functions again: their weights are added up and transformed once.
+    A product of two functions is a multiple of one extended function. So the weights of all
+    products are added up for each extended function, and transformed once.
     `buffers` are `_Work.first`, `second` and `spread`.
     """
     sizes, binary = shape
@@ -654,7 +661,7 @@ def _sum_of_squares(
     work: _Work,
     result: Floats,
 ) -> None:
-    """The quadratic form of `_spread_form` as a sum of squares, which rounding does not spoil."""
+    """Compute the form of `_spread_form` as a sum of squares: slower, but without cancellation."""
     index = known.positions
     inverse = work.inverse
     average = work.average

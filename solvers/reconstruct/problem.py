@@ -1,4 +1,4 @@
-"""`Problem` and `Solution`: one reconstruction question and its answer, for every solver."""
+"""The statement of a reconstruction problem, its solution, and the protocol of solvers."""
 
 import math
 from collections.abc import Callable
@@ -24,16 +24,16 @@ __all__ = ["Problem", "Solution", "Solver"]
     kw_only=True,
 )
 class Problem:
-    """Which table has these moments? The axes of the table, the known moments, and their errors.
+    """A table to reconstruct from some of its moments, which have errors.
 
     Parameters
     ----------
     shape
         The sizes of the table's axes.
     index
-        The known coefficients without the empty set's, as ascending positions in the flattened
-        table of coefficients (see `basis`), int array of shape (m,). If a component is known, all
-        its coefficients and all smaller components are known.
+        Which coefficients are known: ascending positions in the flattened table of coefficients
+        (see `basis`), int array of shape (m,). Position 0, the constant function, is left out. If a
+        component is known, all its coefficients and all components on fewer of its axes are known.
     target
         Their moments: means of basis functions of mean square one, shape (m,).
     variance
@@ -43,9 +43,9 @@ class Problem:
     total_variance
         The error variance of `total`, >= 0.
     marginals
-        The known marginals as they were observed, for solvers that use them: places of the axes,
-        and a table of sum one. They need not agree with each other. None takes the marginals that
-        the moments make up.
+        The known marginals as they were observed, for solvers that use marginals: for each, the
+        positions of its axes and a table of sum one. They need not be consistent. If it is None,
+        the marginals are computed from the moments.
     zeros
         Which cells must be zero, bool array of shape (cells,); None for no such cell. "Uniform"
         then means uniform on the other cells.
@@ -70,31 +70,47 @@ class Problem:
         require_small(self.shape)
         if not len(self.index) == len(self.target) == len(self.variance):
             raise ValueError(
-                f"index, target and variance must be equally long; their lengths are "
-                f"{len(self.index)}, {len(self.target)} and {len(self.variance)}"
+                "index, target and variance must be equally long, but their lengths are "
+                f"{len(self.index)}, {len(self.target)} and {len(self.variance)}; give one entry "
+                "of each for each known coefficient"
             )
         if len(self.index) and not (self.index.min() >= 1 and self.index.max() < self.cells):
             raise ValueError(
-                f"index must lie between 1 and {self.cells - 1}, one less than the number of cells"
+                f"index must lie between 1 and {self.cells - 1}, one less than the number of "
+                f"cells, but it goes from {self.index.min()} to {self.index.max()}; remove other "
+                "positions"
             )
         if (np.diff(self.index) <= 0).any():
-            raise ValueError("index must be ascending, without repeated entries")
+            raise ValueError(
+                "index must be ascending, but an entry is not larger than the one before; sort it "
+                "and give each position once"
+            )
         if not np.isfinite(self.target).all():
-            raise ValueError("target must be finite")
+            raise ValueError("target must be finite, but one of its entries is not; correct it")
         if not (np.isfinite(self.variance).all() and (self.variance >= 0).all()):
-            raise ValueError("variance must be finite and >= 0")
+            raise ValueError(
+                "variance must be finite and >= 0, but one of its entries is not; correct it"
+            )
         if not (self.total > 0 and math.isfinite(self.total)):
-            raise ValueError(f"total ({self.total}) must be positive and finite")
+            raise ValueError(
+                f"total ({self.total}) must be positive and finite; pass such a number"
+            )
         if not (self.total_variance >= 0 and math.isfinite(self.total_variance)):
-            raise ValueError(f"total_variance ({self.total_variance}) must be finite and >= 0")
+            raise ValueError(
+                f"total_variance ({self.total_variance}) must be finite and >= 0; pass such a "
+                "number"
+            )
         if self.zeros is not None:
             if self.zeros.shape != (self.cells,) or self.zeros.dtype != np.bool_:
                 raise ValueError(
-                    f"zeros must hold a truth value for each of the {self.cells} cells; "
-                    f"it has shape {self.zeros.shape} and type {self.zeros.dtype}"
+                    f"zeros must hold truth values with shape {(self.cells,)}, one for each cell, "
+                    f"but it has shape {self.zeros.shape} and type {self.zeros.dtype}; convert it"
                 )
             if self.zeros.all():
-                raise ValueError("zeros marks every cell; some cell must be allowed to be positive")
+                raise ValueError(
+                    "zeros must leave at least one cell that may be positive, but it marks every "
+                    "cell; unmark one"
+                )
 
     @classmethod
     def of(
@@ -102,10 +118,17 @@ class Problem:
         tables: Tables,
         axes: Axes,
     ) -> "Problem":
-        """The problem of a marginal on some ascending axes, from consistent tables.
+        """Make the problem of a marginal on some ascending axes, from consistent tables.
 
-        The tables have a positive total. Each coefficient is read from one view that holds it;
-        because the tables are consistent, the choice of the view does not matter.
+        Each coefficient is read from one view that holds it; because the tables are consistent, the
+        choice of the view does not matter.
+
+        Parameters
+        ----------
+        tables
+            Consistent tables of positive total.
+        axes
+            The axes of the marginal, ascending.
 
         Raises
         ------
@@ -132,7 +155,7 @@ class Problem:
         tables: Tables,
         axes: Axes,
     ) -> "Problem":
-        """The problem of a marginal from tables that need not be consistent.
+        """Make the problem of a marginal from tables that need not be consistent.
 
         The moments are the best linear estimates, and `marginals` holds each view's own marginal.
         """
@@ -165,7 +188,7 @@ class Problem:
         return self.spread(np.full(count, 1 / count))
 
     def spread(self, values: Floats) -> Floats:
-        """A table of shape (cells,) from the values of the cells that need not be zero."""
+        """Put values of the cells that need not be zero into a table of shape (cells,)."""
         if self.zeros is None:
             return values
         table = np.zeros(self.cells)
@@ -178,11 +201,11 @@ class Problem:
         return transform(self.shape).order[self.index]
 
     def moments(self, table: Floats) -> Floats:
-        """The known moments of a flattened table of sum one, shape (cells,) to (m,)."""
+        """Compute the known moments of a flattened table of sum one, shape (cells,) to (m,)."""
         return transform(self.shape).analyse(table)[self.index] * math.sqrt(self.cells)
 
     def functions(self, weights: Floats) -> Floats:
-        """The weighted sum of the known basis functions, shape (..., m) to (..., cells)."""
+        """Add up the known basis functions with given weights, shape (..., m) to (..., cells)."""
         coefficients = np.zeros((*weights.shape[:-1], self.cells))
         coefficients[..., self.index] = weights
         return transform(self.shape).synthesise(coefficients) * math.sqrt(self.cells)
@@ -198,11 +221,11 @@ class Problem:
         relaxation: float,
         variance: Floats | None = None,
     ) -> "Solution":
-        """The `Solution` for the cells that a solver found.
+        """Check the cells that a solver found, and make a `Solution`.
 
-        A back-end is not trusted. Cells that are not finite, clearly negative, or of another sum
-        make the status `FAILED`; so do clearly positive cells that must be zero. A solution
-        without cells has a table of NaN.
+        The status becomes `FAILED` if cells are not finite or clearly negative, if their sum is
+        not one, or if cells that must be zero are clearly positive. A solution without cells has a
+        table of NaN.
 
         Parameters
         ----------
@@ -247,10 +270,10 @@ class Problem:
         )
 
     def margins(self) -> list[tuple[tuple[int, ...], Floats]]:
-        """The largest known marginals, summing to one; `marginals` if it was given.
+        """Compute the largest known marginals, each of sum one; or `marginals` if it was given.
 
-        Each entry is the places of the axes, and the table. They hold the same knowledge as `index`
-        and `target`, as constraints on cells; marginals that overlap repeat each other.
+        Each entry holds the positions of the axes and the table. Together they state the same
+        constraints as `index` and `target`, but on cells; on common axes they repeat each other.
         """
         if self.marginals is not None:
             return list(self.marginals)
@@ -313,12 +336,24 @@ class Solution:
 
 
 class Solver(Protocol):
-    """A way to answer a `Problem`.
+    """An object with a method `solve` that reconstructs the table of a `Problem`.
 
-    A solver may also have a method ``objective(problem, distribution)``: the value that it
-    minimises, at a distribution of shape (cells,). It must be convex; `testing.check_solver` then
-    compares the solver's answers with it.
+    A solver may also have a method ``objective(problem, distribution)``. It returns the value that
+    the solver minimises, for a distribution of shape (cells,), and must be convex.
+    `testing.check_solver` then checks that the answers of the solver minimise it.
     """
 
     def solve(self, problem: Problem, /) -> Solution:
-        """The distribution that was found, and how good it is."""
+        """Find a table whose moments fit the targets.
+
+        Parameters
+        ----------
+        problem
+            The known moments and their errors. It must not be changed.
+
+        Returns
+        -------
+        Solution
+            The table and how the solve ended. If no table was found, the status tells why, and the
+            table holds NaN; nothing is raised.
+        """

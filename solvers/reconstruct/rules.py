@@ -1,11 +1,11 @@
-"""The rules of Newton's method, stated once for numpy (`newton`, `dual`) and compiled loops.
+"""The decisions in Newton's method, as functions that numpy code and compiled loops share.
 
-`newton_loops` compiles these same functions. Both ways follow one loop:
+`newton` and `dual` call them in numpy, and `newton_loops` compiles them. The loop is:
 
 1. Stop if the gradient is small enough (`converged`).
-2. Take a direction: the solution of Hessian x direction = gradient. A new factor of the Hessian
-   is the expensive part, so `use_of_factor` says whether the factor of an earlier point serves.
-3. Halve the step until the dual's value falls enough (`falls_enough`), and move.
+2. Compute a direction: the solution of Hessian x direction = gradient. Factoring the Hessian is
+   the expensive part, so `use_of_factor` decides whether an earlier factor is good enough.
+3. Line search: halve the step until the dual falls enough (`falls_enough`). Then move.
 """
 
 from typing import Final
@@ -27,10 +27,10 @@ NEW: Final = 0
 """Factor the Hessian at this point."""
 
 SAME: Final = 1
-"""Solve with the last factor as it stands."""
+"""Solve with the factor of an earlier Hessian as if it were this one's."""
 
 PRECONDITIONER: Final = 2
-"""Take a few conjugate gradients with this point's Hessian, preconditioned by the last factor."""
+"""Take a few conjugate gradient steps with this Hessian, preconditioned by the last factor."""
 
 SHORTEST: Final = 1e-12
 """Step length at which the line search gives up; a full step has length one."""
@@ -41,9 +41,7 @@ def converged(
     dual_variable: float,
     tolerance: float,
 ) -> bool:
-    """Whether the gradient is within the tolerance.
-
-    Rounding of very large dual variables allows a little more.
+    """Whether the gradient is within the tolerance, plus rounding errors of the dual variables.
 
     Parameters
     ----------
@@ -61,11 +59,11 @@ def use_of_factor(
     near: float,
     many: int,
 ) -> int:
-    """How the factor of an earlier Hessian serves for the next step.
+    """Decide whether to use the factor of an earlier Hessian for the next step.
 
-    Where the last step made the gradient small, the Hessian has changed little, and its factor is
-    nearly right. Where it helped less, the factor is still a good preconditioner; with few unknowns
-    a new factor costs no more than what that saves.
+    If the last step made the gradient much smaller, the Hessian has changed little, and the factor
+    can be used as it is. Otherwise it may still be a good preconditioner. With few unknowns this
+    saves nothing, because a new factor is cheap.
 
     Parameters
     ----------
@@ -95,9 +93,10 @@ def falls_enough(
     length: float,
     decrease: float,
 ) -> bool:
-    """Whether a step lowers the dual's value by a quarter of what its slope promises.
+    """Whether a step lowers the dual by at least a quarter of slope x length (Armijo's rule).
 
-    Very close to the optimum, rounding hides the fall of the value. Full steps converge there.
+    Very close to the optimum, the decrease is smaller than rounding errors. Every step is accepted
+    there.
 
     Parameters
     ----------
@@ -106,7 +105,7 @@ def falls_enough(
     length
         The step's length, at most one.
     decrease
-        gradient . direction.
+        The slope: the product gradient . direction.
     """
     hidden = decrease <= 1e-10 * (1 + abs(value))
     return hidden or new <= value - 0.25 * length * decrease
@@ -118,9 +117,10 @@ def cancels(
     peak: float,
     largest: float,
 ) -> bool:
-    """Whether rounding errors matter in the quadratic forms g' X X' g of the cells.
+    """Whether rounding errors are too large in the quadratic forms g' X X' g of the cells.
 
-    A form is at most `squares` times `cells`, and is rounded by 1e-16 of that.
+    Each cell has a vector g of centred functions; see `Dual.variance`. A form is at most `squares`
+    times `cells`. Its rounding error is about 1e-16 of that.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Variances of cells from random errors, if their exact sums would take too long."""
+"""Estimates of the variances of cells by sampling, if exact sums would take too long."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,7 +12,7 @@ PROBES = 64
 
 
 def standard_errors(count: int) -> Iterator[Floats]:
-    """Random errors of variance one, each of shape (count,); every call gives the same ones."""
+    """Yield random errors of variance one, each of shape (count,), the same in every call."""
     rng = np.random.default_rng(0)
     for _ in range(PROBES):
         yield rng.standard_normal(count)
@@ -25,9 +25,10 @@ def sampled_variance(
     pushed: Iterable[Floats],
     kept: Sequence[int] | None = None,
 ) -> Floats:
-    """The noise variances of the cells of a marginal: mean squares of their changes.
+    """Estimate the noise variance of each cell of a marginal from random errors of the targets.
 
-    Changes follow from errors by the delta method.
+    The change of each cell is computed for each random error, by the delta method. The variance is
+    the mean square of these changes, plus the part that comes from the total.
 
     Parameters
     ----------

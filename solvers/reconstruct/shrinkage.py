@@ -1,4 +1,6 @@
-"""How much maximum entropy is relaxed: `strength_for` asked axes alone, `strength_around` context.
+"""The strength of the ridge (`Newton(strength=)`), estimated from tables.
+
+`strength_for` is for solving over the asked axes alone, `strength_around` for solving with context.
 
 The constants of both rules are in `fitted`.
 """
@@ -20,25 +22,25 @@ _LEAST_DEVIATION = 1e-9
 """Smallest standard deviation of a moment."""
 
 _LEAST_SQUARE = 1e-9
-"""Smallest mean square weight of pairs, in squared nats."""
+"""Smallest mean square dual variable of pairs, in squared nats."""
 
 
 def strength_for(tables: Tables) -> float | None:
-    """The strength that suits consistent tables of positive total; None for the usual strength.
+    """Estimate a strength from consistent tables of positive total; None for the default strength.
 
-    If all axes are binary and balanced, the pairs that the views hold tell how large the weights
-    are, the dual variables of maximum entropy. To first order theta = (m_ab - m_a m_b) / ((1 - m_a
-    ** 2) (1 - m_b ** 2)), whose error variance is known. Let t be the mean of their squares less
-    these variances, weighted by precision, plus two standard errors.
+    The estimate needs binary, balanced axes. It measures how large the dual variables of pairs are.
+    To first order, theta = (m_ab - m_a m_b) / ((1 - m_a ** 2) (1 - m_b ** 2)), where m are the
+    moments. The error variance of theta is known. Let t be the mean of theta ** 2 minus this
+    variance, weighted by precision, plus two standard errors.
 
-    If the weights were normal with variance t, a ridge of v / t for an error variance of v would be
-    best on average: a strength of 1 / (4 t). If some pairs are strong and most are not, that takes
-    too much from the strong ones. So the strength is at most (0.015 / t) ** 2, which is the smaller
-    bound for t > 0.0009. It is at least 1 and at most 300. It matters only if errors are as large
-    as the weights of pairs.
+    If the dual variables were normal with variance t, the best ridge on average would be v / t for
+    a moment with error variance v. This is a strength of 1 / (4 t). If a few pairs are strong and
+    most are weak, this would shrink the strong ones too much. So the strength is also at most
+    (0.015 / t) ** 2, which is smaller than 1 / (4 t) for t > 0.0009. It lies between 1 and 300. It
+    only has an effect if the errors are as large as the dual variables of pairs.
 
-    If some axis has a rare value, as in click data, None is returned: the removal of negative
-    counts hides the dependence between pairs in large noise.
+    If some axis has a rare value, as in click data, the result is None. There, the removal of
+    negative counts hides the dependence between pairs if the noise is large.
     """
     count = len(tables.sizes)
     if count < 2 or set(tables.sizes) != {2}:
@@ -68,15 +70,16 @@ def strength_for(tables: Tables) -> float | None:
 
 
 def strength_around(tables: Tables) -> float:
-    """The strength that suits tables of positive total if more axes are solved for than asked.
+    """Estimate a strength from tables of positive total, for solving over more axes than asked.
 
-    With ridges of share * r(j) * s, for the typical standard deviation s of the moments on two or
-    more axes, a dual variable theta moves its moment by share * r(j) * theta standard deviations.
-    The cost of relaxation is then a fixed part of the cost of noise, however large the noise is,
-    and the small weights that noise makes are removed. The strength is share / s.
+    Let s be the typical standard deviation of the moments on two or more axes. With the strength
+    share / s, the ridge is about share * r(j) * s, and a dual variable theta may move its moment by
+    share * r(j) * theta standard deviations. So the error from the ridge is a fixed part of the
+    error from noise, whatever the noise is, and small dual variables that come from noise alone
+    are removed. The constants `share` are `SHARE` and `SHARE_OF_MANY` of `fitted`.
 
-    If only the asked axes are solved for, weights also stand for the effects of other axes, and
-    need a smaller strength.
+    Without context, dual variables also stand for effects of other axes, and a smaller strength is
+    better.
     """
     share = SHARE if max(tables.sizes, default=2) <= 2 else SHARE_OF_MANY
     deviation = _typical_deviation(tables) / tables.total
@@ -103,9 +106,9 @@ def _typical_deviation(tables: Tables) -> float:
 
 
 def _pairs(count: int) -> Iterator[tuple[int, int]]:
-    """All pairs of axes, neighbours first.
+    """Yield all pairs of axes in an order in which every axis soon occurs about equally often.
 
-    Any first part of them has every axis about equally often.
+    Pairs of neighbouring axes come first.
     """
     for gap in range(1, count // 2 + 1):
         for axis in range(count):

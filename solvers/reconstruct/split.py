@@ -1,4 +1,4 @@
-"""`SplitDual`: the dual if one axis has many categories; the Hessian is eliminated by category."""
+"""The dual of a problem with one axis of many categories: its Hessian has a block for each."""
 
 import math
 from collections.abc import Callable
@@ -19,12 +19,12 @@ _LEAST_RIDGE = 1e-8
 
 
 class _Layout(NamedTuple):
-    """The places of the unknowns when one axis, of n categories, is separated from the others.
+    """The positions of the unknowns if one axis, of n categories, is separated from the others.
 
     Attributes
     ----------
     axis
-        The place of that axis.
+        The position of that axis.
     rest
         The sizes of the other axes.
     common
@@ -33,10 +33,10 @@ class _Layout(NamedTuple):
         The rows of the other known functions, shape (w, n - 1). Each is the product of a function h
         of the other axes and one of the n - 1 contrasts.
     outer
-        The functions of the other axes, as coefficients: the constant and the functions of
-        `common`, shape (u + 1,).
+        The positions, among the coefficients of the table over the other axes, of the constant
+        function and of the functions of `common`, shape (u + 1,).
     inner
-        The places of the w functions h in `outer`, shape (w,).
+        The positions of the w functions h in `outer`, shape (w,).
     """
 
     axis: int
@@ -48,13 +48,14 @@ class _Layout(NamedTuple):
 
 
 class SplitDual(Dual):
-    """The dual of a problem in which one axis has many categories, if `splits` says so.
+    """The dual of a problem in which one axis has many categories; faster Newton steps than `Dual`.
 
-    Let phi_hc be the weight of function h of the other axes at category c. Then sum_c phi_hc = 0,
-    and the ridge of its contrasts is ridge_h / n sum_c phi_hc ** 2. Apart from these sums and from
-    the functions that are constant on the axis, the categories are independent of each other. So
-    the Hessian is a small block for each category and a border. Its elimination takes about
-    n w (u + w) ** 2 steps, not (u + n w) ** 3 / 3.
+    `splits` tells for which problems it can be used. Let phi_hc be the dual variable of function h
+    of the other axes at category c of this axis. Then sum_c phi_hc = 0, and the ridge adds
+    ridge_h / n sum_c phi_hc ** 2. The categories interact only through these sums and through the
+    functions that are constant on the axis. So the Hessian has a small block for each category, and
+    a border. With u functions that are constant on the axis and w functions h, block elimination
+    takes about n w (u + w) ** 2 steps, where a Cholesky factorisation takes (u + n w) ** 3 / 3.
     """
 
     def direction(
@@ -63,13 +64,16 @@ class SplitDual(Dual):
         gradient: Floats,
         fall: float,
     ) -> Floats:
-        """See `Dual.direction`; there is no preconditioned step here."""
+        """Compute the Newton direction by block elimination, anew or with the last elimination."""
         if fall > REUSE:
             self._last = _Elimination(self.problem, self.ridge, distribution)
         return self._last.solve(gradient)
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
-        """See `Dual.solver`; right-hand sides have shape (m, n)."""
+        """Make a function that solves with the Hessian by block elimination; see `Dual.solver`.
+
+        Right-hand sides have shape (m, n).
+        """
         elimination = _Elimination(self.problem, self.ridge, distribution)
 
         def solve(right: Floats) -> Floats:
@@ -78,7 +82,7 @@ class SplitDual(Dual):
         return solve
 
     def variance(self, distribution: Floats) -> Floats:
-        """See `Dual.variance`."""
+        """Compute the noise variance of each cell by the delta method; see `Dual.variance`."""
         problem = self.problem
         elimination = _Elimination(problem, self.ridge, distribution)
         mean = self.moments(distribution)
@@ -90,12 +94,13 @@ class SplitDual(Dual):
 
 
 class _Elimination:
-    """The Hessian at a distribution, eliminated.
+    """Block elimination of the Hessian at one distribution; see `SplitDual`.
 
-    The border has q = u + 1 + w unknowns: the weights of `_Layout.outer`, and the multipliers of
-    the w sums. The weight of the constant turns means of products into covariances. With D_c the
-    block of category c and K_c its coupling to the border, `inverse` holds D_c^-1, shape (n, w, w),
-    and `answer` holds D_c^-1 K_c, shape (n, w, q).
+    The border has q = u + 1 + w unknowns: the dual variables of the functions `_Layout.outer`, and
+    the multipliers of the w conditions sum_c phi_hc = 0. The unknown of the constant function turns
+    means of products into covariances. Let D_c be the block of category c, and K_c its coupling to
+    the border. `inverse` holds D_c^-1, shape (n, w, w), and `answer` holds D_c^-1 K_c, shape (n, w,
+    q).
     """
 
     def __init__(
@@ -134,7 +139,7 @@ class _Elimination:
         self.functions = contrasts(self.size)[1:] * math.sqrt(self.size)
 
     def solve(self, right: Floats) -> Floats:
-        """The solution of Hessian x solution = right, both of shape (m,)."""
+        """Solve Hessian x solution = right, both of shape (m,)."""
         layout = self.layout
         outer = len(layout.outer)
         # Each block by itself.
@@ -152,9 +157,9 @@ class _Elimination:
         return solution
 
     def spread(self, variance: Floats) -> Floats:
-        """The variance of each cell's logit less the mean logit, shape (cells,).
+        """Compute the variance of each logit minus the mean logit, shape (cells,).
 
-        The errors are errors of the targets with this variance, shape (m,).
+        `variance` is the error variance of the targets, shape (m,), which causes these errors.
         """
         layout = self.layout
         rest = transform(layout.rest)
@@ -186,7 +191,7 @@ class _Elimination:
 
 
 def dual_of(problem: Problem, ridge: Floats) -> Dual:
-    """The dual of a problem in the form that is fastest."""
+    """Choose the fastest class for a problem: `LargeDual`, `SplitDual` or `Dual`."""
     if splits(problem, ridge):
         return SplitDual(problem, ridge)
     if is_large(problem.shape, len(ridge)):
@@ -219,9 +224,10 @@ def splits(problem: Problem, ridge: Floats) -> bool:
 
 @lru_cache(maxsize=64)
 def _layout(shape: tuple[int, ...], index: bytes) -> _Layout | None:
-    """The layout that separates the axis with the most categories.
+    """Make the layout that separates the axis with the most categories.
 
-    None if a function is known with only some of its contrasts, or not by itself.
+    None if a function of the other axes is known with only some contrasts of this axis, or if it is
+    not known by itself.
     """
     axis = int(np.argmax(shape))
     size = shape[axis]
@@ -247,5 +253,5 @@ def _layout(shape: tuple[int, ...], index: bytes) -> _Layout | None:
 
 @lru_cache(maxsize=16)
 def _products(shape: tuple[int, ...], index: bytes) -> tuple[Integers, Floats | None]:
-    """`Transform.products`, kept; the index is given by its bytes."""
+    """`Transform.products` with a cache; the array `index` is given by its bytes."""
     return transform(shape).products(np.frombuffer(index, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""Where Newton's method starts: dual variables of simple distributions, in closed form."""
+"""Starting points of Newton's method: dual variables of simple distributions, in closed form."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ _LEAST_SHARE = 1e-6
 
 
 def start(problem: Problem) -> Floats:
-    """The dual variables at which Newton's method starts on a single problem, shape (m,).
+    """Choose the dual variables at which Newton's method starts on one problem, shape (m,).
 
     They come from `tree` for many unknowns on mixed axes, and from `pairwise` otherwise.
     """
@@ -29,9 +29,9 @@ def independent(
     index: Integers,
     target: Floats,
 ) -> Floats:
-    """The dual variables of the product of the known one-way marginals, shape (m,).
+    """Compute the dual variables of the product of the known one-way marginals, shape (m,).
 
-    The arrays may be those of many problems of one shape, one after the other.
+    The arrays may be the concatenation of those of many problems of one shape.
     """
     theta = np.zeros(len(index))
     basis = transform(shape)
@@ -63,10 +63,12 @@ def pairwise(
     target: Floats,
     owner: Integers | int = 0,
 ) -> Floats:
-    """`independent` and, on binary axes, the known pairs to first order, shape (m,).
+    """Compute dual variables that fit the one-way marginals and, on binary axes, nearly the pairs.
 
-    A pair of weak dual variable t has moment m_i m_j + t (1 - m_i^2) (1 - m_j^2), and shifts the
-    single ones by t m_j and t m_i. Strong pairs are cut off. This start saves a fifth of the steps.
+    It adds a first-order approximation to `independent`. If the dual variable t of a pair is small,
+    the moment of the pair is m_i m_j + t (1 - m_i^2) (1 - m_j^2), and the dual variables of the two
+    axes change by t m_j and t m_i. Large t are reduced to a limit. This start saves a fifth of the
+    Newton steps. The result has shape (m,).
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def pairwise(
 
 
 def tree(problem: Problem) -> Floats:
-    """The dual variables of the best distribution along a tree of known pairs, shape (m,).
+    """Compute the dual variables of a distribution that fits a tree of known pairs, shape (m,).
 
     log p is the sum of log p_a over the axes and of log (p_ab / p_a p_b) over the edges of the
     tree. The edges are those with the largest mutual information (Chow and Liu, IEEE Transactions
@@ -115,7 +117,10 @@ def tree(problem: Problem) -> Floats:
     known = set(basis.component[problem.index].tolist())
 
     def marginal(*kept: int) -> Floats:
-        """A marginal, of size one on the other axes; no cell is below 0.001 of an equal share."""
+        """A known marginal, with length one on the other axes.
+
+        Cells below 0.001 of an equal share are raised to this number.
+        """
         part = array[tuple(slice(None) if axis in kept else slice(1) for axis in axes)]
         shares = transform(part.shape).synthesise(part.ravel()) / math.sqrt(part.size)
         return np.maximum(shares, 1e-3 / part.size).reshape(part.shape)

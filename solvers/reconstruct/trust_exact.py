@@ -1,4 +1,4 @@
-"""`TrustExact`: the dual of maximum entropy under noisy moments, by scipy's trust-region method."""
+"""The problem of `Newton`, solved by a trust-region method of scipy."""
 
 import time
 from dataclasses import dataclass
@@ -16,9 +16,16 @@ from .starts import independent
     kw_only=True,
 )
 class TrustExact(Penalised, OneByOne):
-    """The programme of `Newton` by exact trust-region steps, for comparison.
+    """Solves the problem of `Newton` by a trust-region method on the dual, for comparison.
 
     The parameters are those of `Newton`.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = TrustExact().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     iterations: int = 1000

@@ -1,4 +1,4 @@
-"""`Anneal`: simulated annealing for a `BestResponse`, for instances too dense for proofs."""
+"""Simulated annealing for a `BestResponse`: good records without a proof of optimality."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ..fitted import ANNEALING_COLD, ANNEALING_HOT
 from ..status import Status
+from .best_response import BestResponse, Response, Seed
 from .greedy import greedy_record
-from .integer import BestResponse, Response, Seed
 from .presolve import compress, presolve
 
 
@@ -19,13 +19,13 @@ from .presolve import compress, presolve
 class Anneal:
     """Simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 1983), from the greedy record.
 
-    A sweep proposes another class to each attribute in turn. The temperature falls by equal ratios
-    from `hot` to `cold` times the mean absolute weight, so scaling all weights changes nothing.
-    Sweeps at temperature zero end each run. The price of missed constraints rises during the run.
+    A sweep goes through the attributes and proposes another value for each. (Values that no term
+    mentions count as one value; see `compress`.) The temperature falls by equal ratios from `hot`
+    to `cold` times the mean absolute weight, so scaling all weights changes nothing. Each run ends
+    with sweeps at temperature zero. Violated constraints are penalised, more and more during a run.
 
-    If there are fewer terms than attributes, attributes that have a best class for all values of
-    the others are fixed first (`presolve`); few attributes are then left. `Response.work` counts
-    the proposed moves.
+    If there are fewer terms than attributes, `presolve` runs first, because it then fixes most
+    attributes. `Response.work` counts the proposed moves.
 
     Parameters
     ----------
@@ -41,6 +41,12 @@ class Anneal:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Anneal().solve(instance).value
+    3
     """
 
     sweeps: int = 100
@@ -50,9 +56,14 @@ class Anneal:
 
     def __post_init__(self) -> None:
         if self.sweeps < 0 or self.runs < 1:
-            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0 and runs ({self.runs}) >= 1")
+            raise ValueError(
+                f"sweeps ({self.sweeps}) must be >= 0 and runs ({self.runs}) >= 1; pass larger "
+                "numbers"
+            )
         if not (self.hot > 0 and self.cold > 0):
-            raise ValueError(f"hot ({self.hot}) and cold ({self.cold}) must be > 0")
+            raise ValueError(
+                f"hot ({self.hot}) and cold ({self.cold}) must be > 0; pass larger numbers"
+            )
 
     def solve(
         self,
@@ -61,7 +72,7 @@ class Anneal:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         from .loops import Layout, anneal
 
         rng = np.random.default_rng(seed)
@@ -107,9 +118,9 @@ class Anneal:
 
 
 def _prices(instance: BestResponse, unit: float) -> tuple[float, float]:
-    """The price of a missed unit of a constraint at the start and at the end of a run.
+    """The penalty for each unit by which a constraint is violated: at the start, at the end.
 
-    The last price is more than any single attribute can gain.
+    The last penalty is more than a change of any single attribute can gain.
     """
     weight = np.abs(instance.weight)[instance.term]
     most = np.bincount(instance.attribute, weight, minlength=1).max(initial=0.0)

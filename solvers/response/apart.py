@@ -1,7 +1,7 @@
-"""`CpSat` and `MaxSat`: a `BestResponse` by solvers in a process of their own.
+"""`CpSat` and `MaxSat`: solvers of a `BestResponse` that run in a separate process.
 
-`apart_process` is that process. ortools and highspy cannot be loaded into one process, and a solver
-that crashes ends only its own process.
+There are two reasons. ortools and highspy cannot be loaded into one process, and a solver that
+crashes ends only its own process. The script `apart_process` is the separate process.
 """
 
 import io
@@ -16,7 +16,7 @@ import numpy as np
 
 from ..backends import available
 from ..status import Status
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
 
@@ -33,8 +33,8 @@ class CpSat:
     Parameters
     ----------
     steps
-        The limit of its "deterministic time", or None: about seconds, but the same on every
-        machine.
+        The limit of the solver's "deterministic time", or None. Its unit is about a second, but the
+        result is the same on every machine.
     time_limit
         Seconds, or None.
     """
@@ -49,7 +49,7 @@ class CpSat:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         number = int(np.random.SeedSequence(seed).generate_state(1)[0] >> 1)
         options = {"seed": number, "steps": self.steps, "seconds": self.time_limit}
         # The solver keeps its limit by itself. If it does not, its process is ended.
@@ -62,10 +62,10 @@ class CpSat:
     kw_only=True,
 )
 class MaxSat:
-    """RC2 of python-sat, which has an answer only if it has a proof.
+    """The MaxSAT solver RC2 of python-sat. It returns a record only if it proves it optimal.
 
-    Parities, and constraints other than forbidden cells, cannot become clauses: `Status.FAILED`.
-    `Response.work` is zero.
+    It takes conjunctions and forbidden cells only. Other instances, with parities or other
+    constraints, end with `Status.FAILED`. `Response.work` is zero.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class MaxSat:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         return _solve("maxsat", "pysat", instance, seed, {}, self.time_limit)
 
 
@@ -152,7 +152,7 @@ def _concluded(
     which: str,
     seed: Seed,
 ) -> Response:
-    """The response for what the process wrote."""
+    """Read the answer that the process wrote, and make it a `Response`."""
     try:
         answer = json.loads(done.stdout)
         status = Status[answer["status"]]
@@ -182,7 +182,7 @@ def _concluded(
 
 
 def _packed(programme: Programme, options: dict[str, Any]) -> bytes:
-    """The programme and the options as the bytes of a file of numpy arrays."""
+    """Write the programme and the options as an .npz file in memory."""
     matrix = programme.matrix
     none = 2.0**62  # stands for no bound
     file = io.BytesIO()

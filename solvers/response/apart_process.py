@@ -1,9 +1,9 @@
-"""The process of `apart`: arrays in, an answer as JSON out.
+"""The script that `apart` runs in a separate process: it reads arrays and writes JSON.
 
-It is a script, not a module of the package, and loads nothing of margin.
+It imports no other module of margin.
 
-Maximise cost . y with lower <= matrix y <= upper and 0 <= y <= top, all integers. The matrix comes
-as compressed rows.
+It solves an integer programme: maximise cost . y subject to lower <= matrix y <= upper and
+0 <= y <= top. All numbers are integers. The matrix is given by compressed sparse rows.
 """
 
 import importlib
@@ -31,7 +31,7 @@ def answer(
 
 
 def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Solve by CP-SAT of ortools."""
+    """Solve the programme by CP-SAT of ortools; returns an `answer`."""
     cp_model: Any = importlib.import_module("ortools.sat.python.cp_model")
     model = cp_model.CpModel()
     columns = [model.new_int_var(0, top, "") for top in arrays["top"].tolist()]
@@ -65,7 +65,7 @@ def cpsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Solve by RC2 of python-sat."""
+    """Solve the programme by the MaxSAT solver RC2 of python-sat; returns an `answer`."""
     rc2: Any = importlib.import_module("pysat.examples.rc2")
     formulas: Any = importlib.import_module("pysat.formula")
     solvers: Any = importlib.import_module("pysat.solvers")
@@ -95,7 +95,7 @@ def maxsat(arrays: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def rows(arrays: Any) -> Any:
-    """Each row's columns, coefficients and bounds."""
+    """Yield the columns, the coefficients, and the two bounds of each row of the matrix."""
     start = arrays["start"].tolist()
     column = arrays["column"].tolist()
     value = arrays["value"].tolist()
@@ -111,10 +111,10 @@ def clauses(
     lower: int,
     upper: int,
 ) -> list[list[int]] | None:
-    """A row over columns of 0 and 1 as clauses.
+    """Translate a row over 0-1 columns to clauses.
 
-    None unless the row says that at least one literal holds, that not all hold, or that at most one
-    holds.
+    Possible are the conditions that at least one literal holds, that not all hold, and that at most
+    one holds. The result is None for any other row.
     """
     if any(abs(value) != 1 for value in values):
         return None

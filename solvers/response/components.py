@@ -1,4 +1,4 @@
-"""`ByComponents`, the default for a `BestResponse`: presolve, components, and a method for each."""
+"""The default back-end for a `BestResponse`: it solves each connected component by itself."""
 
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +16,7 @@ from ..fitted import (
 from ..status import Status
 from ..types import Flags, Integers
 from .anneal import Anneal
-from .integer import BestResponse, Responder, Response, Seed
+from .best_response import BestResponse, Responder, Response, Seed
 from .milp import Milp
 from .presolve import presolve, take
 
@@ -26,11 +26,13 @@ from .presolve import presolve, take
     kw_only=True,
 )
 class ByComponents:
-    """Presolve, then components: tiny ones are enumerated, others annealed, sparse ones proved.
+    """Makes the instance smaller (`presolve`), and solves its connected components separately.
 
-    Components share no attribute. They are solved separately, and their records are put together.
-    `Response.work` is the sum of the components' works, in their own units. If `otherwise` finds no
-    record that meets the constraints, an integer programme looks for any.
+    Two components have no attribute in common, so their best records make up the best record. A
+    tiny component is solved by trying all records. Other components are annealed; if they are
+    sparse, an integer programme may also prove that the record is optimal. If annealing finds no
+    record that meets the constraints, an integer programme searches for one. `Response.work` is the
+    sum over the components, each in the unit of its back-end.
 
     Parameters
     ----------
@@ -39,12 +41,19 @@ class ByComponents:
     otherwise
         The back-end for the other components.
     exact
-        A second back-end for other components with at most `sparse` terms per attribute and `most`
-        terms in all; None for never. Its answer is compared with the answer of `otherwise`: a
-        failure or a wrong claim does no harm.
+        A second back-end for those other components that have at most `sparse` terms per attribute
+        and at most `most` terms in all; None to use none. The better of the two answers is kept,
+        and false claims are detected.
     sparse, most
-        See `exact`. The relaxation of sparse programmes is tight; the relaxation of dense ones says
-        almost nothing.
+        See `exact`. The linear relaxation gives good bounds for sparse programmes, and useless ones
+        for dense programmes.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2, 5], [[0, 1], [1, 2]], [[1, 0], [1, 4]], [2, -1])
+    >>> response = ByComponents().solve(instance)
+    >>> response.value, response.status.name
+    (2, 'OPTIMAL')
     """
 
     tiny: int = ENUMERATED_RECORDS
@@ -60,7 +69,7 @@ class ByComponents:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         rng = np.random.default_rng(seed)
         reduced = presolve(instance)
         small = reduced.instance
@@ -121,9 +130,10 @@ class ByComponents:
 
 
 def components(instance: BestResponse) -> Integers:
-    """The number of each attribute's component, shape (d,).
+    """Number the connected components of an instance: the component of each attribute, shape (d,).
 
-    Terms and constraints join the attributes that they mention.
+    Two attributes are in one component if a term or a constraint mentions both, or if a chain of
+    such pairs joins them.
     """
     count = len(instance.sizes)
     rules = instance.constraints
@@ -142,9 +152,10 @@ def components(instance: BestResponse) -> Integers:
 
 
 def component(instance: BestResponse, own: Flags) -> BestResponse:
-    """The instance of some attributes that share no term or constraint with others.
+    """Cut out the instance of one component, with constant zero.
 
-    Its constant is zero. `own` are the flags of the attributes, shape (d,).
+    `own` marks the attributes of the component, shape (d,). No term or constraint mentions both
+    these and other attributes.
     """
     place = np.cumsum(own) - 1
     terms = np.zeros(instance.terms, np.bool_)
@@ -174,12 +185,25 @@ def _tiny(
     x: NDArray[np.int32],
     limit: int,
 ) -> tuple[int, bool]:
-    """Enumerate the tiny components together, in `x`.
+    """Solve the tiny components by enumeration, and write their best records to `x`.
+
+    Parameters
+    ----------
+    small
+        The instance.
+    label
+        The component of each attribute, shape (d,).
+    tiny
+        Which components to solve, shape (components,).
+    x
+        A record, shape (d,), changed in place.
+    limit
+        The largest number of records of a component.
 
     Returns
     -------
     tried, met
-        The number of records, and whether each component has a record that meets its constraints.
+        The number of records that were tried, and whether each component has a feasible record.
     """
     from .loops import Layout, enumerate_parts
 
@@ -201,7 +225,7 @@ def _checked(
     response: Response,
     seed: int,
 ) -> Response:
-    """A back-end's response with its value recomputed, and its claims checked by annealing."""
+    """Check the claims of a back-end with the record that a short run of annealing finds."""
     known = None
     if response.status is Status.INFEASIBLE or response.bound < part.ceiling:
         known = Anneal(sweeps=CHECK_SWEEPS).solve(part, seed=seed).record
@@ -220,9 +244,9 @@ def _better(
     one: Response,
     other: Response,
 ) -> Response:
-    """The better record of two responses, with the best bound that nothing refutes.
+    """Combine two responses: the record of the larger value, and the smaller bound.
 
-    `one` has a record.
+    A bound is ignored if it is smaller than the value of a record. `one` has a record.
     """
     held = part.respond(
         other.record,
@@ -249,7 +273,11 @@ def _rescued(
     failed: Response,
     seed: int,
 ) -> Response:
-    """An answer after a back-end failed: by annealing, or else any record that is feasible."""
+    """Solve a component again after its back-end failed.
+
+    Annealing is tried first. If it finds no feasible record, an integer programme without terms
+    searches for any.
+    """
     response = Anneal().solve(part, seed=seed)
     if response.record is None:
         # Without terms every feasible record is optimal.

@@ -1,4 +1,4 @@
-"""`Constraint`: a condition that every record of a `BestResponse` must meet."""
+"""Linear constraints on the records of a `BestResponse`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Constraint:
     Parameters
     ----------
     attribute, value, coefficient
-        Integer sequences of equal length.
+        Sequences of integers of equal length, one entry for each term i of the sum.
     lower, upper
         Integers, or None for no bound on that side.
 
@@ -34,6 +34,12 @@ class Constraint:
     ValueError
         If the lengths differ, a number is not whole, the coefficients are too large, or there is no
         bound.
+
+    Examples
+    --------
+    >>> rule = Constraint.forbid([(0, 1), (2, 0)])  # not attribute 0 = 1 and attribute 2 = 0
+    >>> rule.met(np.array([1, 1, 0])), rule.met(np.array([1, 1, 1]))
+    (False, True)
     """
 
     attribute: Integers
@@ -49,20 +55,22 @@ class Constraint:
         lengths = len(self.attribute), len(self.value), len(self.coefficient)
         if len(set(lengths)) != 1:
             raise ValueError(
-                "a constraint's attribute, value and coefficient must be equally long; "
-                f"their lengths are {lengths}"
+                "the attribute, value and coefficient of a constraint must be equally long, but "
+                f"their lengths are {lengths}; give one of each for each term of its sum"
             )
         if self.lower is None and self.upper is None:
-            raise ValueError("a constraint needs a lower or an upper bound")
+            raise ValueError(
+                "a constraint needs a lower or an upper bound, but it has neither; give one"
+            )
         if np.abs(self.coefficient).sum() > LARGEST:
             raise ValueError(
-                "a constraint's coefficients are too large; "
-                "the sum of their absolute values must be at most 2**50"
+                "the absolute values of the coefficients of a constraint must sum to at most "
+                "2**50, but they sum to more; use smaller ones"
             )
 
     @classmethod
     def forbid(cls, cells: Iterable[tuple[int, int]]) -> "Constraint":
-        """No record may have all these values at once: a structural zero.
+        """Make the constraint that no record has all the given values (a structural zero).
 
         `cells` are pairs (attribute, value).
         """
@@ -76,9 +84,9 @@ class Constraint:
 
     @classmethod
     def forbid_box(cls, box: Box) -> "Constraint":
-        """No record may lie in a box: many structural zeros at once.
+        """Make the constraint that no record lies in a box, that is, many structural zeros at once.
 
-        A box gives attributes, each with some values.
+        A box gives some attributes, each with some values (`zeros.Box`).
         """
         attribute = [axis for axis, codes in box for _ in codes]
         value = [code for _, codes in box for code in codes]
@@ -90,7 +98,7 @@ class Constraint:
         )
 
     def activity(self, record: NDArray[Any]) -> int:
-        """The bounded sum at a record."""
+        """Compute the sum that the constraint bounds, for a record of shape (d,)."""
         return int(self.coefficient @ (record[self.attribute] == self.value))
 
     def met(self, record: NDArray[Any]) -> bool:
@@ -102,13 +110,13 @@ class Constraint:
 
 
 def integers(values: Any, name: str) -> Integers:
-    """The values as int64; ValueError if they are not whole numbers."""
+    """Convert values to int64; ValueError if they are not whole numbers."""
     array = np.asarray(values)
     if array.dtype.kind in "biu" or not array.size:
         return array.astype(np.int64, copy=False)
     if array.dtype.kind != "f":
-        raise ValueError(f"{name} must be integers; its type is {array.dtype}")
+        raise ValueError(f"{name} must be integers, but its type is {array.dtype}; convert it")
     numbers = np.asarray(array, np.float64)
     if not (np.isfinite(numbers) & (numbers == np.round(numbers))).all():
-        raise ValueError(f"{name} must be integers; some number is not whole")
+        raise ValueError(f"{name} must be integers, but one of its numbers is not whole; round it")
     return array.astype(np.int64, copy=False)

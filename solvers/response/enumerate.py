@@ -1,11 +1,11 @@
-"""`Enumerate`: a `BestResponse` by trying every record."""
+"""Exact solution of a small `BestResponse`: try all records."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..status import Status
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .presolve import compress
 
 
@@ -14,16 +14,23 @@ from .presolve import compress
     kw_only=True,
 )
 class Enumerate:
-    """Every record of the mentioned attributes, each one change from the last one.
+    """Tries every record and keeps the best; the result is always optimal.
 
-    Values that nothing mentions count as one value. `Response.work` is the number of records. An
-    instance with more than `limit` records is not started (`Status.ITERATION_LIMIT`, without a
-    record).
+    Only attributes that a term or a constraint mentions are varied, and all values that none of
+    them mentions count as one value. Each record differs from the one before in one attribute (a
+    Gray code), so its value is found quickly. `Response.work` is the number of records. If there
+    are more than `limit`, nothing is tried: `Status.ITERATION_LIMIT`, without a record.
 
     Parameters
     ----------
     limit
         The largest number of records.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Enumerate().solve(instance).value
+    3
     """
 
     limit: int = 2**22
@@ -35,7 +42,7 @@ class Enumerate:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         from .loops import Layout, enumerate_parts
 
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""`Greedy`: one pass of conditional expectations over a `BestResponse`."""
+"""A fast heuristic for a `BestResponse`: the method of conditional expectations."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import numpy as np
 
 from ..status import Status
 from ..types import Integers
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .presolve import compress
 
 if TYPE_CHECKING:
@@ -19,12 +19,19 @@ if TYPE_CHECKING:
     kw_only=True,
 )
 class Greedy:
-    """Each attribute gets the class with the largest expected value; later attributes are uniform.
+    """Fixes one attribute after the other at the value with the largest expected value of a record.
 
-    Attributes in most terms come first. This is the method of conditional expectations (Erdos and
-    Selfridge 1973): the record is at least as good as the average record. Constraints are ignored;
-    if the record breaks one, none is returned (`Status.ITERATION_LIMIT`). `Response.work` is the
-    number of attributes.
+    In this expectation, the attributes that are not fixed yet are uniform. Attributes in many terms
+    come first. This is the method of conditional expectations (Erdos and Selfridge 1973): the
+    record is at least as good as the average record. Constraints are ignored; if the record breaks
+    one, no record is returned (`Status.ITERATION_LIMIT`). `Response.work` is the number of
+    attributes.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Greedy().solve(instance).value
+    3
     """
 
     def solve(
@@ -34,7 +41,7 @@ class Greedy:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         from .loops import Layout
 
         rng = np.random.default_rng(seed)
@@ -63,7 +70,7 @@ def greedy_record(
     weight: Integers,
     x: "Small",
 ) -> None:
-    """The greedy record of a layout, in place; the classes in `x` win ties."""
+    """Replace `x`, shape (attributes,), by the record of `Greedy`; in ties a class in `x` stays."""
     from .loops import greedy
 
     terms = np.diff(layout.ptr)

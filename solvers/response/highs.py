@@ -1,4 +1,4 @@
-"""`Highs`: a `BestResponse` by HiGHS through its own Python package."""
+"""A back-end for a `BestResponse`: the integer programming solver HiGHS, by the package highspy."""
 
 import importlib
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..status import Status
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
 
@@ -17,11 +17,10 @@ from .programme import Programme
     kw_only=True,
 )
 class Highs:
-    """highspy on the arrays of `Programme`, on one thread.
+    """Solves the integer programme of `Programme` by HiGHS (branch and bound), on one thread.
 
-    highspy and ortools cannot be loaded into one process; see `CpSat`.
-
-    `Response.work` is the number of nodes. `seed` is also HiGHS's random seed.
+    It needs the package highspy, which cannot be loaded into one process with ortools; see `CpSat`.
+    `Response.work` is the number of nodes. `seed` is also the random seed of HiGHS.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class Highs:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         try:
             highspy: Any = importlib.import_module("highspy")  # optional, and without types
         except ImportError as error:
@@ -86,7 +85,7 @@ class Highs:
 
 
 def _status(highspy: Any, ended: Any) -> Status:
-    """HiGHS's status as one of ours."""
+    """Translate a status of HiGHS to a `Status`."""
     kinds = highspy.HighsModelStatus
     statuses = {
         kinds.kOptimal: Status.OPTIMAL,
@@ -100,7 +99,7 @@ def _status(highspy: Any, ended: Any) -> Status:
 
 
 def _model(highspy: Any, programme: Programme) -> Any:
-    """The programme in HiGHS's own form."""
+    """Write the programme as a model of highspy."""
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = programme.matrix.shape
     model.sense_ = highspy.ObjSense.kMaximize

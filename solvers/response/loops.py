@@ -1,8 +1,12 @@
-"""The compiled loops over a `BestResponse`: all records, annealing, and greedy choice.
+"""Compiled loops for a `BestResponse`: enumeration of records, annealing, and greedy choice.
 
-They take a `Layout` of a compressed instance (see `presolve`). Each term has a *count*: for a
-conjunction the number of literals that do not hold, for a parity the number of literals that do
-hold, modulo two. Either term holds if its count is zero.
+They take a `Layout` of a compressed instance, in which values that nothing mentions are one
+*class* (see `presolve.compress`). A record `x` holds the class of each attribute. Constraints are
+called *rows*, and the sum that a row bounds is its *activity*.
+
+Each term has a *count*. For a conjunction it is the number of literals that do not hold. For a
+parity it is the number of literals that hold, modulo two. Both kinds of term hold if their count is
+zero. The counts and the activities are updated with every change of the record.
 """
 
 import math
@@ -13,18 +17,20 @@ from numpy.typing import NDArray
 
 from ..compiled import compiled_in_order
 from ..types import Integers
+from .best_response import BestResponse
 from .constraint import LARGEST
-from .integer import BestResponse
 
 Small = NDArray[np.int32]
 
 
 class Layout(NamedTuple):
-    """The literals by attribute and by term, and the constraints (rows) by attribute.
+    """An instance as arrays: its literals sorted by attribute and by term, its rows by attribute.
 
-    The literals of attribute a stand at ptr[a]..ptr[a+1] of `term`, `value`, `negated`; its entries
-    in rows at row_ptr[a]..row_ptr[a+1] of `row`, `row_value`, `coefficient`. By term, the literals
-    stand at offsets[t]..offsets[t+1] of `literal_attribute`, `literal_value`, `literal_negated`.
+    Ranges are half-open: the end is excluded. The literals on attribute a are at
+    ptr[a]:ptr[a+1] in `term`, `value` and `negated`. The literals of term t are at
+    offsets[t]:offsets[t+1] in `literal_attribute`, `literal_value` and `literal_negated`. The
+    entries of rows on attribute a are at row_ptr[a]:row_ptr[a+1] in `row`, `row_value` and
+    `coefficient`. `length` and `parity` describe the terms; `lower` and `upper` bound the rows.
     """
 
     sizes: Small
@@ -47,7 +53,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, instance: BestResponse) -> "Layout":
-        """The layout of an instance."""
+        """Make the layout of a compressed instance."""
         count = len(instance.sizes)
         order = np.argsort(instance.attribute, kind="stable")
         # The entries of all rows, one row after another, then by attribute.
@@ -83,14 +89,17 @@ class Layout(NamedTuple):
 
 
 def _bounds(attribute: Integers, count: int) -> Integers:
-    """Where the entries of each attribute begin when they are sorted, and their number."""
+    """Where the entries of each attribute begin if sorted by attribute; shape (count + 1,).
+
+    The last number is the number of all entries.
+    """
     entries = np.bincount(attribute, minlength=count)
     return np.concatenate([[0], np.cumsum(entries)]).astype(np.int64)
 
 
 @compiled_in_order
 def _start(layout: Layout, x: Small) -> tuple[Small, Integers]:
-    """The counts of all terms, and the activities (bounded sums) of all rows, at a record."""
+    """Compute the counts of all terms and the activities of all rows at a record."""
     count = np.empty(layout.length.size, np.int32)
     activity = np.zeros(layout.lower.size, np.int64)
     for term in range(count.size):
@@ -155,10 +164,10 @@ def _relief(
     attribute: int,
     new: int,
 ) -> int:
-    """The decrease of all rows' distances from their bounds if an attribute gets another class.
+    """How much the violation of all rows falls if an attribute gets another class.
 
-    A row may hold both classes of an attribute. So entries are added to the activities as they are
-    counted, and removed at the end.
+    A row may have entries for both classes of the attribute. So the entries change the activities
+    one by one here, and at the end the changes are taken back.
     """
     old = x[attribute]
     relief = 0
@@ -188,7 +197,7 @@ def _move(
     attribute: int,
     new: int,
 ) -> None:
-    """Give an attribute another class."""
+    """Give an attribute another class: update the record, the counts and the activities."""
     old = x[attribute]
     x[attribute] = new
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
@@ -220,11 +229,13 @@ def _move_gains(
     attribute: int,
     new: int,
 ) -> None:
-    """Update gains[b], the gain if a binary attribute b changes, before an attribute changes.
+    """Update the gains of all binary attributes for a move of one attribute.
 
-    A conjunction of count 0 would lose its weight with any of its literals. One of count 1 would
-    gain it with the one literal that does not hold. A parity does the one or the other with all of
-    them. `_move` is called after this.
+    gains[b] is the change of the value if the binary attribute b changes. Call this before `_move`.
+
+    The rules: a conjunction of count 0 loses its weight if any of its literals changes. One of
+    count 1 gains its weight if the one literal that does not hold changes. A parity gains or loses
+    its weight if any of its literals changes.
     """
     old = x[attribute]
     for entry in range(layout.ptr[attribute], layout.ptr[attribute + 1]):
@@ -233,8 +244,9 @@ def _move_gains(
             continue
         term = layout.term[entry]
         before = count[term]
-        # `step` is the change of the gains, and `rank` the smaller of the two counts. The gains of
-        # all literals change if it is at most 0, and else only the gain of a false literal.
+        # `step` is the change of the gains of other attributes. `rank` is the smaller of the term's
+        # counts before and after the move. If it is 0 or less (parities), the gains of all other
+        # literals change; otherwise only the gain of a literal that does not hold.
         step = 0
         rank = before
         if layout.parity[term]:
@@ -270,10 +282,10 @@ def enumerate_parts(
     x: Small,
     limit: int,
 ) -> tuple[int, bool]:
-    """Leave in `x` a best record, part by part.
+    """Find the best record of each part by enumeration, and write it to `x`.
 
-    Part p has the attributes members[starts[p]:starts[p+1]], which share no term or row with
-    others. Parts with more than `limit` records are left unchanged.
+    A part is a set of attributes that share no term or row with other attributes. Part p has the
+    attributes members[starts[p]:starts[p+1]]. Parts with more than `limit` records are not changed.
 
     Returns
     -------
@@ -317,10 +329,16 @@ def _enumerate(
     places: Integers,
     digits: Integers,
 ) -> tuple[Small, int, bool]:
-    """The best classes of some attributes, the number of records, and whether one meets the rows.
+    """Try all combinations of classes of the attributes `places`; the others keep theirs.
 
-    `digits` are the attributes of two or more classes. A mixed-radix Gray code (Knuth, The Art of
-    Computer Programming 4A, 7.2.1.1, algorithm H) begins at the record, so the record decides ties.
+    `digits` are those of these attributes that have two or more classes. The order is a mixed-radix
+    Gray code (Knuth, The Art of Computer Programming 4A, 7.2.1.1, algorithm H), which begins at the
+    record `x`. So among records of equal value `x` wins.
+
+    Returns
+    -------
+    best_x, tried, found
+        The best classes of `places`, the number of records, and whether one of them met the rows.
     """
     best_x = x[places].copy()
     value = 0
@@ -350,7 +368,7 @@ def _enumerate(
         value += _gain(layout, weight, x, count, attribute, new)
         missed -= _relief(layout, x, activity, attribute, new)
         _move(layout, x, count, activity, attribute, new)
-        # At the end of its range a digit turns, and passes the focus on.
+        # At the end of its range a digit reverses its direction, and the next digit gets the focus.
         if step[digit] == 0 or step[digit] == radix - 1:
             turn[digit] = -turn[digit]
             focus[digit] = focus[digit + 1]
@@ -364,10 +382,7 @@ def _missed_rows(
     places: Integers,
     activity: Integers,
 ) -> int:
-    """The sum of the distances of rows from their bounds.
-
-    Rows count once if they hold any of these attributes.
-    """
+    """The total violation of the rows that have any of these attributes; each row counts once."""
     seen = np.zeros(layout.lower.size, np.bool_)
     missed = 0
     for attribute in places:
@@ -381,7 +396,10 @@ def _missed_rows(
 
 @compiled_in_order
 def _taken(loss: float, chance: float) -> bool:
-    """Whether chance < exp(-loss) for a positive loss; a bound mostly saves the exponential."""
+    """Whether chance < exp(-loss) for a positive loss: whether a worse move is accepted.
+
+    A polynomial below exp(loss) is tried first. It often makes the exponential unnecessary.
+    """
     if chance * (1.0 + loss * (1.0 + loss * (0.5 + loss / 6.0))) >= 1.0:
         return False
     return bool(chance < math.exp(-loss))
@@ -398,11 +416,12 @@ def anneal(
     price: tuple[float, float],
     rng: Any,
 ) -> tuple[int, bool]:
-    """Simulated annealing from `x`, which becomes the best record that meets the rows.
+    """Run simulated annealing from `x`, and replace `x` by the best record that meets the rows.
 
-    Records count at the end of each sweep. The temperature falls from `hot` to `cold` by equal
-    ratios over `sweeps` sweeps. Sweeps at temperature zero follow until none gains. A unit of
-    distance from a row's bounds costs price[0] at first and price[1] at the end.
+    Only the record at the end of each sweep is compared with the best one. The temperature falls
+    from `hot` to `cold` by equal ratios over `sweeps` sweeps. Sweeps at temperature zero follow
+    until one brings no gain. A unit of violation of a row costs price[0] in the first sweep and
+    price[1] in the last one.
 
     Returns
     -------
@@ -467,15 +486,16 @@ def _sweep(
     heat: tuple[float, float],
     rng: Any,
 ) -> tuple[int, int, int, bool]:
-    """Propose another class to every attribute in turn.
+    """Go through the attributes and propose another class for each.
 
-    A move is taken with probability min(1, exp(total / temperature)), where the total is the gain
-    plus the cost of the relief. `heat` is the temperature, and the cost per unit of relief.
+    The *relief* of a move is the decrease of the violation of the rows. Its *total* is its gain
+    plus its relief times the cost per unit. It is accepted with probability min(1, exp(total /
+    temperature)). `heat` is the pair of the temperature and the cost per unit.
 
     Returns
     -------
     gain, relief, moves, gained
-        The sums over the moves that were taken, the number of proposed moves, and whether one had a
+        The sums over the accepted moves, the number of proposed moves, and whether one move had a
         positive total.
     """
     temperature, cost = heat
@@ -518,10 +538,10 @@ def greedy(
     order: Integers,
     x: Small,
 ) -> None:
-    """Give the attributes, in an order, the class of the largest expected value, in place.
+    """Fix the attributes, in a given order, at the class of the largest expected value, in `x`.
 
-    Later attributes are uniform (the method of conditional expectations). `x` holds the classes
-    that win ties.
+    In this expectation, the attributes that come later in the order are uniform (the method of
+    conditional expectations). In a tie the class in `x` wins.
     """
     terms = layout.length.size
     # The chance that the later literals of a conjunction hold, whether a literal is false, the

@@ -1,4 +1,4 @@
-"""`Milp`: a `BestResponse` by the mixed integer solver that scipy carries, HiGHS."""
+"""A back-end for a `BestResponse`: the integer programming solver HiGHS that is part of scipy."""
 
 import importlib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..fitted import CHECK_SWEEPS
 from ..status import Status
 from .anneal import Anneal
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .programme import Programme
 
 
@@ -19,9 +19,9 @@ from .programme import Programme
     kw_only=True,
 )
 class Milp:
-    """`scipy.optimize.milp` on the arrays of `Programme`; needs no further package.
+    """Solves the integer programme of `Programme` by `scipy.optimize.milp` (branch and bound).
 
-    `Response.work` is the number of nodes.
+    It needs no further package. `Response.work` is the number of nodes.
 
     Parameters
     ----------
@@ -29,6 +29,12 @@ class Milp:
         The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
+
+    Examples
+    --------
+    >>> instance = BestResponse.conjunctions([2, 2], [[0, 1]], [[1, 1]], [3])
+    >>> Milp().solve(instance).value
+    3
     """
 
     nodes: int | None = None
@@ -41,7 +47,7 @@ class Milp:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)
@@ -84,10 +90,10 @@ class Milp:
 
 
 def _status(found: Any) -> Status:
-    """scipy's status as one of ours."""
+    """Translate a status of scipy to a `Status`."""
     statuses = {0: Status.OPTIMAL, 1: Status.ITERATION_LIMIT, 2: Status.INFEASIBLE}
     status = statuses.get(found.status, Status.FAILED)
-    # HiGHS ends its node limit as "solution limit", which scipy does not know.
+    # At its node limit HiGHS reports "solution limit", a status that scipy does not know.
     stopped = found.status == 1 or (found.x is not None and status is Status.FAILED)
     if not stopped:
         return status
@@ -95,7 +101,7 @@ def _status(found: Any) -> Status:
 
 
 def settled(instance: BestResponse, *, seed: Seed) -> Response:
-    """The response if all records have the same value, and all or none are feasible."""
+    """Answer an instance whose programme has no columns: any record is as good as any other."""
     nothing = np.full(len(instance.sizes), -1)
     record = instance.fill(nothing, np.random.default_rng(seed))
     if not instance.feasible(record):
@@ -114,9 +120,10 @@ def conclude(
     seed: Seed,
     detail: str = "",
 ) -> Response:
-    """The response for the point that a back-end of a `Programme` returned.
+    """Make a `Response` from the point, shape (columns,), that solves a `Programme`.
 
-    A claim that a record is best, or that there is none, is checked by a short run of annealing.
+    If the back-end claims that the record is optimal, or that no record is feasible, a short run of
+    annealing checks this claim. The other arguments are those of `BestResponse.respond`.
     """
     rng = np.random.default_rng(seed)
     record = programme.record(instance, point, rng)

@@ -1,17 +1,19 @@
-"""Making a `BestResponse` smaller without losing its best value.
+"""Reductions that make a `BestResponse` smaller without changing its best value.
 
-Each step returns a `Reduced`: the smaller instance, and the map from its records to records of the
-original. `presolve` does all of them.
+`presolve` applies three reductions. The first and the third also give the map from records of the
+smaller instance to records of the original one (`Reduced`).
 
-- `compress`: only mentioned attributes are kept; the values of an attribute that nothing mentions
-  become one *class*.
-- `merge`: terms with equal literals become one, and vanish if their weights cancel.
-- `fix`: let U(u) be the weight of the one-literal terms that class u of an attribute makes true,
-  f(u) the absolute weight of the longer terms that class u can only help, and g(u) the absolute
-  weight of those that it can only harm. Class u is best for all values of the other attributes if
-  U(u) - g(u) >= U(v) + f(v) for every other class v. With U = 0 this is the pure literal rule. An
-  attribute in one parity only can always set that parity right, so both go. Attributes in
-  constraints are left alone.
+- `compress`: drop attributes that no term and no constraint mentions. Of each other attribute, the
+  values that nothing mentions become one *class*; every other value is a class of its own.
+- `merge`: replace terms with equal literals by one term with the sum of their weights. It is
+  dropped if the sum is zero.
+- `fix`: fix an attribute at a class that is best whatever the other attributes are. For class u,
+  let U(u) be the weight of the terms of one literal that u makes true, f(u) the absolute weight of
+  the longer terms that u can only improve, and g(u) the absolute weight of the longer terms that u
+  can only worsen. Class u is best if U(u) - g(u) >= U(v) + f(v) for every other class v. With U = 0
+  this is the pure literal rule. An attribute that occurs in a single parity, and nowhere else, can
+  always give this parity the better value; so both are dropped. Attributes in constraints are not
+  fixed.
 """
 
 from collections.abc import Callable
@@ -22,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Integers
+from .best_response import BestResponse
 from .constraint import Constraint
-from .integer import BestResponse
 
 Lift = Callable[[NDArray[Any], np.random.Generator], Integers]
 
@@ -34,16 +36,16 @@ Lift = Callable[[NDArray[Any], np.random.Generator], Integers]
     eq=False,
 )
 class Reduced:
-    """A smaller instance of the same best value, and the map back.
+    """A smaller instance with the same best value, and the map of its records to the original.
 
     Attributes
     ----------
     instance
         The smaller instance.
     lift
-        The map from a record of the smaller instance, shape (attributes left,), to a record of the
-        original with the same value, shape (d,). In both, -1 is an attribute whose value does not
-        matter.
+        Takes a record of the smaller instance, shape (attributes left,), and a random generator.
+        Returns a record of the original with the same value, shape (d,). In both records, -1 stands
+        for an attribute whose value does not matter.
     """
 
     instance: BestResponse
@@ -51,7 +53,7 @@ class Reduced:
 
 
 def presolve(instance: BestResponse) -> Reduced:
-    """All reductions, repeated until none removes a term."""
+    """Apply `compress`, `merge` and `fix` until they remove no more terms."""
     steps = [compress(instance)]
     while True:
         before = steps[-1].instance
@@ -73,10 +75,11 @@ def presolve(instance: BestResponse) -> Reduced:
 
 
 def compress(instance: BestResponse) -> Reduced:
-    """Keep only mentioned attributes, with their mentioned values and one class for the others.
+    """Drop attributes that nothing mentions, and join values that nothing mentions to one class.
 
-    Attributes keep their order, and values ascend. Binary attributes keep both values. No literal
-    is negated on an attribute of two classes, or in a parity.
+    The attributes stay in their order. The classes of an attribute are numbered in the order of its
+    values; the class of the other values comes last. Binary attributes keep both values. In the
+    result, no literal on an attribute of two classes is negated, and no literal of a parity.
     """
     kept = instance.mentioned
     place = np.full(len(instance.sizes), -1, np.int64)
@@ -89,7 +92,7 @@ def compress(instance: BestResponse) -> Reduced:
     two = classes.sizes[attribute] == 2
     value = np.where(two & negated, 1 - value, value)
     negated = negated & ~two
-    # In a parity, "is not 1" and "is 0" are "is 1" and one more.
+    # In a parity, "is not 1" and "is 0" become "is 1", and the parity changes its value.
     parity = instance.parity[instance.term]
     odd = parity & (negated | (two & (value == 0)))
     value = np.where(odd & two, 1, value)
@@ -133,11 +136,12 @@ def compress(instance: BestResponse) -> Reduced:
     eq=False,
 )
 class _Classes:
-    """Which values of the mentioned attributes are distinguished.
+    """The classes of values of each mentioned attribute: maps values to classes and back.
 
-    Attributes with at most two values keep them all. `values` are the mentioned values of the
-    others, flat and ascending in each attribute. `first` is the place of an attribute's first one,
-    and `named` their number. `original` and `sizes` are the numbers of values and of classes.
+    An attribute with at most two values has one class for each value. For the other attributes,
+    `values` lists the mentioned values, attribute after attribute, ascending. Attribute a has
+    `named[a]` of them, from position `first[a]` on. `original` and `sizes` are the numbers of
+    values and of classes of each attribute. All arrays but `values` have the shape (attributes,).
     """
 
     original: Integers
@@ -153,7 +157,10 @@ class _Classes:
         place: Integers,
         kept: Integers,
     ) -> "_Classes":
-        """The classes of an instance; `kept` are the mentioned attributes."""
+        """Find the classes of an instance.
+
+        `kept` are the mentioned attributes, and `place` gives the position of an attribute in them.
+        """
         rules = instance.constraints
         attribute = np.concatenate([instance.attribute, *(rule.attribute for rule in rules)])
         value = np.concatenate([instance.value, *(rule.value for rule in rules)])
@@ -175,7 +182,7 @@ class _Classes:
         place: Integers,
         value: Integers,
     ) -> Integers:
-        """The class of each value of the attributes at these places."""
+        """Convert mentioned values of the attributes at these places to classes."""
         if not len(self.values):
             return value
         stride = int(self.original.max())
@@ -188,7 +195,10 @@ class _Classes:
         record: NDArray[Any],
         rng: np.random.Generator,
     ) -> Integers:
-        """A value of the class at each place; -1 where the class is -1."""
+        """Convert a record of classes to a record of values; -1 stays -1.
+
+        If a class stands for several values, one of them is drawn uniformly.
+        """
         classes = np.asarray(record, np.int64)
         if not len(self.values):
             return classes
@@ -210,8 +220,9 @@ class _Classes:
 def merge(instance: BestResponse) -> BestResponse:
     """Merge terms with equal literals, in any order; drop terms of weight zero or without literals.
 
-    Equal terms are found by a hash of 64 bits and then compared. At worst, a collision leaves equal
-    terms apart.
+    The weight of a term without literals goes to the constant, since the term always holds. Equal
+    terms are found by a hash of 64 bits and then compared. A collision of hashes can at worst leave
+    two equal terms unmerged.
     """
     lengths = np.diff(instance.offsets)
     top = int(instance.sizes.max(initial=1))
@@ -252,7 +263,7 @@ def _equal(
     one: Integers,
     other: Integers,
 ) -> NDArray[np.bool_]:
-    """Whether two terms have the same literals and kind, for many pairs."""
+    """For each pair of terms (one[i], other[i]), whether they have the same literals and kind."""
     equal = (lengths[one] == lengths[other]) & (instance.parity[one] == instance.parity[other])
     for place in range(int(lengths[one].max(initial=0))):
         has = equal & (place < lengths[one])
@@ -264,7 +275,7 @@ def _equal(
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes of numbers: the finaliser of SplitMix64."""
+    """Hash each number by a function like the finaliser of SplitMix64."""
     numbers = (numbers + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(29))
@@ -279,7 +290,21 @@ def take(
     literals: NDArray[np.bool_] | None = None,
     constraints: tuple[Constraint, ...] | None = None,
 ) -> BestResponse:
-    """The instance with some of its terms and literals, and with new weights if they are given."""
+    """Select some of the terms and literals of an instance, possibly with new weights.
+
+    Parameters
+    ----------
+    instance
+        The instance to select from.
+    stays
+        Which terms to keep, shape (terms,).
+    weight
+        New weights of all terms, shape (terms,); None to keep the weights.
+    constant, constraints
+        New values, or None to keep those of the instance.
+    literals
+        Which literals to keep, shape (literals,); None for all literals of the kept terms.
+    """
     kept = stays[instance.term]
     if literals is not None:
         kept = kept & literals
@@ -298,9 +323,10 @@ def take(
 
 
 def fix(instance: BestResponse) -> Reduced:
-    """Fix attributes that have a best class for all values of the others.
+    """Fix attributes that have a class which is best whatever the other attributes are.
 
-    Parities that one attribute can always set right are removed, too.
+    Also drop each parity that has an attribute of its own: this attribute can always give the
+    parity the better value. The rules are in the text of the module.
     """
     from .loops import Layout
     from .presolve_loops import fix_attributes
@@ -341,7 +367,12 @@ def _set_right(
     record: Integers,
     rng: np.random.Generator,
 ) -> None:
-    """Choose an attribute's class so that a parity holds if and only if its weight is positive."""
+    """Choose the class of one attribute so that a parity has the better value.
+
+    It holds afterwards if and only if its weight is positive.
+
+    `record` is changed in place. Attributes of the parity that are -1 get random classes first.
+    """
     span = slice(instance.offsets[term], instance.offsets[term + 1])
     places = instance.attribute[span]
     values = instance.value[span]

@@ -1,4 +1,4 @@
-"""The compiled loop of `presolve.fix`; the rule is stated in `presolve`."""
+"""The compiled loop of `presolve.fix`; the text of `presolve` states the rules."""
 
 from typing import NamedTuple
 
@@ -11,23 +11,24 @@ from .loops import Layout, Small
 __all__ = ["fix_attributes"]
 
 _FREE = -2
-"""Marks an attribute that is not fixed; `presolve.KEPT`."""
+"""Marks an attribute that is not fixed; the same number as `presolve.KEPT`."""
 
 _NO_MATTER = -1
 """Marks an attribute whose value no longer matters."""
 
 _FAR = 2**62
-"""More than any score."""
+"""A number above any score U + f of a class."""
 
 
 class _State(NamedTuple):
-    """What is left of the instance, and what its terms say of each free attribute.
+    """The state of the loop: the terms that are left, and scores of the free attributes.
 
-    `weight` and `alive` belong to terms, and `left` counts their literals on free attributes.
-    `fixed` and `degree` belong to attributes; `degree` counts the terms that are left. `unit`,
-    `favour` and `against` are U, f and g of `presolve`; the classes of attribute a stand at
-    ``slots[a]`` and after. `waiting` is a ring of attributes to look at, from ``ends[0]`` up to
-    ``ends[1]``; `marked` are those in it.
+    For each term: its `weight`, whether it is `alive`, and in `left` its number of literals on free
+    attributes. For each attribute: its class or a mark in `fixed`, and in `degree` the number of
+    terms that are left with it. For each class: the scores `unit`, `favour` and `against`, which
+    are U, f and g of `presolve`; class u of attribute a is at position ``slots[a] + u``. `waiting`
+    is a ring buffer of attributes to examine: the entries from ``ends[0]`` to ``ends[1] - 1``,
+    modulo its length. `marked` tells which attributes are in it.
     """
 
     weight: Integers
@@ -52,7 +53,7 @@ def fix_attributes(
     fixed: Integers,
     peeled: Integers,
 ) -> tuple[int, int]:
-    """Fix the attributes that can be fixed, as `presolve` says.
+    """Fix all attributes that the rules of `presolve` allow to fix.
 
     Parameters
     ----------
@@ -63,8 +64,8 @@ def fix_attributes(
     fixed
         -2 for each attribute; becomes a class, or -1 for an attribute that no longer matters.
     peeled
-        Gets (parity, attribute) for attributes that can always set a parity right, in the order in
-        which they were removed; shape (attributes, 2).
+        Receives a row (parity, attribute) for each parity that is dropped because of an attribute
+        of its own, in the order of removal; shape (attributes, 2).
 
     Returns
     -------
@@ -89,7 +90,7 @@ def fix_attributes(
         if chosen >= 0:
             gained += _fix(attribute, chosen, layout, state)
             continue
-        # An attribute in one parity only can always set it right: both go.
+        # An attribute that is only in one parity can give it the better value: both are dropped.
         parity = _only_parity(attribute, layout, state)
         if parity >= 0:
             _score(-1, parity, layout, state)
@@ -147,7 +148,10 @@ def _score(
     layout: Layout,
     state: _State,
 ) -> None:
-    """Add (`sign` 1) or remove (-1) a term in the scores of its free attributes, and mark these."""
+    """Add a term to the scores of its free attributes (`sign` 1), or remove it (`sign` -1).
+
+    These attributes are put in the ring of attributes to examine.
+    """
     _, _, _, fixed, degree, slots, unit, favour, against, marked, waiting, ends = state
     attributes = layout.literal_attribute
     values = layout.literal_value
@@ -184,13 +188,13 @@ def _dominant(
     layout: Layout,
     state: _State,
 ) -> int:
-    """The class that is best for all values of the other attributes, or -1."""
+    """Find a class that is best whatever the other attributes are; -1 if there is none."""
     unit = state.unit
     favour = state.favour
     against = state.against
     first = state.slots[attribute]
     size = layout.sizes[attribute]
-    # The best and the second best that a class can be.
+    # The largest and the second largest of the best cases U + f of the classes.
     top = -_FAR
     second = -_FAR
     at = -1
@@ -202,7 +206,7 @@ def _dominant(
             at = value
         elif score > second:
             second = score
-    # A class whose worst is at least the best of all others.
+    # A class whose worst case U - g is at least the best case of every other class.
     for value in range(size):
         worst = unit[first + value] - against[first + value]
         if worst >= (second if value == at else top):
@@ -216,7 +220,7 @@ def _only_parity(
     layout: Layout,
     state: _State,
 ) -> int:
-    """The parity that is the only term with an attribute, or -1."""
+    """Find the parity that is the only term left with an attribute; -1 if there is none such."""
     if state.degree[attribute] > 1:
         return -1
     only = -1
@@ -246,7 +250,7 @@ def _fix(
         true = (layout.value[entry] == chosen) != layout.negated[entry]
         left[term] -= 1
         if layout.parity[term]:
-            # A true literal turns the rest of a parity into its opposite.
+            # If a literal of a parity is true, the rest of it must be odd: the opposite parity.
             if true:
                 gained += weight[term]
                 weight[term] = -weight[term]

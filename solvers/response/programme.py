@@ -1,4 +1,4 @@
-"""`Programme`: a `BestResponse` as arrays of a mixed integer linear programme for all back-ends."""
+"""A `BestResponse` as a mixed integer linear programme, in arrays that all back-ends can take."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..types import Flags, Floats, Integers
-from .integer import BestResponse, Record
+from .best_response import BestResponse, Record
 from .presolve import Reduced, compress
 
 
@@ -18,22 +18,23 @@ from .presolve import Reduced, compress
     eq=False,
 )
 class Programme:
-    """A mixed integer linear programme.
+    """A mixed integer linear programme whose best points are the best records of an instance.
 
-    Maximise offset + cost . y subject to lower <= matrix y <= upper and 0 <= y <= top, with y whole
-    where `whole` says so. All numbers are integers, kept as floats where solvers need floats.
+    Maximise offset + cost . y subject to lower <= matrix y <= upper and 0 <= y <= top, where y_i is
+    an integer if `whole[i]`. All coefficients are integers; solvers need them as floats.
 
-    The first columns belong to the attributes: one column [its class is 1] for a binary attribute,
-    and for others one column per class, which sum to one. Then each term that is not a single
-    literal has a column c:
+    The first columns belong to the attributes. A binary attribute has one column, which is its
+    value. Any other attribute has one 0-1 column for each class, with sum one. So each literal l is
+    a column or one minus a column. Then each term of weight w with several literals has a column:
 
-    - a conjunction of positive weight w: c <= l for each literal l, cost w;
-    - one of negative weight: n <= sum of (1 - l), cost -w, offset w; n = 1 if it does not hold;
-    - a parity: sum of l = 2 e + 1 - c with a whole e, cost w.
+    - a conjunction with w > 0: c <= l for each literal l, with cost w;
+    - a conjunction with w < 0: n <= sum of (1 - l), with cost -w, and w is added to the offset.
+      n is 1 if the conjunction does not hold;
+    - a parity: sum of l = 2 e + 1 - c with a further integer column e, and cost w for c.
 
-    c and n need not be declared whole: they are whole at the optimum. One row for each literal
-    makes the relaxation tight (Dual Query, section 5.2, has one for each conjunction). The rows of
-    the instance's constraints follow.
+    c and n need not be declared integers: they are integers at the optimum. A row for each literal
+    makes the linear relaxation tighter than one row for each conjunction (as in Dual Query, section
+    5.2). The rows of the instance's constraints come last.
 
     Attributes
     ----------
@@ -74,10 +75,10 @@ class Programme:
         point: NDArray[np.floating] | None,
         rng: np.random.Generator,
     ) -> Record | None:
-        """The record of a point, shape (columns,) or longer.
+        """Convert a point of the programme, shape (columns,), to a record of `instance`.
 
-        None if the point is not a record: it is not finite, a column of an attribute is more than
-        0.001 from a whole number, or an attribute has no class or several.
+        Returns None if the point is no record: it is None, too short or not finite, a column of an
+        attribute is more than 0.001 from an integer, or an attribute has no class or several.
         """
         small = self.reduced.instance
         first, width = _columns(small.sizes)
@@ -132,7 +133,7 @@ class _Builder:
         )
 
     def build(self) -> Programme:
-        """The programme of all terms and constraints."""
+        """Add the rows and columns of all terms and constraints, and join them to a programme."""
         self._groups()
         lengths = np.diff(self.instance.offsets)
         weight = self.instance.weight
@@ -168,11 +169,12 @@ class _Builder:
         value: Integers,
         negated: Flags,
     ) -> tuple[Integers, Integers, Integers]:
-        """Literals as base + sign x column.
+        """Write each literal as a linear expression: base + sign * column.
 
         Returns
         -------
         column, sign, base
+            Each of shape (literals,).
         """
         binary = self.instance.sizes[attribute] == 2
         column = self.first[attribute] + np.where(binary, 0, value)
@@ -208,12 +210,12 @@ class _Builder:
         return begin + np.arange(len(cost))
 
     def _literals(self, terms: Flags) -> tuple[Integers, Integers]:
-        """The literals of some terms, and the number of each literal's term among these."""
+        """The positions of the literals of some terms, and to which of these terms each belongs."""
         literals = np.flatnonzero(terms[self.instance.term])
         return literals, (np.cumsum(terms) - 1)[self.instance.term[literals]]
 
     def _groups(self) -> None:
-        """Rows: each attribute that is not binary has one class."""
+        """Add the rows by which each attribute that is not binary has exactly one class."""
         groups = np.flatnonzero(self.instance.sizes != 2)
         widths = self.instance.sizes[groups]
         rows = np.repeat(np.arange(len(groups)), widths)
@@ -226,7 +228,7 @@ class _Builder:
         self._add(rows, columns, np.ones(len(rows), np.int64), one, one)
 
     def _single(self, terms: Flags) -> None:
-        """Terms of one literal are costs of its column.
+        """Add the weights of terms of one literal to the cost of its column.
 
         A parity of one literal holds if the literal does not.
         """
@@ -239,7 +241,7 @@ class _Builder:
         self.offset += int((base * weight).sum())
 
     def _wanted(self, terms: Flags) -> None:
-        """Conjunctions of positive weight: c <= l for each literal l."""
+        """Add conjunctions of positive weight: columns c, and rows c <= l for each literal l."""
         columns = self._new(self.instance.weight[terms])
         literals, own = self._literals(terms)
         rows = np.arange(len(literals))
@@ -252,7 +254,7 @@ class _Builder:
         )
 
     def _unwanted(self, terms: Flags) -> None:
-        """Conjunctions of negative weight: n <= sum of (1 - l)."""
+        """Add conjunctions of negative weight: columns n, and rows n <= sum of (1 - l)."""
         weight = self.instance.weight[terms]
         self.offset += int(weight.sum())
         columns = self._new(-weight)
@@ -268,7 +270,7 @@ class _Builder:
         )
 
     def _parities(self, terms: Flags) -> None:
-        """Parities: sum of l = 2 e + 1 - c, with a whole number e."""
+        """Add parities: columns c and e, and rows sum of l = 2 e + 1 - c."""
         columns = self._new(self.instance.weight[terms])
         literals, own = self._literals(terms)
         lengths = np.bincount(own, minlength=len(columns))
@@ -290,7 +292,7 @@ class _Builder:
         )
 
     def _rows(self) -> None:
-        """The constraints of the instance."""
+        """Add one row for each constraint of the instance."""
         for row in self.instance.constraints:
             column, sign, base = self._affine(
                 row.attribute, row.value, np.zeros(len(row.value), np.bool_)

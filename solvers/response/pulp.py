@@ -1,4 +1,4 @@
-"""`Pulp`: a `BestResponse` by any solver that PuLP knows: CBC, HiGHS, SCIP, and commercial ones."""
+"""A back-end for a `BestResponse`: any solver of the package PuLP, such as CBC, HiGHS or SCIP."""
 
 import importlib
 import inspect
@@ -12,7 +12,7 @@ import numpy as np
 from ..backends import available
 from ..status import Status
 from ..types import Floats
-from .integer import BestResponse, Response, Seed
+from .best_response import BestResponse, Response, Seed
 from .milp import conclude, settled
 from .programme import Programme
 
@@ -22,12 +22,12 @@ from .programme import Programme
     kw_only=True,
 )
 class Pulp:
-    """A solver of PuLP on the arrays of `Programme`.
+    """Solves the integer programme of `Programme` by a solver of PuLP, free or commercial.
 
     The model takes longer to build than with `Milp` or `Highs`. PuLP gives no bound:
-    `Status.OPTIMAL` is the solver's claim, checked by a short run of annealing. Some solvers say
-    "optimal" at their time limit. So no answer that took as long as the limit is called optimal.
-    `Response.work` is the number of columns.
+    `Status.OPTIMAL` is the claim of the solver, which a short run of annealing checks. Some solvers
+    report "optimal" when they reach their time limit. So an answer that took nearly as long as the
+    limit gets `Status.TIME_LIMIT`. `Response.work` is the number of columns.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Pulp:
         *,
         seed: Seed = 0,
     ) -> Response:
-        """See `Responder`."""
+        """Find a good record for the instance; see `Responder.solve`."""
         programme = Programme.of(instance)
         if programme.columns == 0:
             return settled(instance, seed=seed)
@@ -88,7 +88,7 @@ class Pulp:
         return self.solver if isinstance(self.solver, str) else type(self.solver).__name__
 
     def _run(self, programme: Programme) -> tuple[Status, Floats | None, str]:
-        """The status, the point if there is one, and what went wrong."""
+        """Call the solver; returns the status, the point or None, and what went wrong."""
         if available("osqp"):
             # osqp crashes in a process that loads it after PuLP.
             importlib.import_module("osqp")
@@ -115,7 +115,7 @@ class Pulp:
         pulp: Any,
         ended: int,
     ) -> Status:
-        """PuLP's status as one of ours."""
+        """Translate a status of PuLP to a `Status`."""
         stopped = Status.ITERATION_LIMIT if self.time_limit is None else Status.TIME_LIMIT
         nothing = Status.FAILED if self.nodes is None else Status.ITERATION_LIMIT
         statuses = {
@@ -138,7 +138,8 @@ class Pulp:
         known = inspect.signature(made.__init__).parameters
         if self.nodes is not None and "maxNodes" not in known:
             raise ValueError(
-                f"PuLP cannot pass a limit of nodes to {self.solver}; leave out nodes="
+                "nodes= needs a solver with a limit of nodes, but PuLP cannot pass one to "
+                f"{self.solver}; leave out nodes="
             )
         options = {
             "timeLimit": self.time_limit,
@@ -156,7 +157,7 @@ class Pulp:
 
 
 def _model(pulp: Any, programme: Programme) -> tuple[Any, list[Any]]:
-    """The model in PuLP's own form, and its columns."""
+    """Write the programme as a model of PuLP; returns the model and its variables."""
     model = pulp.LpProblem("best_response", pulp.LpMaximize)
     columns = []
     tops = zip(programme.top.tolist(), programme.whole.tolist(), strict=True)

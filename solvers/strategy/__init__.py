@@ -1,1 +1,1 @@
-"""Strategies of linear queries: weights, low rank, semidefinite programmes."""
+"""Strategies: linear queries to measure in place of the wanted ones, chosen by optimisation."""

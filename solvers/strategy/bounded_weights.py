@@ -1,7 +1,4 @@
-"""Weights whose costs rise as they fall, under bounds on their sums: a convex problem.
-
-There is one dual number for each bound.
-"""
+"""A convex problem: minimise sum_i costs_i * u_i ** -power under linear bounds on the weights u."""
 
 from typing import Any, NamedTuple
 
@@ -11,16 +8,16 @@ from ..types import Floats
 
 
 class BoundedWeights(NamedTuple):
-    """Weights, and how good they are.
+    """Result of `bounded_weights`: feasible weights, their objective, and a lower bound.
 
     Attributes
     ----------
     weights
-        Positive, shape (n,); the largest bound holds with equality.
+        The weights u, positive, shape (n,). At least one bound holds with equality.
     objective
-        The objective of the weights.
+        The objective at these weights.
     bound
-        A lower bound on the objective of all weights.
+        The value of the dual: no feasible weights have a smaller objective.
     """
 
     weights: Floats
@@ -38,23 +35,25 @@ def bounded_weights(
 ) -> BoundedWeights:
     """Minimise sum_i costs_i * u_i ** -power over u > 0 with matrix @ u <= 1.
 
-    Take dual numbers m >= 0 of sum one, and keep only the bound (m @ matrix) @ u <= 1. The best u
-    then has u_i in proportion to (costs_i / (m @ matrix)_i) ** (1 / (1 + power)), and its objective
-    is a lower bound. Scaled so that all bounds hold, it is a solution. The ratio of the two
-    objectives is (max_j s_j / m @ s) ** power, where s = matrix @ u.
+    The dual has one variable m_j >= 0 for each bound, with sum one. Replace all bounds by their
+    weighted sum (m @ matrix) @ u <= 1. The best u of this relaxed problem has u_i in proportion to
+    (costs_i / (m @ matrix)_i) ** (1 / (1 + power)), and its objective is a lower bound. Scaled so
+    that all bounds hold, u is feasible. Let s = matrix @ u. The ratio of the feasible objective to
+    the lower bound is (max_j s_j / (m @ s)) ** power.
 
-    The dual numbers are multiplied by powers of s_j / m @ s, which are larger where a bound is
-    exceeded, until the ratio is near one. Multiplicative algorithms of optimal design do the same
-    (Silvey, Titterington and Torsney 1978).
+    Each step multiplies m_j by a power of s_j / (m @ s), which is larger than one where a bound is
+    exceeded. The steps end when the ratio is near one. This is a multiplicative algorithm of
+    optimal design (Silvey, Titterington and Torsney 1978).
 
     Parameters
     ----------
     matrix
-        Non-negative, dense or sparse, shape (bounds, n); every column has a positive entry.
+        The coefficients of the bounds, shape (bounds, n), dense or sparse. No entry is negative,
+        and every column has a positive entry.
     costs
-        Positive, shape (n,).
+        One positive number for each weight, shape (n,).
     power
-        Positive.
+        The exponent in the objective, > 0.
     tolerance
         The relative gap between objective and bound at which the steps end.
     iterations
@@ -63,6 +62,7 @@ def bounded_weights(
     Returns
     -------
     BoundedWeights
+        The best weights found. If the steps did not suffice, the gap is larger than the tolerance.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def bounded_weights(
         if objective < best.objective:
             best = BoundedWeights(weights / largest, objective, max(best.bound, bound))
         elif bound < best.bound:
-            step = max(0.5, 0.9 * step)  # an overshoot
+            step = max(0.5, 0.9 * step)  # the step was too long: take shorter ones
         best = best._replace(bound=max(best.bound, bound))
         if best.objective <= (1 + tolerance) * best.bound:
             break

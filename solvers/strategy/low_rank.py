@@ -1,7 +1,4 @@
-"""A matrix as a product B L with columns of L of norm at most one, and small B.
-
-The problem is convex in B and in L, but not in both.
-"""
+"""Factorisation of a matrix as B L, where the columns of L have norm at most one and B is small."""
 
 import numpy as np
 
@@ -20,9 +17,9 @@ def low_rank(
     most one.
 
     Yuan et al., VLDB 2012, Algorithm 1: an augmented Lagrangian in which B has a closed form and L
-    is found by Nesterov's projected gradients. The problem is convex in each, not in both: the
-    result is a good product, not the best. Multipliers and penalty start small and grow slowly;
-    otherwise L stays near its start.
+    is found by Nesterov's projected gradient method. The problem is convex in B and convex in L,
+    but not in both together. So the result is a local solution, which need not be the best one.
+    The penalty starts small and grows slowly; otherwise L stays near its start.
 
     Parameters
     ----------
@@ -68,9 +65,11 @@ def _start(
     rank: int,
     order: int,
 ) -> tuple[Floats, Floats]:
-    """A start from the singular vectors, scaled so that the longest column has norm one.
+    """Compute the first B and L from the singular value decomposition.
 
-    Further rows are small copies of them.
+    The rows of L are the right singular vectors times the roots of the singular values. If `rank`
+    is larger, copies of these rows with a tenth of the size follow. L is scaled so that its largest
+    column has norm one.
     """
     _, values, right = np.linalg.svd(target, full_matrices=False)
     rows = np.sqrt(values)[:, None] * right
@@ -91,7 +90,10 @@ def _columns(
     order: int,
     steps: int = 20,
 ) -> Floats:
-    """Nesterov steps on |target - left right|**2 over columns of norm at most one."""
+    """Minimise |target - left right|**2 over matrices `right` with columns of norm at most one.
+
+    Takes a few accelerated projected gradient steps (Nesterov) from the given `right`.
+    """
     gram = left.T @ left
     pull = left.T @ target
     rate = 1 / max(float(np.linalg.norm(gram, 2)), 1e-300)
@@ -107,7 +109,7 @@ def _columns(
 
 
 def _project(columns: Floats, order: int) -> Floats:
-    """Each column's nearest point of norm at most one."""
+    """Project each column onto the unit ball of the norm of this order, 1 or 2."""
     if order == 2:
         return np.asarray(columns / np.maximum(np.linalg.norm(columns, axis=0), 1.0))
     sizes = np.abs(columns)

@@ -1,4 +1,4 @@
-"""The best linear queries for given costs, by a semidefinite programme."""
+"""The linear queries with the smallest total error variance, by a semidefinite programme."""
 
 import importlib
 from typing import Any
@@ -14,26 +14,28 @@ def best_gram(
     *,
     solver: str = "CLARABEL",
 ) -> Floats:
-    """Minimise sum_i costs_i (X^-1)_ii over positive semidefinite X with (basis' X basis)_jj <= 1
-    for every j.
+    """Find the Gram matrix of the linear queries from which wanted numbers are estimated best.
 
-    X = A'A is the Gram matrix of queries A on the coordinates that the basis gives (Li et al., PODS
-    2010, program 1, in the form of matrix fractions): the columns of A basis have length at most
-    one, and least squares from answers of unit error variance gives coordinate i with the variance
-    (X^-1)_ii.
+    The wanted numbers are the r coordinates z = basis @ x of a table x with n cells. The queries
+    are A z, where each column of A @ basis has Euclidean length at most one. Their answers have
+    errors of variance one. Least squares then estimates coordinate i with the variance (X^-1)_ii,
+    where X = A'A is the Gram matrix. The semidefinite programme is to minimise
+    sum_i costs_i (X^-1)_ii over positive semidefinite X with (basis' X basis)_jj <= 1 for every j
+    (Li et al., PODS 2010, program 1).
 
     Parameters
     ----------
     basis
         One coordinate per row, shape (r, n).
     costs
-        Positive, shape (r,).
+        The weight of the error variance of each coordinate, > 0, shape (r,).
     solver
         A solver of cvxpy for semidefinite programmes.
 
     Returns
     -------
     ndarray of shape (r, r)
+        The best X, symmetric.
 
     Raises
     ------
@@ -49,6 +51,7 @@ def best_gram(
     problem.solve(solver=solver)
     if problem.status not in {"optimal", "optimal_inaccurate"} or gram.value is None:
         raise ValueError(
-            f"the semidefinite programme ended as {problem.status}; use a smaller problem"
+            "the semidefinite programme must be solved to the optimum, but it ended as "
+            f"{problem.status}; use a smaller problem"
         )
     return np.asarray((gram.value + gram.value.T) / 2, np.float64)

@@ -45,7 +45,10 @@ def threshold_polynomial(order: int, error: float) -> tuple[float, ...]:
 
 
 def _best(basis: Floats, target: Floats) -> tuple[Floats, float]:
-    """The coefficients with the smallest largest error, and this error."""
+    """Minimise the largest absolute error of basis @ coefficients - target, by linear programming.
+
+    Returns the coefficients and this error.
+    """
     column = -np.ones((len(basis), 1))
     below = np.concatenate([np.hstack([basis, column]), np.hstack([-basis, column])])
     cost = np.append(np.zeros(basis.shape[1]), 1.0)

@@ -1,1 +1,1 @@
-"""Tables of views: consistency, non-negativity, and integer records."""
+"""Tables of views: making them consistent and non-negative, and records that fit them."""

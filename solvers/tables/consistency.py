@@ -1,6 +1,7 @@
-"""Making views agree on what they share: `ResidualConsistency` and `LatticeConsistency`.
+"""Consistency: change the tables of views so that they have equal marginals on shared axes.
 
-The second is the published procedure; the results are equal.
+`ResidualConsistency` and `LatticeConsistency` give the same result. The second one is the published
+procedure.
 """
 
 import math
@@ -21,7 +22,7 @@ from .tables import Axes, Tables
 
 
 class Consistency(Protocol):
-    """Anything that changes tables so that any two have the same marginal on shared axes.
+    """A function from tables to consistent tables: any two have equal marginals on shared axes.
 
     Afterwards, cells that must be zero are zero, and every table sums to a known total.
     """
@@ -34,16 +35,27 @@ class Consistency(Protocol):
     kw_only=True,
 )
 class ResidualConsistency:
-    """The best linear unbiased consistent tables.
+    """Makes tables consistent by averaging: the best linear unbiased estimate from all tables.
 
-    Each residual component is averaged over the views that hold it. A component S of a view V has
-    independent errors of equal variance in all its coefficients, so generalised least squares
-    decouples: the estimate is the mean over the views V that contain S, weighted by 1 / (variance
-    of V x product of the sizes of V outside S). The result equals the result of
-    `LatticeConsistency`.
+    Each residual component (see `basis`) is averaged over the views that hold it. The coefficients
+    of component S in view V have independent errors of equal variance. So generalised least squares
+    treats each component by itself: the estimate is the mean over the views V that contain S,
+    weighted by 1 / (cell variance of V x product of the sizes of V outside S). The result equals
+    the result of `LatticeConsistency`.
 
-    A known total replaces the views' own totals. If cells must be zero, the estimate is the best
-    linear one that has zeros there.
+    A known total replaces the totals of the views. If cells must be zero, the estimate is the best
+    linear one that is zero there.
+
+    Examples
+    --------
+    >>> views = Tables(
+    ...     sizes=(2, 2),
+    ...     views=((0,), (1,)),
+    ...     values=(np.array([6.0, 2.0]), np.array([3.0, 9.0])),
+    ...     variances=(1.0, 1.0),
+    ... )
+    >>> [value.round(6).tolist() for value in ResidualConsistency()(views).values]
+    [[7.0, 3.0], [2.0, 8.0]]
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -52,10 +64,10 @@ class ResidualConsistency:
 
 
 class Packed(NamedTuple):
-    """The views for compiled loops.
+    """The shapes of the views in flat arrays, for compiled loops.
 
-    View v owns the cells from ``bounds[v]`` up to ``bounds[v + 1]``, and the axes from ``axes[v]``
-    up to ``axes[v + 1]`` of `sizes`. `binary` tells which views have only axes of two categories.
+    View v has the cells ``bounds[v]:bounds[v + 1]`` of the vector of all cells, and the axis sizes
+    ``sizes[axes[v]:axes[v + 1]]``. `binary` tells which views have only axes of two categories.
     `widest` is the number of cells of the largest view.
     """
 
@@ -67,26 +79,28 @@ class Packed(NamedTuple):
 
 
 class Goals(NamedTuple):
-    """For compiled loops, the values to which the coefficients are drawn.
+    """The observed values of the coefficients and their weights, arranged for compiled loops.
 
-    The n entries are the coefficients of all views. Entries that no other view holds are moved by
-    themselves. The k coefficients that several views hold are averaged.
+    `JointProjection` minimises a sum of weight x (coefficient - observed value)**2. An *entry* is a
+    coefficient of one view; there are n entries. A coefficient that only one view holds is an entry
+    alone. The k other coefficients, which several views hold, are called shared: their entries must
+    become equal.
 
     Attributes
     ----------
     pull
-        The weight of each entry that stands alone; else zero, shape (n,).
+        The weight of each entry that is alone; zero for entries of shared coefficients, shape (n,).
     pulled
-        The weight times the value to which the entry is drawn; else zero, shape (n,).
+        The weight times the observed value of each entry that is alone; else zero, shape (n,).
     bounds
-        Shared coefficient i owns the next three arrays from ``bounds[i]`` up to ``bounds[i + 1]``,
+        Shared coefficient i has the entries ``bounds[i]:bounds[i + 1]`` of the next three arrays,
         shape (k + 1,).
     places
-        Its entries among all.
+        The positions of these entries among all n.
     into, out
-        Factors from each entry into the mean, and from the mean to the entry.
+        Factors of these entries: from the entry to its part of the mean, and from the mean back.
     weight, observed
-        The weights of the shared coefficients, and the values to which they are drawn, shape (k,).
+        The weights and the observed values of the shared coefficients, shape (k,).
     """
 
     pull: Floats
@@ -100,10 +114,11 @@ class Goals(NamedTuple):
 
 
 class Components:
-    """The residual components of the tables of several views, identified across the views.
+    """The coefficients of the tables of several views, with those that views have in common.
 
-    All cells of all tables stand in one vector of length n, views of equal shape side by side; `m`
-    is the number of distinct coefficients.
+    The cells of all tables form one vector of length n, in which views of equal shape are adjacent.
+    Each view has as many coefficients as cells. Coefficients of different views that belong to the
+    same basis function are one *distinct* coefficient; there are m of these.
 
     Attributes
     ----------
@@ -112,9 +127,9 @@ class Components:
     deviation
         The cells' standard deviations, shape (n,).
     metric
-        The increase of the sum over all cells of squared change / variance, for a change of each
-        distinct coefficient by one. It is the precision of the coefficient's best linear estimate
-        from independent tables; shape (m,).
+        The precision (1 / variance) of the best linear estimate of each distinct coefficient from
+        independent tables, shape (m,). If one coefficient changes by one, the sum over all cells of
+        (change**2 / variance) is this number.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -141,15 +156,16 @@ class Components:
         self.order[self._shared] = np.concatenate(orders)
 
     def flatten(self, values: Iterable[Floats]) -> Floats:
-        """Tables in the order of the views as one vector of length n."""
+        """Write the tables of the views into one vector of cells, shape (n,)."""
         tables = list(values)
         turned = [tables[row].transpose(self._turns[row]) for row in self._rows]
         return np.concatenate([np.ravel(table) for table in turned])
 
     def analyse(self, cells: Floats) -> Floats:
-        """Each view's own estimate of its coefficients, shape (n,) to (n,).
+        """Compute the coefficients of each view from its own cells, shape (n,) to (n,).
 
-        They are scaled as in the component's own marginal.
+        A coefficient of component S is scaled as in the marginal on S, so that it does not depend
+        on the view.
         """
         coefficients = np.empty_like(cells)
         for basis, where in self._groups:
@@ -158,7 +174,7 @@ class Components:
         return coefficients * self._spread
 
     def average(self, coefficients: Floats) -> Floats:
-        """The precision-weighted mean of each distinct coefficient, shape (n,) to (m,)."""
+        """Average equal coefficients of the views, weighted by precision, shape (n,) to (m,)."""
         return np.bincount(self._shared, weights=coefficients * self._weight) / self.metric
 
     def estimate(self, values: Iterable[Floats]) -> Floats:
@@ -186,11 +202,11 @@ class Components:
         shared: Floats,
         weight: Floats,
     ) -> Floats:
-        """The nearest coefficients that are zero in cells that must be zero, shape (m,).
+        """Change distinct coefficients as little as possible so that the required cells are zero.
 
-        The distance is the sum of squared changes times `weight`, shape (m,); a coefficient with an
-        infinite weight does not change. The system is solved by conjugate gradients (LSQR). They
-        give the least change even if several views require the same zero.
+        The change is measured by the sum of its squares times `weight`, shape (m,). A coefficient
+        with an infinite weight does not change. LSQR, an iterative least-squares method, solves the
+        system. It gives the smallest change even if several views require the same zero.
         """
         if self.empty is None:
             return shared
@@ -227,7 +243,7 @@ class Components:
         return np.asarray(shared + scale * found[0])
 
     def synthesise(self, shared: Floats) -> Floats:
-        """The cells of all views from the distinct coefficients, shape (m,) to (n,)."""
+        """Compute the cells of all views from the distinct coefficients, shape (m,) to (n,)."""
         coefficients = shared[self._shared] / self._spread
         cells = np.empty_like(coefficients)
         for basis, where in self._groups:
@@ -239,11 +255,11 @@ class Components:
     def holders(self) -> Integers:
         """The number of views that hold each distinct coefficient, shape (m,).
 
-        Only views count that no other view contains; equal views count once.
+        A view that lies inside another view does not count. Equal views count once.
         """
         cells = [self._source.values[row].size for row in self._rows]
-        # The last coefficient of a view varies on all its axes. Only views that contain the view
-        # hold it.
+        # The last basis function of a view varies on all its axes. So only this view and views that
+        # contain it hold its coefficient.
         last = self._shared[np.cumsum(cells) - 1]
         every = np.bincount(self._shared)
         equal = np.bincount(last, minlength=len(every))
@@ -254,7 +270,7 @@ class Components:
         return np.bincount(counted, minlength=len(every))
 
     def matrix(self) -> Any:
-        """`synthesise` as a sparse matrix, shape (n, m)."""
+        """The linear map `synthesise` as a sparse matrix, shape (n, m)."""
         blocks = []
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
@@ -288,7 +304,7 @@ class Components:
 
     @cached_property
     def packed(self) -> Packed:
-        """The views for compiled loops."""
+        """The shapes of the views in flat arrays; see `Packed`."""
         shapes: list[tuple[int, ...]] = []
         for basis, where in self._groups:
             views = (where.stop - where.start) // basis.cells
@@ -307,14 +323,14 @@ class Components:
         weight: Floats,
         observed: Floats,
     ) -> Goals:
-        """For compiled loops, the values to which the coefficients are drawn.
+        """Arrange weights and observed values for compiled loops; see `Goals`.
 
         Parameters
         ----------
         weight
-            The weight of each distinct coefficient, shape (m,).
+            The weight of each distinct coefficient in the objective, shape (m,).
         observed
-            The value to which it is drawn, shape (m,).
+            Its observed value, shape (m,).
         """
         # The loops' functions have mean square one. Hence the root of the number of cells.
         cells = np.diff(self.packed.bounds)
@@ -358,7 +374,10 @@ class Components:
 
 
 def _spread(shape: tuple[int, ...]) -> Floats:
-    """The root of the number of cells outside each coefficient's component, shape (cells,)."""
+    """For each coefficient, the root of the product of the sizes outside its component.
+
+    Shape (cells,).
+    """
     spread = np.ones(1)
     for size in shape:
         outside = np.where(np.arange(size) == 0, math.sqrt(size), 1.0)
@@ -367,18 +386,18 @@ def _spread(shape: tuple[int, ...]) -> Floats:
 
 
 class _Layout(NamedTuple):
-    """How the cells of all views stand in one vector of length n.
+    """The order of the cells of all views in one vector of length n.
 
     Attributes
     ----------
     rows
         The order of the views: those of equal shape are side by side.
     turns
-        For each view the order of its axes, as places.
+        For each view the order in which its axes are taken: positions in the view.
     groups
-        The runs of views of equal shape, each with its slice of the vector.
+        Each shape, and the slice of the vector that holds the views of this shape.
     numbers
-        The number of each entry's distinct coefficient, shape (n,).
+        The number of the distinct coefficient of each entry, shape (n,).
     """
 
     rows: Integers
@@ -389,7 +408,7 @@ class _Layout(NamedTuple):
 
 @lru_cache(maxsize=16)
 def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> _Layout:
-    """The layout of some views.
+    """Choose the order of the cells of all views; see `_Layout`.
 
     Axes are sorted by size, so that as many views as possible have equal shapes and are transformed
     together; large axes come first, which is faster.
@@ -417,16 +436,16 @@ def _layout(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> _Layout:
 
 
 def _by_size(sizes: tuple[int, ...], view: Axes) -> Axes:
-    """The places of a view's axes, axes of many categories first."""
+    """Sort the axes of a view by size, the largest first; returns their positions in the view."""
     return tuple(sorted(range(len(view)), key=lambda place: (-sizes[view[place]], view[place])))
 
 
 def _numbers(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> list[Integers]:
-    """For each view the numbers of its coefficients; equal products have equal numbers.
+    """Number the basis functions of all views; equal functions get equal numbers in all views.
 
-    Coefficients are numbered axis by axis. A coefficient that varies last on axis a, with function
-    c, is identified by c and by the number of its part before a. So equal products get equal
-    numbers in every view, without hashing.
+    The axes are taken one after another. A basis function that is not constant on axis a, with
+    factor c there, is identified by c and by the number of the product of its factors on earlier
+    axes.
     """
     holders: list[list[int]] = [[] for _ in sizes]
     for row, view in enumerate(views):
@@ -458,7 +477,7 @@ def _numbers(sizes: tuple[int, ...], views: tuple[Axes, ...]) -> list[Integers]:
     kw_only=True,
 )
 class LatticeConsistency:
-    """The published procedure: agreement on every intersection of views, smaller ones first.
+    """Makes tables consistent on every intersection of views, smaller ones first, as published.
 
     Qardaji, Yang and Li, SIGMOD 2014, section 4.4, with views of unequal noise and any numbers of
     categories. On each set A of `intersection_lattice`, subsets first, the best estimate of the
@@ -482,7 +501,7 @@ class LatticeConsistency:
 
 
 def intersections(views: tuple[Axes, ...]) -> list[frozenset[int]]:
-    """Every set of `intersection_lattice`, each after all its subsets."""
+    """List the sets of `intersection_lattice` so that each comes after all its subsets."""
     import networkx
 
     larger_first = networkx.topological_sort(intersection_lattice(views))

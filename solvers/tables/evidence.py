@@ -1,4 +1,4 @@
-"""`Evidence`: noisy tables and noisy components of tables, combined to consistent tables."""
+"""Combination of noisy tables and of noisy components of tables into consistent tables."""
 
 import itertools
 import math
@@ -19,12 +19,12 @@ from .tables import Axes, Tables
     eq=False,
 )
 class Evidence:
-    """Independent noisy measurements of the components of an array, with their precisions.
+    """Collects independent noisy measurements of an array, and estimates tables from all of them.
 
-    Errors of different coefficients of a component are independent and of one variance, in a table
-    as in a component that was measured by itself. So the best linear unbiased estimate of each
-    component is the mean of all its measurements, weighted by precision. Measurements of other
-    components do not matter (generalised least squares decouples).
+    A measurement is a noisy table or a noisy residual component (see `basis`). In both, the errors
+    of the coefficients of one component are independent and have equal variances. So the best
+    linear unbiased estimate of a component is the mean of all its measurements, weighted by
+    precision (1 / variance). Measurements of other components give no information about it.
 
     Attributes
     ----------
@@ -35,8 +35,16 @@ class Evidence:
     precision
         For each component, by its ascending axes, the sum of the precisions of total times moment.
     weighted
-        The sum of total times moment (see `basis`) times precision, of shape ``[sizes[a] - 1 for a
-        in component]``.
+        For each component, the sum over its measurements of total times moment times precision, of
+        shape ``[sizes[a] - 1 for a in component]``.
+
+    Examples
+    --------
+    >>> evidence = Evidence(sizes=(2, 2))
+    >>> evidence.add_table((0,), np.array([6.0, 2.0]), 1.0)
+    >>> evidence.add_table((1,), np.array([3.0, 9.0]), 1.0)
+    >>> [value.round(6).tolist() for value in evidence.tables().values]
+    [[7.0, 3.0], [2.0, 8.0]]
     """
 
     sizes: tuple[int, ...]
@@ -70,12 +78,14 @@ class Evidence:
         expected = tuple(self.sizes[axis] - 1 for axis in axes)
         if list(axes) != sorted(set(axes)) or moments.shape != expected:
             raise ValueError(
-                f"the component on {axes} has moments of shape {moments.shape}; "
-                f"expected ascending axes and shape {expected}"
+                f"the component on axes {axes} must have ascending axes and moments of shape "
+                f"{expected}, but its moments have shape {moments.shape}; sort the axes or reshape "
+                "the moments"
             )
         if not (np.isfinite(moments).all() and 0 < variance < math.inf):
             raise ValueError(
-                f"the component on {axes} needs finite moments and a positive finite variance"
+                f"the component on axes {axes} must have finite moments and a positive finite "
+                "variance, but one of these numbers is not; correct it"
             )
         self.precision[axes] = self.precision.get(axes, 0.0) + 1 / variance
         self.weighted[axes] = self.weighted.get(axes, 0.0) + moments / variance
@@ -86,9 +96,21 @@ class Evidence:
         table: Floats,
         variance: float,
     ) -> None:
-        """Add a measurement of the table on some ascending axes: one of each of its components.
+        """Add a measurement of the table on some axes: it measures each of its components.
 
-        `variance` is the variance of the independent error of each cell, > 0.
+        Parameters
+        ----------
+        axes
+            The axes of the table, ascending.
+        table
+            The measured cells, of shape ``[sizes[a] for a in axes]``.
+        variance
+            The variance of the independent error of each cell, > 0.
+
+        Raises
+        ------
+        ValueError
+            As for `add_component`.
         """
         coefficients = transform(table.shape).analyse(table.reshape(-1))
         moments = coefficients.reshape(table.shape) * math.sqrt(table.size)
@@ -99,9 +121,10 @@ class Evidence:
             self.add_component(own, part, table.size * variance)
 
     def tables(self) -> Tables:
-        """The consistent tables on the largest sets of axes whose components are all known.
+        """Estimate consistent tables from all measurements.
 
-        Axes of one category are in all of them.
+        There is one table for each set of axes whose component was measured, except sets inside
+        larger such sets. Axes of one category are in all tables.
 
         Raises
         ------
@@ -135,18 +158,24 @@ class Evidence:
         )
 
     def _largest(self) -> list[Axes]:
-        """The sets that no other known component contains, with all axes of one category."""
+        """The axes of the tables: measured components that lie in no other one.
+
+        All axes of one category are added to each.
+        """
         inner: set[Axes] = set()
         for axes in self.precision:
             if axes:
                 inner.update(itertools.combinations(axes, len(axes) - 1))
         if not self.precision:
-            raise ValueError("nothing was measured: add a table or a component first")
+            raise ValueError(
+                "at least one table or component must be known, but nothing was measured; add a "
+                "table or a component first"
+            )
         missing = sorted(inner - self.precision.keys())
         if missing:
             raise ValueError(
-                "with a component all components on some of its axes must be known; "
-                f"the component on {missing[0]} is not"
+                "with a component, all components on fewer of its axes must be known, but the "
+                f"component on axes {missing[0]} is not; add it"
             )
         alone = tuple(axis for axis, size in enumerate(self.sizes) if size == 1)
         return sorted(tuple(sorted(axes + alone)) for axes in self.precision.keys() - inner)
@@ -156,7 +185,7 @@ class Evidence:
         shape: tuple[int, ...],
         views: list[Axes],
     ) -> Floats:
-        """Tables of one shape from their components, shape (views, *shape)."""
+        """Make tables of one shape from estimated components, shape (views, *shape)."""
         moments = np.empty((len(views), *shape))
         varying = [place for place, size in enumerate(shape) if size > 1]
         for row, view in enumerate(views):
@@ -184,7 +213,7 @@ class Evidence:
         view: Axes,
         precisions: Floats,
     ) -> float:
-        """The variance of each cell of a view's estimate; see `Tables.covered_variances`."""
+        """The variance of each cell of an estimated table; see `Tables.covered_variances`."""
         sizes = np.array([self.sizes[axis] for axis in view], dtype=np.int64)
         cells = math.prod(sizes.tolist())
         return float((widths(sizes) / precisions).sum() / cells**2)

@@ -1,4 +1,4 @@
-"""`agreeing`: values of the nodes of trees, fitted so that each node is the sum of its children."""
+"""Least squares on trees: fitted values in which each node is the sum of its children."""
 
 import numpy as np
 
@@ -14,23 +14,24 @@ def agreeing(
     variance: float,
     missing_variance: float,
 ) -> Floats:
-    """Least squares on a forest, in two passes.
+    """Change the values of the nodes of trees as little as possible so that the sums are right.
 
-    Hay, Rastogi, Miklau and Suciu 2010, section 4, with weights. Minimises sum (x_v - values_v)**2
-    / variance + sum over missing nodes x_m**2 / missing_variance, where each node that has
-    children, given or missing, is their sum. A node without given children does not depend on its
-    missing children.
+    Minimises sum_v (x_v - values_v)**2 / variance + sum_m x_m**2 / missing_variance over the values
+    x of all nodes, where m runs over children that were not measured ("missing"). The constraint is
+    that each node with a measured child is the sum of all its children, measured or missing. This
+    is the method of Hay, Rastogi, Miklau and Suciu 2010, section 4, with weights: one pass up and
+    one pass down the trees.
 
     Parameters
     ----------
     values
         The measured value of each node, shape (nodes,).
     parent
-        The position of each node's parent; a root's own position.
+        The position of the parent of each node; a root has its own position, shape (nodes,).
     level
-        The height of each node: larger than the heights of its children.
+        The height of each node: larger than the heights of its children, shape (nodes,).
     missing
-        The number of each node's children that are not given.
+        The number of missing children of each node, shape (nodes,).
     variance, missing_variance
         The variance of a measured value, and of the prior of a missing node around zero; both > 0.
 

@@ -9,9 +9,9 @@ __all__ = ["intersection_lattice"]
 
 
 def intersection_lattice(views: Iterable[Axes]) -> Any:
-    """The lattice of the intersections of views.
+    """Make the graph of all intersections of views, ordered by inclusion.
 
-    Its sets are the intersections of one or more views, and the empty set. Qardaji, Yang and Li,
+    Its nodes are the views, all their intersections, and the empty set. Qardaji, Yang and Li,
     SIGMOD 2014, section 4.4, make views consistent on each of them, smaller sets first.
 
     Parameters

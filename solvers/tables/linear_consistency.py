@@ -1,4 +1,4 @@
-"""Consistency by linear programming: `AbsoluteConsistency` and `MaximumConsistency`."""
+"""Consistency by linear programming, with the smallest change in the L1 norm or the max norm."""
 
 import math
 from dataclasses import dataclass
@@ -20,11 +20,12 @@ __all__ = ["MOST_CELLS", "AbsoluteConsistency", "MaximumConsistency"]
     kw_only=True,
 )
 class AbsoluteConsistency:
-    """The consistent tables with the smallest sum of absolute changes, in standard deviations.
+    """Makes tables consistent so that the sum of the absolute changes of all cells is smallest.
 
-    Ding et al., SIGMOD 2011, section 5 (the L1 norm). Consistent tables are the marginals of one
-    array, which may be negative; the linear programme finds this array. Cells that must be zero
-    are zero, and the array has a known total. There can be many solutions.
+    Each change is divided by the standard deviation of its cell. Source: Ding et al., SIGMOD 2011,
+    section 5 (the L1 norm). Consistent tables are the marginals of one array, whose cells may be
+    negative; the linear programme finds this array. Required zeros and a known total are kept. The
+    solution need not be unique.
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -57,9 +58,10 @@ class AbsoluteConsistency:
     kw_only=True,
 )
 class MaximumConsistency:
-    """The consistent tables with the smallest largest change of a cell, in standard deviations.
+    """Makes tables consistent so that the largest absolute change of a cell is smallest.
 
-    Ding et al., SIGMOD 2011, section 5 (the max norm). See `AbsoluteConsistency`.
+    Each change is divided by the standard deviation of its cell. Source: Ding et al., SIGMOD 2011,
+    section 5 (the max norm). See `AbsoluteConsistency`.
     """
 
     def __call__(self, tables: Tables) -> Tables:
@@ -96,8 +98,8 @@ def _scaled(tables: Tables) -> tuple[Any, Floats]:
     cells = math.prod(tables.sizes)
     if cells > MOST_CELLS:
         raise ValueError(
-            f"the array has {cells} cells; the linear programme takes at most {MOST_CELLS}: "
-            "use ResidualConsistency"
+            f"the array must have at most {MOST_CELLS} cells for the linear programme, but it has "
+            f"{cells}; use ResidualConsistency"
         )
     rows = []
     targets = []
@@ -147,7 +149,8 @@ def _solve(
     )
     if found.x is None:
         raise ValueError(
-            f"the linear programme was not solved ({found.message}); use ResidualConsistency"
+            f"the linear programme must be solved, but it was not ({found.message}); use "
+            "ResidualConsistency"
         )
     return np.asarray(found.x[: empty.size], np.float64)
 

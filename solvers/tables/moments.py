@@ -1,4 +1,4 @@
-"""The known moments of marginals, read from consistent tables, many marginals at a time."""
+"""Moments of marginals that consistent tables determine, for many marginals at a time."""
 
 import math
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ def require_small(shape: tuple[int, ...]) -> None:
     cells = math.prod(shape)
     if cells > TABLE_CELLS:
         raise ValueError(
-            f"a table of {cells} cells is too large; at most {TABLE_CELLS} can be reconstructed: "
-            "ask for fewer attributes"
+            f"a table must have at most {TABLE_CELLS} cells to be reconstructed, but this one has "
+            f"{cells}; ask for fewer attributes"
         )
 
 
@@ -30,7 +30,7 @@ def require_small(shape: tuple[int, ...]) -> None:
     kw_only=True,
 )
 class KnownMoments:
-    """The known moments of n marginals of one shape, one marginal after another.
+    """The known moments of n marginals of one shape; in flat arrays, marginal after marginal.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class KnownMoments:
 
 
 def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMoments:
-    """The moments of marginals that tables of positive total know.
+    """Read from tables all moments of some marginals that lie inside a view.
 
     Parameters
     ----------
     tables
-        Consistent tables.
+        Consistent tables of positive total.
     axes
         The axes of each marginal, ascending, shape (n, k).
 
@@ -72,7 +72,10 @@ def known_moments(tables: Tables, axes: Sequence[Axes] | Integers) -> KnownMomen
         total is not positive.
     """
     if not tables.total > 0:
-        raise ValueError(f"the tables' total ({tables.total}) must be positive")
+        raise ValueError(
+            f"the total of the tables ({tables.total}) must be positive; give tables with a larger "
+            "sum, or a known total"
+        )
     asked = np.asarray(axes, dtype=np.int64)
     shape = _shape(tables, asked)
     require_small(shape)
@@ -97,17 +100,21 @@ def _shape(tables: Tables, asked: Integers) -> tuple[int, ...]:
     """The common shape of marginals; ValueError if their axes are wrong or their shapes differ."""
     if asked.ndim != 2 or not len(asked):
         raise ValueError(
-            f"axes must have shape (n, k), one marginal per row, n > 0; their shape is "
-            f"{asked.shape}"
+            "axes must have shape (n, k) with n > 0, one marginal of k axes in each row, but they "
+            f"have shape {asked.shape}; reshape them"
         )
     count = len(tables.sizes)
     outside = asked.size and (asked.min() < 0 or asked.max() >= count)
     if outside or (np.diff(asked) <= 0).any():
-        raise ValueError(f"the axes of a marginal must be ascending, from 0 and below {count}")
+        raise ValueError(
+            f"the axes of each marginal must be ascending numbers from 0 to {count - 1}, but one "
+            "marginal has others; sort its axes and name each once"
+        )
     shapes = np.array(tables.sizes, dtype=np.int64)[asked]
     if (shapes != shapes[0]).any():
         raise ValueError(
-            "all marginals of a batch must have the same shape; ask for each shape by itself"
+            "all marginals of a batch must have the same shape, but their shapes differ; ask for "
+            "each shape by itself"
         )
     return tuple(shapes[0].tolist())
 
@@ -117,7 +124,10 @@ def _gather(
     asked: Integers,
     shape: tuple[int, ...],
 ) -> tuple[Integers, Integers, Floats, Floats, Floats]:
-    """The fields of `KnownMoments` from `counts` to `total_variance`, for some marginals."""
+    """Read `counts`, `index`, `target`, `variance` and `total_variance` of `KnownMoments`.
+
+    `asked` are the axes of some marginals of this shape, shape (n, k).
+    """
     precision, holder = tables.holders(asked)
     component = transform(shape).component
     known = precision[:, component] > 0

@@ -1,4 +1,4 @@
-"""Multiplicative weights: a table that is changed towards marginals by factors on its cells."""
+"""Multiplicative weights: move a table towards given marginals by factors on its cells."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ def replayed(
     *,
     times: int,
 ) -> Floats:
-    """A positive table of the same total after several rounds through some marginals.
+    """Apply several rounds of multiplicative weights updates to a positive table.
 
     For each marginal, every cell is multiplied by exp((t - s) / (2 n)), where t is the target of
     the marginal's cell that contains it, s the current sum there, and n the total. The table is
@@ -32,7 +32,12 @@ def replayed(
     targets
         The marginals.
     times
-        The number of rounds.
+        The number of rounds through all marginals.
+
+    Returns
+    -------
+    ndarray
+        A positive table of the same shape and total.
     """
     cells = np.array(table, np.float64)
     total = float(cells.sum())

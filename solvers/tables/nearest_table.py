@@ -1,4 +1,4 @@
-"""The non-negative table nearest to some linear answers in the max norm."""
+"""The non-negative table whose linear answers are nearest to given ones, in the max norm."""
 
 from typing import Any
 
@@ -10,18 +10,19 @@ from ..types import Floats
 def nearest_table(matrix: Floats, answers: Floats) -> Floats:
     """Minimise the largest absolute entry of matrix @ x - answers over x >= 0, by HiGHS.
 
-    Barak et al., PODS 2007, section 3.1. There can be many solutions.
+    Source: Barak et al., PODS 2007, section 3.1. The solution need not be unique.
 
     Parameters
     ----------
     matrix
-        Shape (m, n).
+        One linear query of the table per row, shape (m, n).
     answers
-        Shape (m,).
+        The given answer to each query, shape (m,).
 
     Returns
     -------
     ndarray of shape (n,)
+        The cells x of the table.
 
     Raises
     ------
@@ -49,5 +50,8 @@ def nearest_table(matrix: Floats, answers: Floats) -> Floats:
         method="highs",
     )
     if found.x is None:
-        raise ValueError(f"the linear programme was not solved ({found.message})")
+        raise ValueError(
+            "the linear programme of the nearest table must be solved, but it was not "
+            f"({found.message}); use a smaller table"
+        )
     return np.asarray(scale * found.x[:-1], np.float64)

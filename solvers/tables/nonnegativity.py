@@ -1,4 +1,4 @@
-"""Making tables non-negative: `JointProjection`, the published `Ripple`, `Simplex` and `Clip`."""
+"""Methods that remove negative cells from tables, one class for each method."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..fitted import NUMPY_SECONDS_A_CELL, PATIENCE, RELAXATION, SINGLE_AXIS, WORTH_THREADS
-from ..threads import compiled_loops, in_parts, processors, single_thread
+from ..threads import compiler_pays, in_parts, processors, single_thread
 from ..types import Flags, Floats
 from .consistency import Components
 from .tables import Tables
 
 
 class NonNegativity(Protocol):
-    """Anything that changes tables so that no cell is (much) below zero.
+    """A function from tables to tables in which no cell is (much) below zero.
 
     Cells that must be zero are zero afterwards. If the total is known, every table sums to it.
     """
@@ -32,9 +32,16 @@ class NonNegativity(Protocol):
     kw_only=True,
 )
 class Clip:
-    """Set negative cells to zero (*Simple* in the paper).
+    """Sets negative cells to zero (*Simple* in Qardaji, Yang and Li, SIGMOD 2014).
 
-    Simple, and biased: totals grow. If the total is known, tables are scaled to it.
+    This is biased: totals grow. If the total is known, each table is scaled to it.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> Clip()(noisy).values[0].round(2).tolist()
+    [[5.0, 0.0], [3.0, 3.0]]
     """
 
     keeps_consistency: ClassVar[bool] = False
@@ -56,11 +63,18 @@ class Clip:
     kw_only=True,
 )
 class Simplex:
-    """The nearest non-negative table of the same total, for each view (*Global* in the paper).
+    """Replaces each table by the nearest non-negative table of the same total.
 
-    Euclidean projection onto the scaled simplex: the same number is subtracted from every cell that
-    stays positive. A table whose total is not positive becomes zero. The content of cells that must
-    be zero goes to the other cells.
+    This is *Global* in Qardaji, Yang and Li, SIGMOD 2014: the Euclidean projection onto the scaled
+    simplex. The same number is subtracted from every cell that stays positive. A table whose total
+    is not positive becomes zero. The content of cells that must be zero goes to the other cells.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> Simplex()(noisy).values[0].round(2).tolist()
+    [[4.67, 0.0], [2.67, 2.67]]
     """
 
     keeps_consistency: ClassVar[bool] = False
@@ -77,15 +91,16 @@ class Simplex:
     kw_only=True,
 )
 class Ripple:
-    """Take each negative cell's deficit from its neighbours, in equal parts, until none is left.
+    """Sets negative cells to zero and subtracts what was added from their neighbours, repeatedly.
 
-    Qardaji, Yang and Li, SIGMOD 2014, section 4.4; neighbours differ in one attribute (section
-    4.7). The order of the steps does not change the result, so all cells below the threshold are
-    treated at once. A table whose total is not positive becomes zero, because the published
-    procedure would not end on it. A table that is not done after `sweeps` is finished by `Simplex`.
+    Source: Qardaji, Yang and Li, SIGMOD 2014, section 4.4. Neighbours are cells that differ in one
+    attribute (section 4.7); each loses an equal part. The order of the steps does not change the
+    result, so each round treats all negative cells at once. A table whose total is not positive
+    becomes zero, because the procedure would not end on it. After `sweeps` rounds, `Simplex` is
+    applied to tables that still have negative cells.
 
-    Cells that must be zero are no cell's neighbours. Their content is spread evenly over the other
-    cells first; so is the difference to a known total.
+    Cells that must be zero are not neighbours of any cell. At the start, their content is spread
+    evenly over the other cells of the table, and so is the difference to a known total.
 
     Parameters
     ----------
@@ -99,6 +114,13 @@ class Ripple:
     ------
     ValueError
         If the threshold is not positive.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> Ripple()(noisy).values[0].round(2).tolist()
+    [[4.5, 0.0], [3.0, 2.5]]
     """
 
     threshold: float = 0.01
@@ -107,7 +129,7 @@ class Ripple:
 
     def __post_init__(self) -> None:
         if not self.threshold > 0:
-            raise ValueError(f"threshold ({self.threshold}) must be > 0")
+            raise ValueError(f"threshold ({self.threshold}) must be > 0; pass a larger number")
 
     def __call__(self, tables: Tables) -> Tables:
         values = list(tables.values)
@@ -127,26 +149,29 @@ class Ripple:
     kw_only=True,
 )
 class JointProjection:
-    """All views at once: the nearest consistent non-negative tables, with weights by order.
+    """Finds the nearest tables that are both consistent and non-negative, for all views at once.
 
     Minimises sum_S importance_S * precision_S * |c_S - observed_S| ** 2 over consistent tables
-    c >= 0 of the given total, where S runs over the residual components (see `basis`), precision_S
-    is the precision of the best linear estimate, and importance_S = (3 if |S| = 1 else |S| **
-    -decay) * sqrt(number of views that hold S), without views that others contain.
+    c >= 0 of the given total. S runs over the residual components (see `basis`), c_S are the
+    coefficients of S, and precision_S is the precision of the best linear estimate of S. The factor
+    importance_S is 3 * sqrt(h) if S is a single axis, and |S| ** -decay * sqrt(h) otherwise, where
+    h is the number of views that hold S; views inside other views do not count.
 
-    With equal importance this would be maximum likelihood, whose clipping bias spoils the
-    components that are known best: every view raises its components where it has negative cells,
-    and these changes add up, while the noise of many views cancels. So components of many views are
-    protected, and single axes, on which all answers rest, most. The numbers were chosen by the
-    errors on generated clicks, chains and classes, and on two real tables (`fitted`).
+    With equal importance the result would be a maximum likelihood estimate. It has a bias: removing
+    negative cells changes components of all views in the same direction, so these changes add up,
+    while the noise of several views averages out. Therefore components that many views hold, and
+    single axes, have a larger weight. The numbers were chosen by the errors on generated clicks,
+    chains and latent classes, and on two real tables (`fitted`).
 
-    Solved by the alternating direction method of multipliers: both steps are closed forms, an
-    average of components and a clip. The result is exactly consistent and exactly non-negative:
-    cells that the iteration leaves below zero are lifted by mixing in the uniform table. If the
-    total is not positive, all tables become zero.
+    The method is ADMM (the alternating direction method of multipliers). Both of its steps have
+    closed forms: an average of coefficients, and a clip. The iteration may leave some cells
+    slightly below zero. Then a share of the uniform table is mixed in, so that the result is
+    exactly consistent and exactly non-negative. If the total is not positive, all tables become
+    zero.
 
-    Cells that must be zero are zero in the clip. After the iteration, the nearest consistent tables
-    with these zeros are taken, and the table that is mixed in is positive everywhere else.
+    Cells that must be zero are set to zero in each clip. After the iteration, the nearest
+    consistent tables with these zeros are computed. The table that is mixed in is zero there and
+    positive elsewhere.
 
     Parameters
     ----------
@@ -161,6 +186,13 @@ class JointProjection:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> table = np.array([[5.0, -1.0], [3.0, 3.0]])
+    >>> noisy = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> JointProjection()(noisy).values[0].round(2).tolist()
+    [[4.25, 0.0], [3.5, 2.25]]
     """
 
     decay: float = 1.0
@@ -170,9 +202,9 @@ class JointProjection:
 
     def __post_init__(self) -> None:
         if not self.decay >= 0:
-            raise ValueError(f"decay ({self.decay}) must be >= 0")
+            raise ValueError(f"decay ({self.decay}) must be >= 0; pass a larger number")
         if not self.tolerance > 0:
-            raise ValueError(f"tolerance ({self.tolerance}) must be > 0")
+            raise ValueError(f"tolerance ({self.tolerance}) must be > 0; pass a larger number")
 
     def __call__(self, tables: Tables) -> Tables:
         components = Components(tables)
@@ -203,8 +235,8 @@ class JointProjection:
         weight: Floats,
         cells: Floats,
     ) -> Floats:
-        """The cells after the iteration, shape (n,)."""
-        loops = compiled_loops("tables.projection_loops", NUMPY_SECONDS_A_CELL * cells.size)
+        """Run ADMM from the given cells; returns consistent cells, shape (n,)."""
+        loops = _compiled_loops(NUMPY_SECONDS_A_CELL * cells.size)
         state: _Splitting
         if loops is None:
             state = _Splitting(components, observed, weight, cells)
@@ -217,7 +249,7 @@ class JointProjection:
             if primal < self.tolerance and change < self.tolerance:
                 break
             if iteration == patience:
-                # Many cells change their sign again and again: larger steps of the multipliers.
+                # Convergence is slow if many cells change sign repeatedly: use larger steps.
                 rho *= 2
                 patience *= 2
                 state.dual /= 2
@@ -228,19 +260,17 @@ class JointProjection:
 
 
 def importance(components: Components, decay: float) -> Floats:
-    """The weight of a change of each distinct coefficient beside its precision, shape (m,).
-
-    See `JointProjection`.
-    """
+    """The factor importance_S in `JointProjection` for each distinct coefficient, shape (m,)."""
     order = components.order
     by_order = np.where(order == 1, SINGLE_AXIS, np.maximum(order, 1.0) ** -decay)
     return np.asarray(by_order * np.sqrt(components.holders))
 
 
 class _Splitting:
-    """The state of the iteration: two copies of the cells, and multipliers of their difference.
+    """The state of ADMM: two copies of the cells, and the scaled multipliers of their difference.
 
-    `cells` is consistent and `positive` is non-negative; all arrays have shape (n,).
+    `cells` is consistent, `positive` is non-negative, and `dual` are the multipliers; each has
+    shape (n,). The method makes the two copies equal.
     """
 
     def __init__(
@@ -259,7 +289,7 @@ class _Splitting:
         self.dual = np.zeros_like(cells)
 
     def step(self, rho: float) -> tuple[float, float]:
-        """Move both copies.
+        """Do one iteration of ADMM with penalty `rho`.
 
         Returns
         -------
@@ -288,7 +318,7 @@ class _Splitting:
 
 
 class _CompiledSplitting(_Splitting):
-    """The same by compiled loops, on all processors if there are enough cells."""
+    """The same iteration by compiled loops, on all processors if there are enough cells."""
 
     def __init__(
         self,
@@ -316,7 +346,7 @@ class _CompiledSplitting(_Splitting):
         self._threads = processors() if cells.size > WORTH_THREADS else 1
 
     def step(self, rho: float) -> tuple[float, float]:
-        """See `_Splitting.step`."""
+        """Do one iteration of ADMM in compiled loops; see `_Splitting.step`."""
         loops = self.loops
         views, goals, state = self._records
 
@@ -337,7 +367,7 @@ class _CompiledSplitting(_Splitting):
 
 
 def _same_shape(tables: Tables) -> Iterator[list[int]]:
-    """The rows of the views, rows of equal shape together."""
+    """Yield lists of the positions of views that have equal shapes."""
     rows: dict[tuple[int, ...], list[int]] = {}
     for row, value in enumerate(tables.values):
         rows.setdefault(value.shape, []).append(row)
@@ -345,7 +375,7 @@ def _same_shape(tables: Tables) -> Iterator[list[int]]:
 
 
 def _with_empty(tables: Tables) -> Iterator[tuple[Floats, Flags]]:
-    """The views' tables, each with the flags of cells that must be zero."""
+    """Yield each table with a mask of its cells that must be zero."""
     empty = tables.empty
     if empty is None:
         empty = tuple(np.zeros(value.shape, np.bool_) for value in tables.values)
@@ -357,9 +387,9 @@ def _simplex(
     empty: Flags | None = None,
     total: float | None = None,
 ) -> Floats:
-    """The nearest non-negative table of its own total, or of a given one.
+    """Project a table onto the non-negative tables of its own total, or of a given one.
 
-    `empty` are the cells that must be zero.
+    `empty` is a mask of the cells that must be zero.
     """
     if total is None:
         total = float(table.sum())
@@ -381,10 +411,10 @@ def _evened(
     empty: Flags | None,
     total: float | None,
 ) -> Floats:
-    """Tables of one shape, (rows, ...), with zeros in cells that must be zero.
+    """Set required zeros in tables of one shape, (tables, ...), and correct their totals.
 
-    They keep their own totals or get a given one. The difference is spread evenly over the other
-    cells.
+    Each table keeps its total, or gets the given one: the difference is spread evenly over the
+    other cells.
     """
     if empty is None and total is None:
         return batch
@@ -421,9 +451,11 @@ def _ripple(
     sweeps: int,
     empty: Flags | None = None,
 ) -> Floats:
-    """Ripple tables of one shape, (rows, ...), each until no cell is below minus its limit.
+    """Apply the rounds of `Ripple` to tables of one shape, (tables, ...).
 
-    Cells that must be zero take no part. A cell without neighbours is left to `_simplex`.
+    A table is finished if no cell is below minus its limit. Cells that must be zero stay zero.
+    Tables that are not finished after all rounds, or in which a negative cell has no neighbours,
+    are passed to `_simplex`.
     """
     inner = tuple(range(1, batch.ndim))
     batch = np.where(
@@ -466,7 +498,7 @@ def _ripple(
 
 
 def _passed(batch: Floats) -> Floats:
-    """The sum that each cell receives if every cell passes its number to each neighbour."""
+    """Add up, for each cell, the numbers of all its neighbours."""
     axes = range(1, batch.ndim)
     return np.asarray(
         sum(
@@ -478,3 +510,12 @@ def _passed(batch: Floats) -> Floats:
             for axis in axes
         )
     )
+
+
+def _compiled_loops(seconds: float) -> Any:
+    """The module `projection_loops`, or None if numpy needs so few seconds that it is faster."""
+    if not compiler_pays(f"{__package__}.projection_loops", seconds):
+        return None
+    from . import projection_loops  # it imports numba, which takes about a second
+
+    return projection_loops

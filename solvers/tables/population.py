@@ -1,18 +1,18 @@
-"""`Population`: rows of categories whose marginals come as close as possible to given tables.
+"""Generated records whose marginals are as close as possible to given tables.
 
-An integer least-squares programme. The unknowns are the categories x of n rows. With T_v(x) the
-counts of the rows in the cells of view v, t_v the given table scaled to n rows, and w_v its
-precision,
+This is an integer least-squares problem. The unknowns x are the categories of n rows. Let T_v(x) be
+the table of view v counted from these rows, t_v the given table scaled to n rows, and w_v its
+precision:
 
     minimise  sum_v w_v |T_v(x) - t_v|^2
     over      x in ({0, ..., m_1 - 1} x ... x {0, ..., m_d - 1})^n
 
-without rows in cells that must be zero (`Tables.zeros`), even if no view contains such a cell.
+No row may lie in a cell that must be zero (`Tables.zeros`), even if no view contains such a cell.
 
-Rows are first drawn attribute by attribute, each from the view that shares most with the attributes
-drawn before. Rows that must not occur are drawn again. Then rows are changed one category at a
-time, each to the category that lowers the objective most (coordinate descent), until a sweep over
-all rows gains almost nothing. A change costs two look-ups for each view that holds the attribute.
+First, all rows are drawn at random, attribute by attribute. Each attribute is drawn from the view
+that has the most attributes in common with those already drawn. Rows in cells that must be zero are
+changed. Then coordinate descent changes one category of one row at a time, to the category that
+lowers the objective most. It ends after a sweep over all rows that gains almost nothing.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ __all__ = ["Population", "Rows"]
     eq=False,
 )
 class Rows:
-    """Rows, and how well they fit.
+    """The result of `Population.fit`: generated rows, and their distance from each table.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Rows:
     kw_only=True,
 )
 class Population:
-    """Coordinate descent on whole rows; the module states the programme.
+    """Generates rows by coordinate descent; the text of the module states the problem.
 
     Parameters
     ----------
@@ -68,6 +68,15 @@ class Population:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from margin.solvers import Tables
+    >>> table = np.array([[3.0, 1.0], [0.0, 4.0]])
+    >>> views = Tables(sizes=(2, 2), views=((0, 1),), values=(table,), variances=(1.0,))
+    >>> rows = Population().fit(views, 8, seed=0)
+    >>> np.bincount(2 * rows.codes[:, 0] + rows.codes[:, 1], minlength=4).tolist()
+    [3, 1, 0, 4]
     """
 
     sweeps: int = 40
@@ -75,9 +84,9 @@ class Population:
 
     def __post_init__(self) -> None:
         if self.sweeps < 0:
-            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0")
+            raise ValueError(f"sweeps ({self.sweeps}) must be >= 0; pass a larger number")
         if not 0 <= self.gain < 1:
-            raise ValueError(f"gain ({self.gain}) must be >= 0 and < 1")
+            raise ValueError(f"gain ({self.gain}) must be >= 0 and < 1; pass such a number")
 
     def fit(
         self,
@@ -86,7 +95,7 @@ class Population:
         *,
         seed: int,
     ) -> Rows:
-        """Rows whose marginals come as close as possible to the tables of some views.
+        """Generate rows whose marginals are as close as possible to the tables of some views.
 
         Parameters
         ----------
@@ -94,9 +103,14 @@ class Population:
             Consistent, non-negative, of positive total. Axes that no view holds are drawn
             uniformly.
         rows
-            The number of rows, from 1 to 10**8; in general not the tables' total.
+            The number of rows, from 1 to 10**8. It may differ from the total of the tables.
         seed
             The same arguments give the same rows.
+
+        Returns
+        -------
+        Rows
+            The categories of the rows, and how far their marginals are from the tables.
 
         Raises
         ------
@@ -104,9 +118,12 @@ class Population:
             If the tables have no positive total, or the number of rows is out of range.
         """
         if not 1 <= rows <= MOST_ROWS:
-            raise ValueError(f"rows ({rows}) must be from 1 to {MOST_ROWS}")
+            raise ValueError(f"rows ({rows}) must be from 1 to {MOST_ROWS}; pass such a number")
         if not tables.total > 0:
-            raise ValueError("the total of the tables must be positive")
+            raise ValueError(
+                "the total of the tables must be positive, but it is not; give tables with a "
+                "larger sum"
+            )
         rng = np.random.default_rng(seed)
         codes = _drawn(tables, rows, rng)
         if tables.zeros is not None:
@@ -129,7 +146,7 @@ class Population:
 
 
 class _State:
-    """Rows, the cells they are in, and the difference of all counts from the targets."""
+    """The state of the descent: the rows, their cells in each view, and counts minus targets."""
 
     def __init__(
         self,
@@ -154,17 +171,17 @@ class _State:
 
     @property
     def _squares(self) -> Floats:
-        """|T_v - t_v|^2 of each view."""
+        """The squared distance |T_v - t_v|^2 of each view from its target, shape (views,)."""
         return np.add.reduceat(self._excess**2, self._starts[:-1])
 
     @property
     def objective(self) -> float:
-        """The objective, with weights of at most one."""
+        """The objective sum_v w_v |T_v - t_v|^2; the largest weight w_v is scaled to one."""
         return float(self._weights @ self._squares)
 
     @property
     def gaps(self) -> Floats:
-        """See `Rows.gaps`."""
+        """The distance |T_v - t_v| / n of each view, shape (views,); see `Rows.gaps`."""
         return np.sqrt(self._squares) / self._rows
 
     def sweep(self, rng: np.random.Generator) -> None:
@@ -191,7 +208,7 @@ class _State:
             descend(state, tuple(one), order)  # type: ignore[arg-type]
 
     def _barred(self, axis: int) -> tuple[Integers, NDArray[np.bool_]]:
-        """The categories of an axis that a row must not get, given its other axes.
+        """Find the categories of an axis that would put a row into a cell that must be zero.
 
         Returns
         -------
@@ -222,7 +239,7 @@ def _drawn(
     rows: int,
     rng: np.random.Generator,
 ) -> NDArray[np.int32]:
-    """Rows drawn axis by axis, each given those drawn axes that one view holds with it."""
+    """Draw all rows, axis by axis, each axis given the already drawn axes of one view."""
     codes = np.zeros((rows, len(tables.sizes)), np.int32, order="F")
     drawn = np.zeros(len(tables.sizes), np.bool_)
     left = set(range(len(tables.sizes)))
@@ -243,9 +260,10 @@ def _next(
     drawn: NDArray[np.bool_],
     left: list[int],
 ) -> tuple[int, int | None]:
-    """The next axis, and the view that shares most with the drawn axes.
+    """Choose the axis to draw next, and the view to draw it from.
 
-    The view is None if no view holds an axis that is left.
+    The view is the one with the most axes already drawn. It is None if no view holds any of the
+    axes that are left.
     """
     shared = tables.member @ drawn.astype(np.int64)
     best: tuple[int, int | None] = (left[0], None)
@@ -266,9 +284,11 @@ def _conditional(
     codes: NDArray[np.int32],
     rng: np.random.Generator,
 ) -> Integers:
-    """A category for each row, by the view's shares given the other axes.
+    """Draw a category of one axis for each row, by the table of a view given its drawn axes.
 
-    The draws are systematic, not independent: the counts in each group are as even as possible.
+    A group is the rows with equal categories on the drawn axes. In each group the draws are not
+    independent (systematic sampling): the counts of the categories are as near as possible to their
+    expected values.
     """
     together = tuple(sorted((*given, axis)))
     positive = np.maximum(tables.project(row, together), 0)

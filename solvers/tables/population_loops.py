@@ -23,12 +23,13 @@ class State(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One axis.
+    """The axis that `descend` changes.
 
-    `codes` is its category in each row, shape (rows,), and `size` the number of categories.
-    `holders` are the views that hold it; `strides` is the distance of neighbouring categories in
-    each of them, and `weights` the weight of each view. `case` is a case for each row, and `barred`
-    the categories that are not allowed in each case, shape (cases, size); both are empty if all
+    `codes` is its category in each row, shape (rows,), and `size` its number of categories.
+    `holders` are the views that contain it. For each of these, `strides` is the distance between
+    the cells of neighbouring categories, and `weights` its weight. Which categories are not allowed
+    depends on the other axes of a row. `case` numbers these situations, shape (rows,), and `barred`
+    marks the categories that are not allowed in each, shape (cases, size). Both are empty if all
     categories are allowed.
     """
 

@@ -1,11 +1,11 @@
-"""The compiled loops of `JointProjection`; `nonnegativity` has the same in numpy.
+"""Compiled loops for one iteration of `JointProjection`; `nonnegativity` has the same in numpy.
 
-The cells of all views stand in one vector. In two of the three parts of a step the views are
-independent of each other, and in the other part the coefficients are. So any division among threads
-gives the same numbers.
+The cells of all views are in one vector. An iteration has three parts: `analyse`, `agree` and
+`clip`. Threads divide the views in the first and last part, and the shared coefficients in the
+second. The numbers do not depend on how the work is divided.
 
 numba recognises the types of plain tuples much faster than those of named ones. So the records
-come as plain tuples in the order of their fields.
+are passed as plain tuples in the order of their fields.
 """
 
 from typing import NamedTuple
@@ -20,12 +20,13 @@ __all__ = ["State", "agree", "analyse", "clip"]
 
 
 class State(NamedTuple):
-    """The arrays that a step changes, and two that it reads.
+    """The state of ADMM (see `nonnegativity`), in arrays of shape (n,) unless stated.
 
-    `cells` is the consistent copy, and holds coefficients between `analyse` and `clip`. `positive`
-    is the non-negative copy, `dual` the multipliers. `empty` tells which cells must be zero, or has
-    no entries. `deviation` is the standard deviation of each view's cells. `worst` gets each view's
-    largest distance between the two copies, and largest change, shape (views, 2).
+    `cells` is the consistent copy; between `analyse` and `clip` it holds coefficients. `positive`
+    is the non-negative copy, and `dual` are the multipliers. `empty` marks the cells that must be
+    zero; it has no entries if there are none. `deviation` is the standard deviation of the cells of
+    each view, shape (views,). `worst` receives, for each view, the largest distance between the two
+    copies and the largest change, shape (views, 2).
     """
 
     cells: Floats
@@ -45,10 +46,10 @@ def analyse(
     state: State,
     rho: float,
 ) -> None:
-    """The coefficients of positive - dual, for the views from `start` up to `stop`.
+    """Compute the coefficients of positive - dual, for the views ``range(start, stop)``.
 
-    Coefficients that no other view holds are moved towards their goals. The others have no pull,
-    and are only divided by the number of cells.
+    A coefficient that only one view holds is updated at once: it becomes a weighted mean with its
+    observed value. Coefficients that several views hold are updated by `agree`.
     """
     bounds, axes, all_sizes, binary, widest = views
     pull, pulled = goals[:2]
@@ -74,9 +75,9 @@ def agree(
     state: State,
     rho: float,
 ) -> None:
-    """Replace coefficients that several views hold by their weighted mean.
+    """Update shared coefficients: average over the views, then with the observed value.
 
-    These are the shared coefficients from `start` up to `stop`.
+    These are the shared coefficients ``range(start, stop)``; see `Goals`.
     """
     _, _, bounds, places, into, out, weights, observed = goals
     coefficients = state[0]
@@ -102,9 +103,9 @@ def clip(
     state: State,
     relaxation: float,
 ) -> None:
-    """Turn coefficients into cells, in place, and update the other copy and the multipliers.
+    """Turn coefficients into cells, in place; then update the non-negative copy and multipliers.
 
-    This is done for the views from `start` up to `stop`.
+    This is done for the views ``range(start, stop)``.
     """
     bounds, axes, all_sizes, binary, widest = views
     cells, positive, dual, empty, deviations, worst = state

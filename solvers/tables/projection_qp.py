@@ -1,4 +1,4 @@
-"""`ProjectionQP`: the programme of `JointProjection` by a general quadratic solver."""
+"""The problem of `JointProjection`, solved by a general solver of quadratic programmes."""
 
 import importlib
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from .tables import Tables
     kw_only=True,
 )
 class ProjectionQP:
-    """The nearest consistent non-negative tables by a general solver, for comparison.
+    """Finds the nearest consistent non-negative tables by a general solver, for comparison.
 
-    `JointProjection` states the programme.
+    `JointProjection` states the problem.
 
     Parameters
     ----------
@@ -65,7 +65,10 @@ class ProjectionQP:
         programme = cvxpy.Problem(cvxpy.Minimize(distance), signs)
         status, _ = run(programme, self.solver, self.time_limit)
         if status is not Status.OPTIMAL or change.value is None:
-            raise RuntimeError(f"{self.solver}: {status.value}")
+            raise RuntimeError(
+                f"{self.solver} must solve the quadratic programme, but it failed: {status.value} "
+                "(a longer time_limit may help)"
+            )
         shared = observed.copy()
         shared[free] += change.value / scale
         return components.with_cells(np.maximum(components.synthesise(shared), 0.0))

@@ -1,4 +1,4 @@
-"""`Tables`: the marginal tables of several views, their noise, and what follows for other axes."""
+"""The marginal tables of several views with their noise, and what can be computed from them."""
 
 import math
 from collections.abc import Sequence
@@ -35,11 +35,10 @@ class Tables:
         For each view the variance of the independent error of each cell, > 0. It serves as a
         weight: only ratios matter for consistency and non-negativity.
     precisions
-        For consistent tables whose components are known better or worse than `variances` alone say
-        (see `Evidence`): for each view the precision of the estimate of each of its components, in
-        the scaling of total times moment, by bit masks over its axes, shape (2 ** axes,). Views
-        that share a component give it the same precision. None if the tables are independent
-        measurements.
+        None if the tables are independent measurements. Consistent tables made by `Evidence` give
+        here, for each view, the precision (1 / variance) of total times moment of each of its
+        components, shape (2 ** axes,). A component is a bit mask over the axes of the view. Views
+        that share a component give it the same precision.
     zeros
         Cells of the whole array that must be zero, or None for no such cell. Estimates respect
         them.
@@ -50,6 +49,17 @@ class Tables:
     ------
     ValueError
         If these do not fit each other.
+
+    Examples
+    --------
+    >>> views = Tables(
+    ...     sizes=(2, 2),
+    ...     views=((0,), (1,)),
+    ...     values=(np.array([6.0, 2.0]), np.array([3.0, 9.0])),
+    ...     variances=(1.0, 1.0),
+    ... )
+    >>> views.total  # the mean of 8 and 12
+    10.0
     """
 
     sizes: tuple[int, ...]
@@ -63,8 +73,9 @@ class Tables:
     def __post_init__(self) -> None:
         if not len(self.views) == len(self.values) == len(self.variances) or not self.views:
             raise ValueError(
-                "views, values and variances must be equally many, and at least one; there are "
-                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}"
+                "views, values and variances must be equally many, and at least one, but there are "
+                f"{len(self.views)}, {len(self.values)} and {len(self.variances)}; give one value "
+                "and one variance for each view"
             )
         for view, value, variance in zip(self.views, self.values, self.variances, strict=True):
             self._check_view(view, value, variance)
@@ -73,13 +84,19 @@ class Tables:
             if lengths != [1 << len(view) for view in self.views]:
                 raise ValueError(
                     "precisions must hold one number for each component of each view, "
-                    "2 ** (number of axes)"
+                    f"{[1 << len(view) for view in self.views]}, but it holds {lengths}; give 2 ** "
+                    "(number of axes) numbers for each view"
                 )
         if self.zeros is not None and self.zeros.sizes != self.sizes:
-            raise ValueError("zeros must be of an array of the same sizes")
+            raise ValueError(
+                f"zeros must be of an array of the sizes {self.sizes}, but it is of the sizes "
+                f"{self.zeros.sizes}; make it with the same sizes"
+            )
         total = self.known_total
         if total is not None and not (total > 0 and math.isfinite(total)):
-            raise ValueError(f"known_total ({total}) must be positive and finite")
+            raise ValueError(
+                f"known_total ({total}) must be positive and finite; pass such a number, or None"
+            )
 
     def _check_view(
         self,
@@ -91,21 +108,29 @@ class Tables:
         count = len(self.sizes)
         inside = not view or 0 <= view[0] <= view[-1] < count
         if list(view) != sorted(set(view)) or not inside:
-            raise ValueError(f"the axes of view {view} must be ascending, from 0 and below {count}")
+            raise ValueError(
+                f"the axes of view {view} must be ascending numbers from 0 to {count - 1}; sort "
+                "them and name each once"
+            )
         expected = tuple(self.sizes[axis] for axis in view)
         if value.shape != expected:
             raise ValueError(
-                f"the table of view {view} has shape {value.shape}; expected {expected}"
+                f"the table of view {view} must have shape {expected}, but it has shape "
+                f"{value.shape}; reshape it"
             )
         if not np.isfinite(value).all():
-            raise ValueError(f"the table of view {view} must be finite")
+            raise ValueError(
+                f"the table of view {view} must be finite, but one of its entries is not; correct "
+                "it"
+            )
         if not (variance > 0 and math.isfinite(variance)):
             raise ValueError(
-                f"the variance of view {view} ({variance}) must be positive and finite"
+                f"the variance of view {view} ({variance}) must be positive and finite; pass such "
+                "a number"
             )
 
     def with_values(self, values: Sequence[Floats]) -> "Tables":
-        """The same views with other tables."""
+        """Copy this object with other tables of the same views."""
         return replace(self, values=tuple(values))
 
     @cached_property
@@ -128,9 +153,9 @@ class Tables:
         return empty if any(cells.any() for cells in empty) else None
 
     def inner(self, row: int) -> Floats:
-        """One view's marginal of a distribution that is positive wherever a cell may be positive.
+        """The marginal of a positive distribution on the axes of the view at position `row`.
 
-        All views give marginals of the same distribution.
+        The distribution is zero only in cells that must be zero. It is the same for all views.
         """
         if self.zeros is not None:
             return self.zeros.positive(self.views[row])
@@ -146,9 +171,9 @@ class Tables:
 
     @cached_property
     def precision(self) -> Floats:
-        """For each view 1 / (cells x cell variance), shape (views,).
+        """For each view, the precision with which it measures each of its coefficients.
 
-        The view adds this to the precision of each coefficient that it holds.
+        It is 1 / (number of cells x cell variance), for total times moment. Shape (views,).
         """
         pairs = zip(self.values, self.variances, strict=True)
         return np.array([1 / (value.size * variance) for value, variance in pairs])
@@ -163,12 +188,12 @@ class Tables:
 
     @cached_property
     def all_moments(self) -> Floats:
-        """The moments of all views one after the other."""
+        """The moments of all views in one vector, view after view."""
         return np.concatenate([np.ravel(moments) for moments in self.moments])
 
     @cached_property
     def starts(self) -> Integers:
-        """The place of each view's first moment in `all_moments`, shape (views,)."""
+        """The position of the first moment of each view in `all_moments`, shape (views,)."""
         cells = [value.size for value in self.values]
         return np.cumsum([0, *cells[:-1]]).astype(np.int64)
 
@@ -208,7 +233,7 @@ class Tables:
         row: int,
         axes: Axes,
     ) -> Floats:
-        """The marginal of one view's table on some of its axes, given and returned ascending."""
+        """Sum the table of the view at position `row` to its marginal on some ascending axes."""
         view = self.views[row]
         dropped = tuple(place for place, axis in enumerate(view) if axis not in axes)
         return np.asarray(self.values[row].sum(axis=dropped))
@@ -216,13 +241,15 @@ class Tables:
     def component_precision(self, axes: Axes) -> Floats:
         """The precision of the best linear estimate of each component of a marginal.
 
-        It is zero if no view holds the component. In any view that holds it, a coefficient has
-        variance ``cells x cell variance``, in the scaling of total times moment. The views'
-        precisions add up, unless `precisions` is given.
+        A precision is one divided by the error variance of total times moment. A view that holds
+        the component measures it with variance ``cells x cell variance``. The precisions of all
+        such views add up; if no view holds the component, the sum is zero. If `precisions` is
+        given, it is used instead.
 
         Returns
         -------
-        ndarray of shape (2 ** len(axes),), by bit masks over the places of `axes`
+        ndarray of shape (2 ** len(axes),)
+            Entry i belongs to the component of the axes whose bits are set in i.
         """
         precision, _ = self.holders(np.array([axes], dtype=np.int64))
         first: Floats = precision[0]
@@ -277,9 +304,9 @@ class Tables:
         asked: Integers,
         view: Integers,
     ) -> Floats:
-        """The precisions in `precisions` of each component of many marginals.
+        """Look up the precision of each component of many marginals in `precisions`.
 
-        `view` are the views that hold them; shapes as in `holders`.
+        `view` is a view that holds each component; the shapes are those of `holders`.
         """
         assert self.precisions is not None
         # The component as a bit mask over the view's own axes.
@@ -302,13 +329,23 @@ class Tables:
         return float(self.covered_variances(np.array([axes], dtype=np.int64))[0])
 
     def covered_variances(self, asked: Integers) -> Floats:
-        """The variance of each cell of best linear estimates of covered marginals, (n, k) to (n,).
+        """The variance of the cells of marginals that lie inside views: one number a marginal.
 
-        The marginals have one shape. A marginal on B is the sum over the subsets S of B of its
-        components. So a cell's variance is the sum over S of prod_{a in S} (n_a - 1) / precision_S,
-        divided by the square of the number of cells of B.
+        It is the variance of the best linear estimate. A marginal on the axes B is the sum over the
+        subsets S of B of its components. So the variance of a cell is the sum over S of
+        prod_{a in S} (n_a - 1) / precision_S, divided by the square of the number of cells of B.
 
-        Zeros are not used: cells that must be zero have no variance, and other cells at most this.
+        Cells that must be zero are ignored here. Their variance is zero, and they can only lower
+        the variance of other cells.
+
+        Parameters
+        ----------
+        asked
+            The ascending axes of each marginal, all of one shape, shape (n, k).
+
+        Returns
+        -------
+        ndarray of shape (n,)
         """
         sizes = np.array(self.sizes)[asked[0]]
         functions = widths(sizes)
@@ -323,6 +360,6 @@ class Tables:
 
 
 def _moments(table: Floats) -> Floats:
-    """Total times moment of a table, shaped like the table."""
+    """Compute total times moment for each coefficient of a table, shaped like the table."""
     coefficients = transform(table.shape).analyse(table.reshape(-1))
     return (coefficients * math.sqrt(table.size)).reshape(table.shape)

@@ -12,7 +12,7 @@ from margin.designs import (
     transversal_design,
 )
 from margin.designs.geometry.arcs import maximal_arc
-from margin.designs.geometry.linear import linear_cover
+from margin.designs.geometry.binary_subspaces import linear_cover
 from margin.designs.geometry.spherical import spherical_geometry
 from margin.designs.geometry.transversal import transversal_cover
 from margin.designs.geometry.witt import witt_design
@@ -151,7 +151,7 @@ BAD = {
     "a negative point": ({"blocks": ((-1, 3),)}, r"blocks\[0\] .* must hold points of 0\.\.6 only"),
     "a block too large": (
         {"blocks": ((0, 1, 2, 3),)},
-        r"blocks\[0\] has 4 points, more than k \(3\)",
+        r"blocks\[0\] must hold at most k \(3\) points, but it holds 4",
     ),
 }
 

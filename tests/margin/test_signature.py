@@ -119,7 +119,7 @@ def test_a_simulation_that_was_made_a_release_by_hand_is_seen(signed, keys, tmp_
     contents["manifest.json"] = json.dumps(manifest).encode()
     write(forged, contents)
     assert margin.load(forged), "nothing but a signature shows it"
-    with pytest.raises(FileError, match="not signed"):
+    with pytest.raises(FileError, match="must be signed, but it is not"):
         margin.verify(forged, keys[1])
     write(forged, {**contents, "signature.json": members(signed)["signature.json"]})
     with pytest.raises(FileError, match="do not trust"):

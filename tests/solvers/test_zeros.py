@@ -30,6 +30,7 @@ from margin.solvers import (
 )
 from margin.solvers.basis import transform
 from margin.solvers.tables import nonnegativity
+from margin.solvers.zeros import NoCellLeft
 
 CONSISTENCIES = [
     ResidualConsistency(),
@@ -204,7 +205,7 @@ def test_a_constraint_forbids_a_box(seed):
         ((), "at least one box"),
         (((),), "ascending"),
         ((((1, (0,)), (0, (0,))),), "ascending"),
-        ((((2, (0,)),),), "below 2"),
+        ((((2, (0,)),),), "must be ascending numbers from 0 to 1"),
         ((((0, ()),),), "categories"),
         ((((0, (2,)),),), "categories"),
         ((((0, (1, 0)),),), "categories"),
@@ -215,6 +216,11 @@ def test_a_constraint_forbids_a_box(seed):
 def test_wrong_boxes_are_refused(boxes, says):
     with pytest.raises(ValueError, match=says):
         Zeros((2, 3), boxes)
+
+
+def test_boxes_that_hold_all_cells_have_an_error_of_their_own():
+    with pytest.raises(NoCellLeft):
+        Zeros((2, 3), (((0, (0, 1)),),))
 
 
 @pytest.mark.parametrize("known", [None, 1000.0])
@@ -346,9 +352,7 @@ def test_compiled_projection_gives_numpys_numbers(threads, monkeypatch):
     assert tables.empty is not None
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(
-            nonnegativity, "compiled_loops", lambda name, seconds, module=module: module
-        )
+        monkeypatch.setattr(nonnegativity, "_compiled_loops", lambda seconds, module=module: module)
         monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
         monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
         found.append(JointProjection()(tables))
@@ -403,7 +407,7 @@ def test_a_batch_with_zeros_is_answered_like_its_problems(sizes, monkeypatch):
     loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")
     from margin.solvers.reconstruct import newton
 
-    monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
+    monkeypatch.setattr(newton, "_compiled_loops", lambda seconds: loops)
     zeros = random_zeros(np.random.default_rng(5), sizes, count=2)
     tables = random_tables(5, sizes=sizes, count=6)
     tables = estimates(
@@ -477,7 +481,7 @@ def test_error_bars_with_zeros_are_those_of_repeated_noise(known):
 def test_problems_check_their_zeros():
     nothing = {"index": np.empty(0, np.int64), "target": np.empty(0), "variance": np.empty(0)}
     for zeros, says in [
-        (np.ones(4, bool), "some cell"),
+        (np.ones(4, bool), "must leave at least one cell"),
         (np.zeros(3, bool), "truth value"),
         (np.zeros(4), "truth"),
     ]:

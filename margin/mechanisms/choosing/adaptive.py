@@ -1,5 +1,4 @@
-"""`Adaptive`: a part of the budget learns how much high-order structure there is, and where; the
-rest measures that."""
+"""`Adaptive`: a mechanism that spends a part of the budget on learning which views to measure."""
 
 import itertools
 import logging
@@ -56,34 +55,34 @@ The noise in these answers is far above its tolerance.
     kw_only=True,
 )
 class Adaptive:
-    """Learn privately which structure the data have, then measure it.
+    """A mechanism that learns privately which views are worth measuring, and then measures them.
 
     A few small views, chosen by a public rule, are measured first. Their distance from the
     maximum-entropy estimate tells how much high-order structure there is, and so which candidate of
-    `Auto` to measure. This step is skipped where the budget and the number of rows tell that it
-    would not pay: where one candidate is the best for any likely structure, as the full table of a
-    small domain is, or where noise would hide the structure.
+    `Auto` to measure. This step is skipped if the budget and the number of rows show that it would
+    not reduce the error. This is so if one candidate is the best for any likely structure (such as
+    the full table of a small domain), or if noise would hide the structure.
 
-    Rounds may follow. In each round the exponential mechanism chooses the view that the answers so
-    far are furthest from, in L1 distance less the expected noise of a measurement. That view is
-    measured as well. When a round changes the answers by less than its noise, the next round gets
-    twice the budget (as in AIM, McKenna et al., VLDB 2022). Every measurement of every step counts
-    by its precision.
+    Rounds may follow. In each round the exponential mechanism chooses a view whose true table is
+    far from the answers so far: in L1 distance, minus the expected noise of a measurement. That
+    view is then measured. If a round changes the answers by less than its noise, the next round
+    gets twice the budget (as in AIM, McKenna et al., VLDB 2022). All measurements of all steps are
+    combined, each weighted by its precision.
 
-    Under pure differential privacy, noise grows with the number of views. Where the noise is too
-    large to learn from, and the best candidate has more than two and a half views for each
-    attribute, single attributes are measured in place of the candidate. Rounds then choose among
-    the pairs: a few informative pairs are measured well, instead of all pairs badly.
+    Under pure differential privacy, noise grows with the number of views. If the noise is too large
+    to learn from, and the best candidate has more than two and a half views for each attribute,
+    single attributes are measured instead of the candidate. Rounds then choose among the pairs: a
+    few informative pairs are measured accurately, instead of all pairs inaccurately.
 
     Parameters
     ----------
     rounds
-        The largest number of views that are chosen by their distance; 0 for none. None makes as
-        many rounds as there are attributes where the expected error of missing components is far
-        above the noise, or where pairs are chosen, and no rounds otherwise.
+        The largest number of rounds, each of which chooses one view; 0 for none. None makes as many
+        rounds as there are attributes if the expected error of missing components is far above the
+        noise, or if pairs are chosen; otherwise it makes no rounds.
     learn_share
-        The largest share of the budget for the first views, > 0 and < 1. Less is spent where less
-        makes their noise small, and nothing where even this share leaves too much noise.
+        The largest share of the budget for the first views, > 0 and < 1. Less is spent if less
+        makes their noise small, and nothing if even this share leaves too much noise.
     rounds_share
         The share of the budget for rounds that follow a candidate, > 0 and < 1. The three shares
         must add up to less than 1.
@@ -95,8 +94,9 @@ class Adaptive:
     nonnegativity
         Removes negative counts; None leaves them.
     reconstruction
-        Answers the marginals that no view covers. None takes maximum entropy, over all attributes
-        at once where they are few, else over up to 12 attributes around the ones asked for.
+        The solver for marginals that no view covers. None takes maximum entropy: over all
+        attributes at once if they are few, otherwise over at most 12 attributes that include the
+        requested ones.
     """
 
     rounds: int | None = None
@@ -117,8 +117,10 @@ class Adaptive:
             share(name, getattr(self, name))
         if self.learn_share + self.rounds_share + self.count_share >= 1:
             raise DomainError(
-                "learn_share, rounds_share and count_share add up to 1 or more; "
-                "they must leave some of the budget: lower one of them"
+                "learn_share, rounds_share and count_share must add up to less than 1, to leave "
+                "some of the budget, but their sum is "
+                f"{float(self.learn_share + self.rounds_share + self.count_share):g}; make one of "
+                "them smaller"
             )
 
     def run(
@@ -126,7 +128,7 @@ class Adaptive:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Learn, measure the best candidate, and choose more views in rounds.
+        """Run the mechanism: learn, measure the best candidate, and choose more views in rounds.
 
         One of three regimes follows the learning: single attributes and then pairs, a candidate and
         then rounds, or a candidate with the whole rest of the budget.
@@ -146,7 +148,8 @@ class Adaptive:
 
 
 class _Course:
-    """The course of one run: the measurements so far, and the budget and knowledge they leave."""
+    """The state of one run of `Adaptive`: the measurements so far, what was learnt, and the budget
+    that is left."""
 
     def __init__(
         self,
@@ -179,7 +182,8 @@ class _Course:
             self.spent += _part(count_share)
 
     def learn_where_it_pays(self) -> None:
-        """Measure a few small views and learn the strength of structure from them."""
+        """Measure a few small views and learn the strength of high-order structure from them, but
+        only if this is expected to reduce the error."""
         most = _part(self.mechanism.learn_share)
         learn_share = learning_share(self.domain, self.budget, self.rows, most)
         self.learns = learn_share > 0
@@ -200,7 +204,7 @@ class _Course:
         return self.considered.priced(self.strength, self.rows, variance=variance)[0]
 
     def contestants(self, lengths: tuple[int, ...]) -> list[View]:
-        """The views of some numbers of attributes that may compete in rounds."""
+        """The views among which a round chooses; `lengths` are their numbers of attributes."""
         # The absolute public answers of all of them must stay below LARGEST_ANSWERS.
         comparable = math.floor(LARGEST_ANSWERS / (2 * self.rows))
         most = min(_CONTESTANTS, comparable)
@@ -213,7 +217,8 @@ class _Course:
         )
 
     def pairs_in_place_of(self, chosen: Candidate) -> list[View]:
-        """Pairs to choose from where the candidate spreads the budget too thinly, else none."""
+        """Pairs of attributes to choose from if the candidate has too many views for the budget;
+        otherwise an empty list."""
         if self.mechanism.rounds is not None or self.learns:
             return []
         if not _is_scattered(chosen, self.domain, self.budget):
@@ -221,7 +226,8 @@ class _Course:
         return self.contestants((2,))
 
     def rounds_after(self, chosen: Candidate) -> int:
-        """The number of rounds that follow the candidate, if there are as many views."""
+        """The number of rounds to run after the candidate is measured. The caller reduces it if
+        there are fewer views to choose from."""
         if self.mechanism.rounds is not None:
             return self.mechanism.rounds
         misses_far_more = chosen.missed > ROUNDS_RATIO * chosen.noise
@@ -232,7 +238,8 @@ class _Course:
         chosen: Candidate,
         pairs: list[View],
     ) -> ViewSynopsis:
-        """Regime: measure single attributes, then spend the larger part on rounds over pairs."""
+        """First regime: measure single attributes, then spend the larger part on rounds of
+        pairs."""
         log.info("measuring single attributes, then pairs")
         left = PAIRS_SHARE * (1 - self.spent)
         singles = _singles(self.domain)
@@ -246,14 +253,14 @@ class _Course:
         contestants: list[View],
         rounds: int,
     ) -> ViewSynopsis:
-        """Regime: measure the candidate, then spend `rounds_share` on rounds."""
+        """Second regime: measure the candidate, then spend `rounds_share` on rounds."""
         left = _part(self.mechanism.rounds_share)
         self._measure_candidate(chosen, 1 - self.spent - left)
         synopsis = self._after_rounds(contestants, rounds, left)
         return synopsis.with_reconstruction(self._solver(chosen))
 
     def candidate_alone(self, chosen: Candidate) -> ViewSynopsis:
-        """Regime: measure the candidate with all that is left of the budget."""
+        """Third regime: measure the candidate with all that is left of the budget."""
         self._measure_candidate(chosen, None)
         return self._synopsis(self._solver(chosen))
 
@@ -265,7 +272,7 @@ class _Course:
         chosen: Candidate,
         spend: Fraction | None,
     ) -> None:
-        """Add the measurements that the candidate's mechanism would make."""
+        """Make the measurements of the candidate, and add them to the evidence."""
         log.info("measuring %s", chosen.note)
         mechanism = chosen.mechanism
         if isinstance(mechanism, Residual):
@@ -288,7 +295,7 @@ class _Course:
         rounds: int,
         left: Fraction,
     ) -> ViewSynopsis:
-        """The synopsis after rounds that spend the share `left` of the budget."""
+        """Run rounds that spend the share `left` of the budget; return the synopsis after them."""
         synopsis = self._synopsis(_PUBLIC)
         each = left / rounds
         while left:
@@ -341,13 +348,13 @@ def _part(share: float) -> Fraction:
 
 
 def _deviation(budget: Budget, part: Fraction) -> float:
-    """The mean absolute noise of a count that is measured with a part of the budget."""
+    """The mean absolute noise of a count that is measured with a part of the budget, in rows."""
     charge = max(1, math.floor(part * budget.units))
     return math.sqrt(2 / math.pi * budget.count_noise(charge).variance)
 
 
 def _comparable(answers: Sequence[Marginal]) -> list[Floats]:
-    """Public answers, scaled down where noise makes their sum larger than `select` accepts."""
+    """The counts of public answers, scaled down if their sum is larger than `select` accepts."""
     size = sum(float(np.abs(answer.counts).sum()) for answer in answers)
     factor = min(1.0, LARGEST_ANSWERS / (2 * size + 1))
     return [answer.counts * factor for answer in answers]
@@ -358,7 +365,8 @@ def _is_scattered(
     domain: Domain,
     budget: Budget,
 ) -> bool:
-    """Whether a candidate spreads a budget of pure differential privacy over very many views."""
+    """Whether a candidate has very many views and the budget is one of pure differential
+    privacy."""
     views = chosen.mechanism.views if isinstance(chosen.mechanism, PriView) else None
     many = len(views or ()) > SCATTERED_VIEWS * len(domain)
     return isinstance(budget, PureDP) and many
@@ -376,8 +384,10 @@ def _contestants(
     most: int,
     lengths: tuple[int, ...],
 ) -> list[View]:
-    """Sets of `lengths` attributes within views of the workload: an even sample of at most
-    `most`."""
+    """Subsets of the workload's views, with one of the given numbers of attributes.
+
+    They have at most `max_cells` cells each. If there are more than `most`, every n-th is taken.
+    """
     if most < 1:
         return []
     step = max(1, len(workload) // _CONTESTANTS)

@@ -1,4 +1,4 @@
-"""`Auto`: a choice of the measurement by its expected error."""
+"""`Auto`: a mechanism that chooses what to measure by its expected error."""
 
 import logging
 import math
@@ -27,24 +27,24 @@ _MOST_TRIPLES = 200_000
     kw_only=True,
 )
 class Auto:
-    """Choose between the full table, the residual components of each order, and covers by views of
-    many sizes.
+    """A mechanism that measures the candidate with the smallest expected error. It is the default.
 
-    Each candidate is priced by its expected squared error for the workload. The error of noise has
-    a closed form. The error of missing components follows from an assumption about the strength
-    of high-order structure, times the square of the number of rows. A part of the budget measures
-    the number of rows, unless the domain declares it. The choice uses nothing else about the data;
-    `Adaptive` spends budget on learning more. `margin.plan(..., rows=)` shows the same prices
-    before anything is spent.
+    The candidates are the full table, the residual components of each order, and covers by views
+    of many sizes. For each candidate, the expected squared error for the workload is computed. The
+    error of noise has a closed form. The error of missing components follows from an assumption
+    about the strength of high-order structure, times the square of the number of rows. A part of
+    the budget measures the number of rows, unless the domain declares it. The choice uses nothing
+    else about the data; `Adaptive` spends budget on learning more. `margin.plan(..., rows=)` shows
+    the same errors before anything is spent.
 
     Parameters
     ----------
     structure
         The assumed difference between marginals and their estimates from fewer attributes:
-        "weak", as in sparse click data; "medium"; or "strong", as where some attributes are
-        functions of several others.
+        "weak", as in sparse click data; "medium"; or "strong", as in tables in which some
+        attributes are functions of several others.
     count_share
-        The share of the budget, > 0 and < 1, that measures the number of rows where the domain does
+        The share of the budget, > 0 and < 1, that measures the number of rows if the domain does
         not declare it.
 
     Examples
@@ -66,7 +66,7 @@ class Auto:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Count the rows, choose, and measure with the rest of the budget."""
+        """Run the mechanism: count the rows, choose a candidate, and measure it with the rest."""
         domain, budget = private.domain, private.budget
         asked = usual_workload(domain, workload)
         considered = Candidates(domain, asked, budget)
@@ -83,7 +83,7 @@ class Auto:
         *,
         rows: float,
     ) -> list[Candidate]:
-        """All candidates with their expected errors, the best first; this spends nothing.
+        """List all candidates with their expected errors, the best first; this spends no budget.
 
         Parameters
         ----------
@@ -103,8 +103,8 @@ class Auto:
 
 
 def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
-    """The given workload; without one, all triples of attributes, or all pairs where the triples
-    are too many."""
+    """The given workload, or a default one for None: all triples of attributes, or all pairs if
+    there are too many triples."""
     if workload is not None:
         return workload
     few = math.comb(len(domain), 3) <= _MOST_TRIPLES
@@ -112,7 +112,10 @@ def usual_workload(domain: Domain, workload: Workload | None) -> Workload:
 
 
 def counted_rows(private: Private, *, spend: float) -> float:
-    """The number of rows that the domain declares, else a noisy one; at least 1."""
+    """The number of rows: declared by the domain, or else measured with noise; at least 1.
+
+    `spend` is the share of the budget that the measurement takes.
+    """
     if private.domain.rows is not None:
         return float(max(1, private.domain.rows))
     (total,) = private.measure_linear([Strategy.total(private.domain)], spend=spend)

@@ -65,7 +65,7 @@ _JOINT_CELLS = 1 << 17
 _CONTEXT = 12
 """Largest number of attributes of a context if the full table is larger than `_JOINT_CELLS`.
 
-An answer takes some milliseconds, and larger contexts gain next to nothing.
+An answer takes some milliseconds. Larger contexts reduce the error very little.
 """
 
 
@@ -74,7 +74,7 @@ An answer takes some milliseconds, and larger contexts gain next to nothing.
     kw_only=True,
 )
 class Candidate:
-    """A mechanism with its expected error for a workload.
+    """One of the mechanisms that `Auto` compares, with its expected error for a workload.
 
     Errors are in squared rows, summed over all cells of all marginals of the workload, each times
     the weight of its marginal.
@@ -84,7 +84,7 @@ class Candidate:
     mechanism
         The mechanism, ready for `release`.
     note
-        The measurement in words.
+        What the mechanism measures, in words.
     noise
         The expected squared error that noise causes.
     missed
@@ -103,7 +103,7 @@ class Candidate:
 
 
 class Candidates:
-    """All mechanisms that `Auto` and `Adaptive` choose from.
+    """The list of all mechanisms that `Auto` and `Adaptive` compare for a domain and a workload.
 
     They are the full table, the residual components of each order, and covers of all pairs, triples
     and quadruples by views of several sizes, in equal shares. Where there are too many attributes
@@ -145,7 +145,7 @@ class Candidates:
         *,
         variance: float = 1.0,
     ) -> list[Candidate]:
-        """All candidates with their expected errors, the best first.
+        """Compute the expected error of each candidate; the result is sorted, the best first.
 
         Parameters
         ----------
@@ -154,7 +154,8 @@ class Candidates:
         rows
             The approximate number of rows, > 0.
         variance
-            A factor for all variances of noise, where a part of the budget is spent otherwise.
+            A factor for all variances of noise. It is above 1 if a part of the budget is spent on
+            something else.
         """
         if self._only is not None:
             note = "a cover of all pairs"
@@ -209,10 +210,11 @@ def _of_components(known: Mapping[View, float], names: View) -> _Precision:
     kw_only=True,
 )
 class _Known:
-    """The precision of a mechanism on views of k attributes each; arrays of shape (views, 2 ** k).
+    """How precisely a mechanism measures each component of some views of k attributes.
 
-    A component is the bit mask of its attributes. `precision` is the precision of its estimate, 0
-    where it is not measured; `depth` is described at `_depths`.
+    The arrays have shape (views, 2 ** k). The place of a component is the bit mask of its
+    attributes. `precision` is one divided by the error variance of the component, 0 if it is not
+    measured; `depth` is described at `_depths`.
     """
 
     precision: Floats
@@ -220,7 +222,8 @@ class _Known:
 
 
 class _Asked:
-    """The workload, or a sample of it that stands for all."""
+    """The views of the workload over which expected errors are summed; a sample if they are
+    many."""
 
     def __init__(
         self,
@@ -245,7 +248,8 @@ class _Asked:
         self._sizes = np.array(domain.sizes)
 
     def known(self, precision: _Precision) -> list[_Known]:
-        """The precision of a mechanism on the views, in groups of the same number of attributes."""
+        """Find how precisely a mechanism measures the views: a record for each group of views with
+        the same number of attributes."""
         groups = []
         for length, (views, _) in self._groups.items():
             found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
@@ -307,7 +311,10 @@ def _residuals(
     workload: Workload,
     budget: Budget,
 ) -> Iterator[tuple[Residual, str, _Precision]]:
-    """Components of up to 1, 2, ... attributes, as long as they are few and small."""
+    """The candidates that measure residual components of up to 1, 2, ... attributes.
+
+    They end when there are too many components, or components with too many cells.
+    """
     if max(domain.sizes) > _WIDEST:
         return
     for order in range(1, max(map(len, workload)) + 1):
@@ -352,7 +359,10 @@ def _covers(
     workload: Workload,
     budget: Budget,
 ) -> Iterator[tuple[PriView, str, _Precision]]:
-    """Covers of all pairs, triples and quadruples by views of several sizes."""
+    """The candidates that measure covers of all pairs, triples or quadruples of attributes.
+
+    The views of a cover have up to 16, 32, 64, ... cells.
+    """
     seen = set()
     for strength in range(min(2, max(map(len, workload))), 5):
         sets = _parts(domain, workload, strength)
@@ -396,7 +406,7 @@ def _cover(
 
 
 def _reconstruction(domain: Domain) -> Newton:
-    """Maximum entropy over all attributes at once where the full table is small, else over some
-    attributes around the ones asked for."""
+    """The solver of maximum entropy: over all attributes at once if the full table is small,
+    otherwise over a few attributes that include the requested ones."""
     is_small = math.prod(domain.sizes) <= _JOINT_CELLS
     return Newton(context=len(domain) if is_small else _CONTEXT)

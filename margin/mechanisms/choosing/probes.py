@@ -1,4 +1,5 @@
-"""The views that `Adaptive` learns from, their share of the budget, and whether learning pays."""
+"""The views that `Adaptive` learns from, their share of the budget, and whether learning is
+expected to reduce the error."""
 
 import math
 from fractions import Fraction
@@ -34,7 +35,9 @@ _DEVIATIONS = np.linspace(-2, 2, 7)
 
 
 def probes(domain: Domain) -> list[View]:
-    """A few small views, the same for every domain of these sizes.
+    """Choose the few small views that `Adaptive` measures first, by a public rule.
+
+    The choice depends on the sizes of the attributes only.
 
     They have at least three attributes where the domain has as many.
     """
@@ -59,9 +62,10 @@ def learning_share(
     rows: float,
     most: Fraction,
 ) -> Fraction:
-    """The share of a budget that measures the probes well enough to learn from `rows` rows.
+    """The share of a budget that `Adaptive` should spend on measuring the probes.
 
-    It is between three tenths of `most` and `most`; 0 where even `most` leaves too much noise.
+    With it, the noise is small enough to learn from a table of `rows` rows. It is from three tenths
+    of `most` to `most`, or 0 if even `most` leaves too much noise.
     """
     views = probes(domain)
     cells = max(map(domain.cells, views))
@@ -92,7 +96,9 @@ def pays(
     rows: float,
     variance: float,
 ) -> bool:
-    """Whether knowing the strength is worth `variance` times the variance of noise.
+    """Whether learning the strength of structure is expected to reduce the error.
+
+    Learning costs budget: the variance of all later noise grows by the factor `variance`.
 
     The assumed strengths may all be wrong by a common factor, which is log-normal. The means of two
     logarithms of errors over this factor are compared: the error of the candidate that looks best

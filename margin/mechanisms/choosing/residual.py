@@ -33,9 +33,9 @@ _MOST_TOGETHER = 1 << 23
     kw_only=True,
 )
 class Residual:
-    """Measure the residual components of all marginals up to some order, and answer any marginal
-    from them.
+    """A mechanism that measures the residual components of all marginals up to some order.
 
+    Any marginal can be answered from them.
     The component of a set of attributes is the part of its marginal that the marginals on its
     subsets do not determine (see `margin.mechanisms.strategies.OptimisedMarginals`). For Gaussian
     noise, no other unbiased way to answer the workload up to `order` has a smaller expected squared
@@ -56,12 +56,13 @@ class Residual:
         takes the workload of `release`, or all views of `order` attributes without one. A view of
         more attributes counts with its components up to `order`.
     largest
-        True makes the largest weighted variance of a cell small, False the sum over all cells.
+        If True, the shares of the budget minimise the largest weighted variance of a cell; if
+        False, the sum over all cells.
     nonnegativity
         Removes negative counts; None leaves them. Tables of more than 2**23 cells in all keep their
         negative counts, and are then unbiased.
     reconstruction
-        Answers marginals beyond `order`.
+        The solver for marginals on more than `order` attributes.
 
     Examples
     --------
@@ -83,8 +84,8 @@ class Residual:
             return
         if isinstance(self.workload, str) or not isinstance(self.workload, Iterable):
             raise DomainError(
-                "workload must be a list of views, each a list of attribute names, such as "
-                "[['age', 'sex']]"
+                "workload must be a list of views, each a list of attribute names, but it is of "
+                f"type {type(self.workload).__name__}; write it as in [['age', 'sex']]"
             )
         views = tuple(tuple(view) for view in self.workload)
         object.__setattr__(self, "workload", Workload(views))
@@ -94,7 +95,8 @@ class Residual:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Measure the components with the whole budget, and make tables of them."""
+        """Run the mechanism: measure the components with the whole budget, and make tables of
+        them."""
         domain = private.domain
         evidence = Evidence(
             sizes=domain.sizes,
@@ -131,8 +133,8 @@ class Residual:
         needed = Components("Residual", domain, asked)
         if not variances.keys() >= set(needed.sets):
             raise DomainError(
-                "some views of the workload are not measured, and their error has no closed form: "
-                "raise order, or add them to Residual(workload=)"
+                "the error can be computed in advance only for views that are measured, but some "
+                "views of the workload are not; raise order, or add them to Residual(workload=)"
             )
         costs = zip(needed.sets, needed.costs, strict=True)
         return sum(cost * variances[view] for view, cost in costs)
@@ -143,7 +145,8 @@ class Residual:
         workload: Workload | None,
         budget: Budget,
     ) -> dict[View, float]:
-        """The inverse noise variance of the moments of each component that will be measured.
+        """For each component that will be measured, one divided by the noise variance of its
+        moments.
 
         The variance is of a moment times the total (see `solvers.basis`), in squared rows.
         """

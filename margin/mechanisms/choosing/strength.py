@@ -1,5 +1,5 @@
-"""How much marginals say beyond marginals on fewer attributes: assumed, or learnt from noisy
-tables."""
+"""The strength of high-order structure: how much a marginal differs from its estimate from
+marginals on fewer attributes. It is assumed, or learnt from noisy tables."""
 
 import itertools
 import math
@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._names import did_you_mean
 from ..._numbers import shown
 from ..._types import Floats
 from ...errors import DomainError
@@ -44,7 +45,7 @@ _GRID = np.linspace(-5, 9, 141)
     kw_only=True,
 )
 class Strength:
-    """Assumed size of the components that are not measured.
+    """The assumed error of estimates of components that are not measured.
 
     Take a component whose parts on up to t attributes are all measured, but whose larger parts are
     not all measured. It is estimated by maximum entropy from the measured parts. The error of each
@@ -66,7 +67,7 @@ class Strength:
 
     @classmethod
     def of(cls, structure: Structure) -> "Strength":
-        """The strength of a value of `Auto(structure=)`.
+        """The assumed strength for "weak", "medium" or "strong", the values of `Auto(structure=)`.
 
         Raises
         ------
@@ -75,7 +76,10 @@ class Strength:
         """
         if not isinstance(structure, str) or structure not in PAIRS_STRENGTH:
             words = ", ".join(map(repr, PAIRS_STRENGTH))
-            raise DomainError(f"structure ({shown(structure)}) must be one of {words}")
+            raise DomainError(
+                f"structure ({shown(structure)}) must be one of {words}; pass one of "
+                f"these{did_you_mean(structure, PAIRS_STRENGTH)}"
+            )
         pairs = PAIRS_STRENGTH[structure]
         return cls(
             singles=SINGLES_STRENGTH,
@@ -84,7 +88,7 @@ class Strength:
         )
 
     def scaled(self, factor: float) -> "Strength":
-        """All three numbers times a factor > 0."""
+        """Multiply all three numbers by a factor > 0."""
         return Strength(
             singles=factor * self.singles,
             pairs=factor * self.pairs,
@@ -96,12 +100,13 @@ class Strength:
         depth: NDArray[np.int64],
         order: NDArray[np.int64],
     ) -> Floats:
-        """The mean square of the error of moments that are not measured.
+        """The assumed mean squared error of moments that are not measured.
 
         Parameters
         ----------
         depth
-            The t above, of each moment.
+            For each moment, the t described above: all its parts on up to t attributes are
+            measured.
         order
             The number of attributes of each moment; broadcast with `depth`.
         """
@@ -126,7 +131,7 @@ class Strength:
 
 
 def learned(tables: Tables, before: Strength) -> Strength:
-    """The strength that noisy tables of a few views suggest, combined with the assumed one.
+    """Estimate the strength of structure from noisy tables of a few views and the assumed strength.
 
     Parts of the views on t + 1 attributes are estimated by maximum entropy from all that the views
     say on up to t attributes. The squares of the errors, less the squares of the noise, tell the
@@ -159,8 +164,9 @@ def learned(tables: Tables, before: Strength) -> Strength:
 
 
 def _misses(tables: Tables, known: int) -> Floats:
-    """Errors of maximum entropy on parts of `known + 1` attributes, shape (parts, 3).
+    """Estimate parts of `known + 1` attributes by maximum entropy, and sum up the squared errors.
 
+    The result has shape (parts, 3).
     Errors are taken over the moments that involve all attributes of a part. The columns are the sum
     of their squares, the number of moments, and the variance that noise causes in an error.
     """

@@ -37,7 +37,8 @@ _MAX_PARTS = 1 << 14
     kw_only=True,
 )
 class DiffPart:
-    """Counts of rows by the exact set of items that they hold (Chen et al., PVLDB 4(11), 2011).
+    """A mechanism that counts the rows with exactly the same set of items (Chen et al., PVLDB
+    4(11), 2011).
 
     All rows that hold at least one item start in one part, at the root of a taxonomy: a tree over
     the items in their order, with `fanout` children a node. A part is divided at one of its nodes:
@@ -67,7 +68,7 @@ class DiffPart:
         private: Private,
         workload: Workload | None,
     ) -> ItemsetCounts:
-        """Divide the rows round by round. The workload is not used."""
+        """Run the mechanism: divide and count the rows round by round. The workload is not used."""
         domain = items_of(private.domain, self.attributes)
         items = domain.sizes[0]
         height = max(1, math.ceil(math.log(max(items, 2), self.fanout) - 1e-9))
@@ -106,7 +107,7 @@ class DiffPart:
         )
 
     def _divide(self, part: Part) -> list[Part]:
-        """The part divided at its largest node: a part for each non-empty set of its children.
+        """Divide a part at its largest node: one new part for each non-empty set of its children.
 
         Small sets come first.
         """
@@ -129,7 +130,7 @@ class DiffPart:
 
 
 def _pattern(part: Part) -> tuple[Nodes, Nodes]:
-    """A part as `Private.pattern_counts` takes it: each node as the list of its items."""
+    """Convert a part to the form that `Private.pattern_counts` takes: nodes as lists of items."""
     present, absent = part
     return (
         tuple(tuple(range(low, high)) for low, high in present),

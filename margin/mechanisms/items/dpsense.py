@@ -30,7 +30,7 @@ _MOST_NOISE = 2.0**35
 
 
 def default_grid(items: int) -> tuple[int, ...]:
-    """Values of theta: 1, 2, 3, ..., then each a quarter more than the one before.
+    """The default values from which theta is chosen: 1, 2, 3, ..., later in steps of a quarter.
 
     The last value is the number of items or 1,000, whichever is less.
     """
@@ -47,7 +47,7 @@ def default_grid(items: int) -> tuple[int, ...]:
     kw_only=True,
 )
 class DPSense:
-    """Counts of items in rows that hold many items (Day and Li, ASIACCS 2015).
+    """A mechanism that counts items if rows may hold many items (Day and Li, ASIACCS 2015).
 
     A row of more than theta items adds theta / (its number of items) to the count of each of them,
     instead of one. The sensitivity is then theta, whatever the number of items, and the counts are
@@ -67,7 +67,7 @@ class DPSense:
     share
         The share of the budget for the choice, > 0 and < 1.
     attributes
-        The items, where they are attributes of two categories; None takes all attributes.
+        The names of the items if they are attributes of two categories; None takes all attributes.
     """
 
     theta: int | None = None
@@ -83,7 +83,7 @@ class DPSense:
         private: Private,
         workload: Workload | None,
     ) -> ColumnCounts:
-        """Choose theta, then count. The workload is not used."""
+        """Run the mechanism: choose theta, then count the items. The workload is not used."""
         theta = self.theta
         if theta is None:
             grid = _grid(self, private)
@@ -104,8 +104,10 @@ class DPSense:
     kw_only=True,
 )
 class DPSenseS:
-    """`DPSense` with counts multiplied by alpha >= 1, against the bias of truncation (Day and Li,
-    ASIACCS 2015).
+    """A variant of `DPSense` that multiplies the counts by a factor alpha >= 1 (Day and Li, ASIACCS
+    2015).
+
+    The factor reduces the bias that truncation causes.
 
     theta and alpha are chosen together by the exponential mechanism with
 
@@ -138,14 +140,17 @@ class DPSenseS:
         _check(self)
         scales = tuple(exact("a scale", scale) for scale in self.scales)
         if not scales or min(scales) < 1:
-            raise DomainError("scales must be a list of at least one number, each >= 1")
+            raise DomainError(
+                "scales must be a list of at least one number, each >= 1, but it is "
+                f"{shown([str(scale) for scale in scales])}; pass such a list"
+            )
         object.__setattr__(self, "scales", tuple(map(str, scales)))
         if self.longest is not None:
             positive_integer("longest", self.longest)
 
     @classmethod
     def paper(cls, *, items: int) -> "DPSenseS":
-        """The method as published, for a domain of `items` items."""
+        """Make the mechanism as it was published, for a domain of `items` items."""
         return cls(longest=positive_integer("items", items))
 
     def run(
@@ -153,7 +158,7 @@ class DPSenseS:
         private: Private,
         workload: Workload | None,
     ) -> ColumnCounts:
-        """Choose theta and alpha, then count. The workload is not used."""
+        """Run the mechanism: choose theta and alpha, then count. The workload is not used."""
         grid = _grid(self, private) if self.theta is None else (self.theta,)
         scales = [Fraction(scale) for scale in self.scales]
         noise = _noise(self, private, grid)
@@ -183,7 +188,7 @@ def column_counts(
     ranking: Sequence[int] = (),
     parameters: dict[str, float] | None = None,
 ) -> ColumnCounts:
-    """The synopsis of a table of noisy counts of items."""
+    """Make a synopsis from a table of noisy counts of items."""
     return ColumnCounts(
         domain=counted.domain,
         counts=counted.counts,
@@ -198,10 +203,14 @@ def _check(mechanism: DPSense | DPSenseS) -> None:
         positive_integer("theta", mechanism.theta)
     if mechanism.grid is not None:
         if mechanism.theta is not None:
-            raise DomainError("give either theta or grid, not both")
+            raise DomainError(
+                "either theta or grid may be given, but both are; leave one of them out"
+            )
         grid = tuple(positive_integer("a value of the grid", value) for value in mechanism.grid)
         if not grid:
-            raise DomainError("grid must contain at least one value")
+            raise DomainError(
+                "grid must contain at least one value, but it is empty; add one, or leave grid out"
+            )
         object.__setattr__(mechanism, "grid", grid)
     check_share(mechanism.share)
     names = mechanism.attributes
@@ -213,11 +222,13 @@ def _check(mechanism: DPSense | DPSenseS) -> None:
 def check_share(value: Number) -> None:
     """Raise DomainError unless a share of the budget is > 0 and < 1."""
     if not 0 < exact("share", value) < 1:
-        raise DomainError(f"share ({shown(value)}) must be a number > 0 and < 1")
+        raise DomainError(
+            f"share ({shown(value)}) must be a number > 0 and < 1; pass such a number"
+        )
 
 
 def items_of(domain: Domain, attributes: Iterable[str] | None) -> Domain:
-    """The domain of the counts: one attribute, whose categories are the items.
+    """Make the domain of counts of items: one attribute, whose categories are the items.
 
     The items are attributes of two categories. A domain of one attribute with more categories is
     returned unchanged.
@@ -241,7 +252,8 @@ def _noise(
     private: Private,
     grid: Sequence[int],
 ) -> list[float]:
-    """The expected sum of |noise| over all items for each theta, with the rest of the budget.
+    """For each theta, the expected sum of |noise| over all items if the rest of the budget is
+    spent.
 
     It depends on public numbers only.
     """

@@ -34,7 +34,9 @@ def _grain(longest: int) -> int:
     kw_only=True,
 )
 class PlainItems:
-    """The Laplace mechanism: noise on every count, for rows of the largest possible size.
+    """A mechanism that adds equal noise to the count of every item (the Laplace mechanism).
+
+    The noise is large enough for rows of the largest possible number of items.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class PlainItems:
         private: Private,
         workload: Workload | None,
     ) -> ColumnCounts:
-        """Count. The workload is not used."""
+        """Run the mechanism: count all items with noise. The workload is not used."""
         longest = self.longest or items_of(private.domain, self.attributes).sizes[0]
         counted = private.truncated_counts(
             self.attributes,
@@ -72,7 +74,9 @@ class PlainItems:
     kw_only=True,
 )
 class SampledItems:
-    """Row sampling: each row keeps at most `most` of its items, and the sensitivity is `most`.
+    """A mechanism that counts items after each row has dropped all but `most` of its items.
+
+    The sensitivity is then `most` (row sampling).
 
     Counts are not scaled up for rows that lost items.
 
@@ -95,7 +99,7 @@ class SampledItems:
         private: Private,
         workload: Workload | None,
     ) -> ColumnCounts:
-        """Count. The workload is not used."""
+        """Run the mechanism: count the kept items with noise. The workload is not used."""
         return column_counts(private.sampled_counts(self.attributes, most=self.most))
 
 
@@ -104,8 +108,9 @@ class SampledItems:
     kw_only=True,
 )
 class PeeledItems:
-    """The k most frequent items by the exponential mechanism, and their counts (Bhaskar et al., KDD
-    2010).
+    """A mechanism that chooses k frequent items and counts only those (Bhaskar et al., KDD 2010).
+
+    The exponential mechanism makes the choice.
 
     The counts of other items are zero.
 
@@ -132,7 +137,7 @@ class PeeledItems:
         private: Private,
         workload: Workload | None,
     ) -> ColumnCounts:
-        """Choose items, then count them. The workload is not used."""
+        """Run the mechanism: choose items, then count them. The workload is not used."""
         chosen = private.select_items(
             self.attributes,
             count=self.k,
@@ -147,8 +152,8 @@ class PeeledItems:
     kw_only=True,
 )
 class FourierItems:
-    """The first k coefficients of a Fourier transform of the counts, with noise (Rastogi and Nath,
-    SIGMOD 2010).
+    """A mechanism that measures the first k Fourier coefficients of the counts of items (Rastogi
+    and Nath, SIGMOD 2010).
 
     Walsh functions take the place of sines, so that the coefficients are whole numbers. The method
     is meant for counts that vary slowly from one item to the next.
@@ -177,7 +182,8 @@ class FourierItems:
         private: Private,
         workload: Workload | None,
     ) -> ColumnCounts:
-        """Measure coefficients and transform them back. The workload is not used."""
+        """Run the mechanism: measure coefficients and transform them back to counts. The workload
+        is not used."""
         domain = items_of(private.domain, self.attributes)
         items = domain.sizes[0]
         longest = min(self.longest or items, items)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._checks import positive_integer
-from ..._numbers import Number, exact
+from ..._numbers import Number, exact, shown
 from ...domain.workload import Workload
 from ...errors import DomainError
 from ...private import Private
@@ -38,7 +38,8 @@ _MERGED = 6
     kw_only=True,
 )
 class PrivBasis:
-    """The k most frequent sets of items (Li, Qardaji, Su and Cao, PVLDB 5(11), 2012).
+    """A mechanism that finds and counts about the k most frequent sets of items (Li, Qardaji, Su
+    and Cao, PVLDB 5(11), 2012).
 
     The exponential mechanism chooses frequent items, then frequent pairs of them. The maximal
     cliques of the graph of these pairs are bases, cut to at most twelve items. For each basis, rows
@@ -70,14 +71,18 @@ class PrivBasis:
         if self.items is not None:
             positive_integer("items", self.items)
         if len(self.shares) != 3 or min(exact("a share", share) for share in self.shares) <= 0:
-            raise DomainError("shares must be three numbers > 0: for items, pairs and counts")
+            raise DomainError(
+                "shares must be three numbers > 0, for items, pairs and counts, but it is "
+                f"{shown(self.shares)}; pass three such numbers"
+            )
 
     def run(
         self,
         private: Private,
         workload: Workload | None,
     ) -> ItemsetCounts:
-        """Choose items and pairs, form bases, and count. The workload is not used."""
+        """Run the mechanism: choose items and pairs, form bases, and count. The workload is not
+        used."""
         domain = items_of(private.domain, self.attributes)
         wanted = self.items or min(self.k, math.ceil(2 * math.sqrt(self.k)) + 4)
         bases = self._bases(private, min(wanted, domain.sizes[0]))
@@ -107,7 +112,8 @@ class PrivBasis:
         private: Private,
         number: int,
     ) -> list[_Set]:
-        """Bases of `number` items that are chosen privately; many items are grouped by pairs."""
+        """Choose `number` items privately and form bases of them; many items are grouped by
+        pairs that are chosen privately too."""
         shares = [exact("a share", share) for share in self.shares]
         single = number <= _LONGEST
         total = shares[0] + shares[2] + (0 if single else shares[1])

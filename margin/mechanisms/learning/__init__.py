@@ -1,1 +1,1 @@
-"""Mechanisms that improve a table by the queries on which it is most wrong."""
+"""Mechanisms that improve a table step by step, by queries for which its answers are most wrong."""

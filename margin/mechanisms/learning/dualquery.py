@@ -1,5 +1,5 @@
-"""`DualQuery`: a million queries on thousands of attributes, answered by synthetic records; and the
-privacy it costs."""
+"""`DualQuery`: a mechanism that answers a million queries on thousands of attributes by synthetic
+records; and the privacy that it costs."""
 
 import itertools
 import logging
@@ -58,7 +58,7 @@ def privacy(
     accounting: Accounting = "exact",
     neighbours: Literal["replace", "add_remove"] = "replace",
 ) -> float:
-    """The epsilon of Dual Query for tables that differ in one row.
+    """Compute the privacy cost of Dual Query: its epsilon for tables that differ in one row.
 
     Parameters
     ----------
@@ -100,7 +100,9 @@ def privacy(
     [1.859, 1.029, 0.32]
     """
     if neighbours not in ("replace", "add_remove"):
-        raise BudgetError(f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'")
+        raise BudgetError(
+            f"neighbours ({shown(neighbours)}) must be 'replace' or 'add_remove'; pass one of these"
+        )
     _check_accounting(accounting)
     if isinstance(samples, int):
         each = [samples] * positive_integer("rounds", rounds)
@@ -108,8 +110,8 @@ def privacy(
         each = list(samples)
     if len(each) != rounds:
         raise BudgetError(
-            f"samples has {len(each)} numbers, but rounds is {rounds}: "
-            "give one number for each round"
+            f"samples has {len(each)} numbers, but rounds is {rounds}; give one number for each "
+            "round"
         )
     played = Rounds(
         step=exact("step", step),
@@ -128,8 +130,8 @@ def privacy(
     if accounting == "closed":
         if len(set(each)) > 1:
             raise BudgetError(
-                "accounting='closed' needs equal samples in all rounds: use 'per_round', 'zcdp' or "
-                "'exact'"
+                "accounting='closed' needs equal samples in all rounds, but they differ; use "
+                "'per_round', 'zcdp' or 'exact'"
             )
         ranges = (ranges[-1],) * (len(ranges) - 1)
     return _advanced(ranges, float(small))
@@ -138,7 +140,8 @@ def privacy(
 def _check_accounting(accounting: object) -> None:
     if accounting not in _ACCOUNTINGS:
         raise BudgetError(
-            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'"
+            f"accounting ({shown(accounting)}) must be 'closed', 'per_round', 'zcdp' or 'exact'; "
+            "pass one of these"
         )
 
 
@@ -146,9 +149,10 @@ def _advanced(
     ranges: Iterable[tuple[Fraction, int]],
     delta: float,
 ) -> float:
-    """The epsilon of advanced composition, from the epsilon and the number of draws of each round.
+    """The total epsilon of all rounds by advanced composition.
 
-    Lemma 2.4 of Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
+    `ranges` has the epsilon of one draw and the number of draws of each round. Lemma 2.4 of
+    Gaboardi et al. 2014 (Dwork, Rothblum and Vadhan 2010).
     """
     floats = [(float(reach), draws) for reach, draws in ranges]
     squares = sum(draws * reach**2 for reach, draws in floats)
@@ -161,9 +165,9 @@ def _advanced(
     kw_only=True,
 )
 class DualQuery:
-    """Dual Query (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014): a game between queries and
-    records.
+    """A mechanism that generates synthetic records which answer many queries: Dual Query.
 
+    It is a game between queries and records (Gaboardi, Gallego Arias, Hsu, Roth and Wu, ICML 2014).
     In each round the exponential mechanism draws queries on which the records so far are most
     wrong. A solver then finds records for which most of the drawn queries are true: an integer
     programme, solved without access to the data. The answer to a query is the share of all records
@@ -232,19 +236,20 @@ class DualQuery:
     def __post_init__(self) -> None:
         if self.queries is not None and not isinstance(self.queries, Queries):
             raise DomainError(
-                "queries must be an object such as margin.queries.Conjunctions(...), or None"
+                "queries must be None or an object such as margin.queries.Conjunctions(...), but "
+                f"it is of type {type(self.queries).__name__}; make such an object"
             )
         has_method = callable(getattr(self.response, "solve", None))
         if isinstance(self.response, type) or not has_method:
             raise DomainError(
-                "response must be an object with a method solve, such as "
-                "margin.solvers.ByComponents()"
+                "response must be an object with a method solve, but it is "
+                f"{shown(self.response)}; pass one such as margin.solvers.ByComponents()"
             )
         for name in ("rounds", "records", "pool", "size"):
             if getattr(self, name) is not None:
                 positive_integer(name, getattr(self, name))
         if self.step is not None and exact("step", self.step) <= 0:
-            raise BudgetError(f"step ({shown(self.step)}) must be > 0")
+            raise BudgetError(f"step ({shown(self.step)}) must be > 0; pass a larger number")
         if self.samples is not None:
             several = isinstance(self.samples, Sequence) and not isinstance(self.samples, str)
             given = tuple(self.samples) if several else (self.samples,)  # type: ignore[arg-type]
@@ -252,8 +257,8 @@ class DualQuery:
             object.__setattr__(self, "samples", tuple(checked) if several else checked[0])
             if several and self.rounds not in (None, len(given)):
                 raise BudgetError(
-                    f"samples has {len(given)} numbers, but rounds is {self.rounds}: "
-                    "give one number for each round"
+                    f"samples has {len(given)} numbers, but rounds is {self.rounds}; give one "
+                    "number for each round"
                 )
         _check_accounting(self.accounting)
 
@@ -268,7 +273,7 @@ class DualQuery:
         response: Responder | None = None,
         size: int | None = None,
     ) -> "DualQuery":
-        """The method as published.
+        """Make the mechanism as it was published.
 
         One record answers the draws of each round, with the parameters of section 6.1, for as many
         rounds as the per-round composition of the published experiments allows.
@@ -290,7 +295,7 @@ class DualQuery:
         domain: Domain,
         views: Iterable[Iterable[str]],
     ) -> Conjunctions:
-        """The queries for all cells of some views.
+        """Make the queries for all cells of some views.
 
         All queries name as many attributes as the largest view has: a smaller view is replaced by a
         view of that size that contains it.
@@ -302,7 +307,7 @@ class DualQuery:
         private: Private,
         workload: Workload | None,
     ) -> RecordSynopsis:
-        """Set the parameters, pay for all rounds, and play them.
+        """Run the mechanism: set the parameters, charge all rounds, and play them.
 
         Raises
         ------
@@ -366,7 +371,7 @@ class DualQuery:
         if self.queries is not None:
             if self.queries.domain != domain:
                 raise DomainError(
-                    "the queries are about another domain than the data: "
+                    "the queries must have the domain of the data, but they have another domain; "
                     "make them with the domain of the release"
                 )
             return self.queries
@@ -397,7 +402,7 @@ class DualQuery:
         queries: Queries,
         size: int,
     ) -> tuple[Rounds, int]:
-        """The rounds to play and the pool: the given parameters, completed by the rule."""
+        """Set the parameters that were not given; return the plan of the rounds, and the pool."""
         rule = chosen(
             private.budget,
             size=size,
@@ -423,14 +428,14 @@ class DualQuery:
         most = _most_rounds(private, played, self.accounting, self._share)
         if most < 2:
             raise BudgetError(
-                "the budget does not pay for two rounds, and the first does not use the data: "
-                f"{_least(private, played(2), self._share)}"
+                "the budget must pay for two rounds, because the first does not use the data, but "
+                f"it pays for fewer; {_least(private, played(2), self._share)}"
             )
         return played(most), pool
 
 
 def _pure_share(budget: Budget, part: Fraction) -> Fraction:
-    """The share of a budget that buys pure differential privacy with `part` of its epsilon.
+    """The share of a budget that a purely private answer with `part` of its epsilon costs.
 
     For `ZCDP` the epsilon is sqrt(2 rho).
     """
@@ -509,7 +514,7 @@ def _bisected(holds: Callable[[int], bool]) -> int:
 
 
 def _least(private: Private, rounds: Rounds, share: Fraction | None) -> str:
-    """A budget that is just enough to pay for some rounds from this share of it, for a message.
+    """The smallest budget that pays for some rounds from this share of it, as words for a message.
 
     The epsilon of an `ApproxDP` budget grows at most in proportion to what it buys, so dividing by
     the share is enough there too.
@@ -525,7 +530,7 @@ def _least(private: Private, rounds: Rounds, share: Fraction | None) -> str:
 
 
 def _even(domain: Domain, views: Sequence[View]) -> list[View]:
-    """The views, enlarged to the same number of attributes by the smallest ones that they lack."""
+    """Enlarge views to the same number of attributes, by the smallest attributes that they lack."""
     k = max(map(len, views))
     smallest = sorted(domain, key=lambda name: domain[name].size)
     enlarged = []
@@ -536,6 +541,6 @@ def _even(domain: Domain, views: Sequence[View]) -> list[View]:
 
 
 def _above(number: Fraction) -> float:
-    """The number as a float, rounded up."""
+    """Round a number up to a float."""
     nearest = float(number)
     return nearest if nearest >= number else math.nextafter(nearest, math.inf)

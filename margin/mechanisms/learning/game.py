@@ -1,5 +1,5 @@
-"""The game of Dual Query: queries are drawn on which the records so far are wrong, and the next
-records answer them."""
+"""The game of Dual Query. In each round queries are drawn for which the records so far give wrong
+answers, and new records are found that correct them."""
 
 import logging
 from collections import deque
@@ -39,7 +39,7 @@ _LOGGED = 50
     eq=False,
 )
 class Play:
-    """The part of the game that follows the draws.
+    """The part of Dual Query that finds records for the drawn queries.
 
     It is post-processing: a function of the draws and of fixed seeds.
 
@@ -73,7 +73,7 @@ class Play:
     )
 
     def run(self, draws: QueryRounds) -> BitTable:
-        """Play all rounds, and return the records of all of them."""
+        """Play all rounds: draw queries and find records for them; returns all records."""
         domain = self.queries.domain
         answered = np.zeros(len(self.queries), np.int64)
         asked = Lines.of(domain, self.queries.used)
@@ -100,7 +100,7 @@ class Play:
         drawn: Integers,
         answered: Integers,
     ) -> _Record:
-        """The records of one round: shape (records, attributes).
+        """Find the records of one round: shape (records, attributes).
 
         The first record answers the draws. Each further record answers them too, but a draw counts
         exp(weight * e) times. Here e is how much less often the round's earlier records answer the
@@ -138,7 +138,8 @@ class Play:
         instance: BestResponse,
         seed: tuple[int, int],
     ) -> _Record:
-        """A record for an instance that the rules of the domain allow, whatever the solver does.
+        """Find a record for an instance. The rules of the domain allow it, whatever the solver
+        does.
 
         It is random if the solver fails or finds none. A record that breaks a rule is changed until
         it keeps all of them.
@@ -187,7 +188,7 @@ def _fits(record: NDArray[Any], instance: BestResponse) -> bool:
 
 
 class _Kept:
-    """The records of all rounds, packed into words of 64."""
+    """A growing table of records, packed as bits into words of 64 records."""
 
     def __init__(self, domain: Domain) -> None:
         self._lines = Lines.of(domain)
@@ -214,9 +215,9 @@ class _Kept:
 
 
 def probe(response: Responder, queries: Queries) -> str:
-    """The problem of a solver on one query, as a text; empty if there is none.
+    """Try a solver on one query, before anything is spent.
 
-    It runs before anything is spent.
+    The result is the problem in words, or an empty text if there is none.
     """
     instance = queries.best_response(np.zeros(1, np.int64), np.ones(1, np.int64))
     try:

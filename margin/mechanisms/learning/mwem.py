@@ -1,4 +1,5 @@
-"""`MWEM`: each round measures the worst marginal, and multiplicative weights update a table."""
+"""`MWEM`: a mechanism that measures the worst marginal in each round and updates a table by
+multiplicative weights."""
 
 import logging
 import math
@@ -30,11 +31,11 @@ log = logging.getLogger("margin")
     kw_only=True,
 )
 class MWEM:
-    """Multiplicative weights with the exponential mechanism (Hardt, Ligett and McSherry, NIPS
-    2012).
+    """A mechanism that improves an estimate of the full table in rounds: multiplicative weights
+    with the exponential mechanism (Hardt, Ligett and McSherry, NIPS 2012).
 
-    In each of T rounds the exponential mechanism chooses the marginal of the workload that the
-    current table is furthest from. This marginal is measured, and the table is moved towards
+    In each of T rounds the exponential mechanism chooses a marginal of the workload for which the
+    current table is far from the data. This marginal is measured, and the table is moved towards
     everything that has been measured so far. The paper takes the number of rows as public; here it
     is measured as well. Each choice and each measurement gets the share 1 / (2 T + 1) of the
     budget. Without a workload all pairs of attributes compete.
@@ -69,7 +70,7 @@ class MWEM:
         private: Private,
         workload: Workload | None,
     ) -> TableSynopsis | ViewSynopsis:
-        """Choose, measure and update, `rounds` times."""
+        """Run the mechanism: choose a marginal, measure it and update the table, `rounds` times."""
         domain = private.domain
         self._check(domain)
         views = asked(domain, workload).views
@@ -102,7 +103,8 @@ class MWEM:
         return synopsis.with_tables(JointProjection()(consistent))
 
     def _check(self, domain: Domain) -> None:
-        """Refuse a full table of more than `max_cells` cells; a few tables of its size are held."""
+        """DomainError if the full table has more than `max_cells` cells: memory must hold a few
+        tables of this size."""
         instead = "PriView, Direct, Fourier or MatrixMechanism(), which do not hold it"
         check_reach("MWEM", math.prod(domain.sizes), self.max_cells, instead=instead)
 

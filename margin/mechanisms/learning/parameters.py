@@ -33,7 +33,7 @@ _MOST_DRAWS = 2e7
     kw_only=True,
 )
 class Parameters:
-    """Values for the parameters of these names of `DualQuery`."""
+    """A record of values for four parameters of `DualQuery`, which have the same names."""
 
     step: Fraction
     samples: int
@@ -47,8 +47,10 @@ def chosen(
     size: int,
     attributes: int,
 ) -> Parameters:
-    """The parameters for a budget, a public number of rows, and the number of attributes that
-    queries name.
+    """Set the parameters of Dual Query from public numbers.
+
+    These are the budget, the number of rows (`size`), and the number of attributes that queries
+    name.
 
     Let N be the number of all draws, and A = step * rounds, the factor of a query's error in the
     exponent at the end. The cost of N draws depends only on N A (pure) or N A**2 (rho), however
@@ -97,7 +99,7 @@ def _within(draws: float) -> float:
 
 
 def _rho(budget: Budget) -> float:
-    """The rho that a budget buys; for `ApproxDP` about the largest rho that can be certified."""
+    """The total rho of a budget; for `ApproxDP`, about the largest rho that can be certified."""
     rho = float(budget.units * UNIT)
     if not isinstance(budget, ApproxDP):
         return rho

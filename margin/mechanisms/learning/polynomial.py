@@ -1,4 +1,4 @@
-"""`Learning`: marginals as polynomials of low degree."""
+"""`Learning`: a mechanism that approximates marginals by polynomials of low degree."""
 
 import itertools
 from dataclasses import dataclass
@@ -26,15 +26,19 @@ __all__ = ["Learning"]
     kw_only=True,
 )
 class Learning:
-    """Learn marginals as polynomials (Thaler, Ullman and Vadhan, ICALP 2012).
+    """A mechanism that approximates marginals by sums of marginals on fewer attributes (Thaler,
+    Ullman and Vadhan, ICALP 2012).
 
-    A row is in a cell of k attributes when it agrees with the cell in s = k of them. Take a
-    polynomial p of degree t >= 1 with |p(s) - [s = k]| <= gamma for s = 0 ... k. It makes the count
-    of the cell a sum of counts of at most t attributes. All these counts get equal noise. A small
-    gamma means a high degree, with more counts and larger coefficients: less approximation error,
-    and more noise. The approximation error is up to gamma times the number of rows, and does not
-    fall with a larger budget; there is therefore no `expected_error`. Without a workload all pairs
-    of attributes are released.
+    Let s be the number of attributes in which a row agrees with a cell of k attributes. The row is
+    in the cell if s = k. A polynomial p(s) of degree t approximates this test: it differs by at
+    most `gamma` from 1 at s = k, and from 0 at s = 0 ... k - 1. The sum of p(s) over all rows is
+    then close to the count of the cell, and needs only counts of at most t attributes. These
+    counts are measured, all with equal noise.
+
+    A small `gamma` needs a high degree, with more counts and larger coefficients: less
+    approximation error, but more noise. The approximation error is up to `gamma` times the number
+    of rows. A larger budget does not reduce it, so there is no `expected_error`. Without a workload
+    all pairs of attributes are released.
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ class Learning:
         The approximation error, as a share of the rows, > 0 and < 1. The comparison of Qardaji,
         Yang and Li, SIGMOD 2014, uses 1/2, 1/4 and 1/8.
     nonnegativity
-        Removes negative counts from each marginal; see `Direct`.
+        The step that removes negative counts from each marginal; None leaves them.
     """
 
     gamma: float = 0.25
@@ -56,7 +60,7 @@ class Learning:
         private: Private,
         workload: Workload | None,
     ) -> MarginalSynopsis:
-        """Measure the marginals of low order, and evaluate the polynomials."""
+        """Run the mechanism: measure the marginals of low order, and evaluate the polynomials."""
         domain = private.domain
         views = asked(domain, workload).views
         # The counts that the polynomials of all views need, each measured once.
@@ -87,7 +91,7 @@ class Learning:
         domain: Domain,
         view: View,
     ) -> list[tuple[View, float]]:
-        """The sets of attributes whose counts make up a marginal, each with its coefficient.
+        """The sets of attributes whose counts are summed to a marginal, each with its coefficient.
 
         Names are in the order of the domain.
         """
@@ -101,7 +105,8 @@ class Learning:
 
 
 def _table(domain: Domain, subset: View) -> Strategy:
-    """The queries for the cells of a marginal; for the number of rows if the set is empty."""
+    """The linear queries that count the cells of the marginal on `subset`. If `subset` is empty,
+    the single query counts all rows."""
     if not subset:
         return Strategy.total(domain)
     return Strategy(subset, [_identity(domain[name].size) for name in subset])
@@ -117,7 +122,8 @@ def _spread(
     subset: View,
     view: View,
 ) -> Floats:
-    """The marginal of a subset with the axes of the view; axes that it lacks have length one."""
+    """Reshape the marginal on `subset` to the axes of `view`, so that it can be added to tables of
+    `view`. An attribute that is not in `subset` gets an axis of length one."""
     sizes = dict(zip(subset, table.shape, strict=False))
     ordered = table.reshape([sizes[name] for name in subset])
     turned = ordered.transpose([subset.index(name) for name in view if name in subset])

@@ -1,4 +1,4 @@
-"""`Hierarchical`: trees of counts over ordered attributes."""
+"""`Hierarchical`: a mechanism that measures trees of counts over ordered attributes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ __all__ = ["Hierarchical"]
     kw_only=True,
 )
 class Hierarchical:
-    """Release counts at all levels of a tree over each ordered attribute, for range queries (Hay et
-    al., VLDB 2010).
+    """A mechanism for range queries: it counts at all levels of a tree over each ordered attribute
+    (Hay et al., VLDB 2010).
 
     Each level is counted with an equal share of the budget. Least squares makes the levels
     consistent; the two passes of the paper give the same result. The error of a range grows with a
@@ -53,7 +53,7 @@ class Hierarchical:
         private: Private,
         workload: Workload | None,
     ) -> TableSynopsis:
-        """Measure the trees and make them consistent."""
+        """Run the mechanism: measure the trees and make their levels consistent."""
         return self._product(private.domain).answers(private)
 
     def expected_error(
@@ -94,7 +94,11 @@ class Hierarchical:
 
 
 def _tree(size: int, branching: int) -> NDArray[np.int64]:
-    """Sums of 1, b, b**2, ... neighbours, up to the sum of all, one a row: shape (nodes, size)."""
+    """The queries of a tree as a matrix of zeros and ones: shape (nodes, size).
+
+    Each row adds up neighbouring codes: one code on the lowest level of the tree, then b, b**2 and
+    so on, where b is `branching`. The last row adds up all codes.
+    """
     levels = []
     width = 1
     while True:

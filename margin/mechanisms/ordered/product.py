@@ -1,5 +1,5 @@
-"""Strategies on the full table that are one matrix for each attribute: measured, and inverted axis
-by axis."""
+"""Strategies on the full table that consist of one matrix for each attribute. They are measured and
+then inverted axis by axis."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +33,10 @@ _MOST_VALUES = 1 << 12
     eq=False,
 )
 class Product:
-    """The Kronecker product of a matrix for each ordered attribute, and the identity for others.
+    """A strategy on the full table: a matrix for each ordered attribute, and the identity for each
+    other attribute.
+
+    The queries are the rows of the Kronecker product of these matrices.
 
     Attributes
     ----------
@@ -55,7 +58,7 @@ class Product:
         attributes: Sequence[str] | None,
         factor: Callable[[int], NDArray[np.int64]],
     ) -> "Product":
-        """The product of `factor(size)` for some attributes, or for all.
+        """Make the strategy with the matrix `factor(size)` for some attributes, or for all.
 
         Raises
         ------
@@ -77,12 +80,12 @@ class Product:
 
     @cached_property
     def covariances(self) -> dict[int, Floats]:
-        """(A'A)^-1 for each ordered attribute."""
+        """For each ordered attribute with matrix A, the covariance (A'A)^-1 of its estimate."""
         return {axis: _inverse_gram(factor) for axis, factor in self.factors.items()}
 
     @property
     def strategy(self) -> Strategy:
-        """The queries that are measured."""
+        """The linear queries that `answers` measures: the Kronecker product of all matrices."""
         factors = [
             self.factors.get(axis, np.eye(size, dtype=np.int64))
             for axis, size in enumerate(self.domain.sizes)
@@ -90,7 +93,7 @@ class Product:
         return Strategy(self.domain.attributes, factors)
 
     def answers(self, private: Private) -> TableSynopsis:
-        """The least-squares estimate of the full table from one measurement of the queries."""
+        """Measure the queries with the whole budget; estimate the full table by least squares."""
         (measured,) = private.measure_linear([self.strategy])
         # Invert axis by axis: (A'A)^-1 A' of a product is the product of those of its factors.
         table = measured.values
@@ -141,7 +144,8 @@ class Product:
         if axis not in self.factors:
             ordered = ", ".join(repr(self.domain.attributes[place]) for place in self.factors)
             raise DomainError(
-                f"attribute {attribute!r} is not one of the ordered attributes, which are {ordered}"
+                f"attribute {attribute!r} must be one of the ordered attributes, but these are "
+                f"{ordered}; name one of them"
             )
         others = math.prod(self._total(other) for other in range(len(self.domain)) if other != axis)
         return self._noise(budget) * others * _mean_of_ranges(self.covariances[axis])
@@ -156,14 +160,16 @@ class Product:
         return variance_of(event)
 
     def _cells(self, axis: int) -> float:
-        """The sum of the variances of all codes of an attribute, as a factor."""
+        """The factor of one attribute in the summed variance of a marginal that contains it: the
+        sum of the variances of all its codes."""
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(self.domain.sizes[axis])
         return float(np.trace(covariance))
 
     def _total(self, axis: int) -> float:
-        """The variance of the sum over all codes of an attribute, as a factor."""
+        """The factor of one attribute in the summed variance of a marginal without it: the variance
+        of the sum over all its codes."""
         covariance = self.covariances.get(axis)
         if covariance is None:
             return float(self.domain.sizes[axis])
@@ -171,11 +177,14 @@ class Product:
 
 
 def checked_names(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Names of attributes as a tuple; None stands for all attributes and is kept."""
+    """Check that names of attributes are a list; return them as a tuple. None stands for all."""
     if attributes is None:
         return None
     if isinstance(attributes, str | bytes) or not isinstance(attributes, Iterable):
-        raise DomainError("attributes must be a list of attribute names, or None for all")
+        raise DomainError(
+            "attributes must be a list of attribute names, or None for all, but it is of type "
+            f"{type(attributes).__name__}; put the names into a list"
+        )
     return tuple(attributes)
 
 

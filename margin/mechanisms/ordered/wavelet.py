@@ -1,4 +1,4 @@
-"""`Wavelet`: Haar coefficients over ordered attributes."""
+"""`Wavelet`: a mechanism that measures Haar wavelet coefficients over ordered attributes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ __all__ = ["Wavelet"]
     kw_only=True,
 )
 class Wavelet:
-    """Release Haar coefficients over each ordered attribute, for range queries (Privelet, Xiao et
-    al., TKDE 2011).
+    """A mechanism for range queries: it measures Haar wavelet coefficients over each ordered
+    attribute (Privelet, Xiao et al., TKDE 2011).
 
     The coefficient of a node with w leaves is half the difference of the means of its halves. In
     the paper its noise is in proportion to 1 / w. This is the same as the difference of the *sums*
@@ -48,7 +48,7 @@ class Wavelet:
         private: Private,
         workload: Workload | None,
     ) -> TableSynopsis:
-        """Measure the coefficients and transform them back."""
+        """Run the mechanism: measure the coefficients and transform them back to counts."""
         return self._product(private.domain).answers(private)
 
     def expected_error(
@@ -84,8 +84,11 @@ class Wavelet:
 
 
 def _haar(size: int) -> NDArray[np.int64]:
-    """The sum of all, and for each node of the binary tree the sum of its left half less the sum of
-    its right half: shape (coefficients, size)."""
+    """The matrix of the Haar coefficients of an attribute: shape (coefficients, size).
+
+    The first row sums all codes. Each other row belongs to a node of the binary tree: the sum of
+    its left half minus the sum of its right half.
+    """
     codes = np.arange(size)
     rows = [np.ones((1, size), np.int64)]
     length = 1 << (size - 1).bit_length()

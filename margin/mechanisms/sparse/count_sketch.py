@@ -1,4 +1,4 @@
-"""`CountSketch`: a noisy count sketch of a table of any size."""
+"""`CountSketch`: a mechanism that makes a noisy count sketch of a table of any size."""
 
 from dataclasses import dataclass
 
@@ -16,8 +16,8 @@ __all__ = ["CountSketch"]
     kw_only=True,
 )
 class CountSketch:
-    """Sums of counts with random signs, in buckets (Charikar, Chen and Farach-Colton 2002; Cormode
-    et al. 2012).
+    """A mechanism that summarises a table of any size in a few noisy sums: a count sketch
+    (Charikar, Chen and Farach-Colton 2002; Cormode et al. 2012).
 
     In each row of the sketch, each cell falls into one bucket, with a sign. The bucket of a cell
     times its sign is an unbiased estimate of its count. More rows lower the error of the sketch but
@@ -49,7 +49,7 @@ class CountSketch:
         private: Private,
         workload: Workload | None,
     ) -> SketchSynopsis:
-        """Sketch the table of all attributes. The workload is not used."""
+        """Run the mechanism: sketch the table of all attributes. The workload is not used."""
         sums = private.sketch_counts(
             private.domain.attributes,
             rows=self.rows,

@@ -1,4 +1,4 @@
-"""`Dyadic`: counts of dyadic intervals, summarised."""
+"""`Dyadic`: a mechanism for ranges that keeps some noisy counts of dyadic intervals."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,8 @@ __all__ = ["Dyadic"]
 
 @dataclass(frozen=True)
 class Dyadic:
-    """A summary of the counts of all dyadic intervals (Cormode et al., ICDT 2012, section 5).
+    """A mechanism for ranges over huge tables: it counts all dyadic intervals with noise and keeps
+    some of the counts (Cormode et al., ICDT 2012, section 5).
 
     The nodes of an ordered attribute are the intervals of 2**l codes, for all l. Several attributes
     have all combinations of their intervals. A row is in one node of each level, so the sensitivity
@@ -46,8 +47,8 @@ class Dyadic:
     Parameters
     ----------
     inner
-        The summary: `HighPass`, `ThresholdSample`, `PrioritySample` or `FilterPriority`. Its
-        targets and sizes count nodes.
+        The mechanism that decides which counts are kept: `HighPass`, `ThresholdSample`,
+        `PrioritySample` or `FilterPriority`. Its targets and sizes are numbers of nodes.
     attributes
         The attributes whose codes are ordered; None for all. Others are counted by category.
     check
@@ -68,7 +69,8 @@ class Dyadic:
         checked_summary(self.inner)
         if self.check and not self._filters:
             raise DomainError(
-                "check needs a filter: pass HighPass or FilterPriority as inner, or leave check out"
+                f"check needs a filter, but inner is {type(self.inner).__name__}; pass HighPass or "
+                "FilterPriority as inner, or leave check out"
             )
         object.__setattr__(self, "attributes", listed(self.attributes))
 
@@ -77,7 +79,8 @@ class Dyadic:
         private: Private,
         workload: Workload | None,
     ) -> CellSynopsis:
-        """Count, add noise, summarise and check. The workload is not used."""
+        """Run the mechanism: count, add noise, keep some nodes, and check them. The workload is not
+        used."""
         axes = chosen_axes(private.domain, self.attributes, Tree, Leaves)
         check = self._filters if self.check is None else self.check
         if not check:
@@ -101,7 +104,7 @@ class Dyadic:
 
 
 def _widened(inner: HighPass, axes: Sequence[Axis]) -> HighPass:
-    """The filter with a larger target, for the nodes before the check."""
+    """Raise the target of a filter, because the check drops many of the nodes that pass."""
     if inner.target is None:
         return inner
     nodes = math.prod(axis.nodes for axis in axes)
@@ -114,8 +117,8 @@ def _before_check(target: int, nodes: int) -> int:
 
 
 def _agreed(synopsis: CellSynopsis) -> NDArray[np.float64] | None:
-    """The counts of the nodes of a single tree, fitted so that parents are near the sums of their
-    children; None if there are several trees.
+    """Fit the counts of the nodes of a single tree, so that a parent is near the sum of its
+    children: shape (nodes,). None if there are several trees.
 
     A missing node did not pass. Its count is taken as zero, with a standard deviation of a third of
     theta.
@@ -143,7 +146,8 @@ def _agreed(synopsis: CellSynopsis) -> NDArray[np.float64] | None:
 
 @dataclass(frozen=True)
 class _Nested:
-    """A `FilterPriority` that drops nodes whose ancestors did not pass, and then samples."""
+    """A variant of `FilterPriority` that drops nodes whose ancestors did not pass the filter, and
+    then samples."""
 
     inner: FilterPriority
 
@@ -152,7 +156,7 @@ class _Nested:
         private: Private,
         levels: int,
     ) -> tuple[Chooser, Number | None]:
-        """See `Summary`."""
+        """The rule that keeps nodes, and its share of the budget; see `Summary.prepare`."""
         choose, spend = self.inner.prepare(private, levels)
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:

@@ -1,5 +1,5 @@
-"""`FilterPriority`: a filter drops counts that are mostly noise, and a priority sample keeps a
-given number of the others."""
+"""`FilterPriority`: a mechanism that drops noisy counts that are mostly noise, and keeps a priority
+sample of the others."""
 
 from dataclasses import dataclass
 
@@ -19,8 +19,11 @@ __all__ = ["FilterPriority"]
     kw_only=True,
 )
 class FilterPriority:
-    """The `size` largest priorities among noisy counts of absolute value theta or more (Cormode et
+    """A mechanism that keeps a random sample of the large noisy counts of a huge table (Cormode et
     al., ICDT 2012).
+
+    Only counts of absolute value theta or more take part. Those with the `size` largest random
+    priorities are kept; see `PrioritySample`.
 
     Parameters
     ----------
@@ -28,8 +31,8 @@ class FilterPriority:
         The number of cells that are kept, >= 1. Fewer are kept if fewer pass the filter, or for the
         reason given at `PrioritySample`.
     theta
-        The threshold of the filter, >= 1. None takes the least theta for which at most `size` empty
-        cells are expected to pass: a public rule.
+        The threshold of the filter, >= 1. None takes the smallest theta for which at most `size`
+        empty cells are expected to pass, which depends on public numbers only.
     """
 
     size: int
@@ -45,7 +48,7 @@ class FilterPriority:
         private: Private,
         workload: Workload | None,
     ) -> CellSynopsis:
-        """Filter and sample. The workload is not used."""
+        """Run the mechanism: add noise, filter and sample. The workload is not used."""
         return kept(private, self)
 
     def prepare(
@@ -53,7 +56,7 @@ class FilterPriority:
         private: Private,
         levels: int,
     ) -> tuple[Chooser, Number | None]:
-        """See `Summary`."""
+        """The rule that keeps cells, and its share of the budget; see `Summary.prepare`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:
             size = checked_target("size", self.size, cells)

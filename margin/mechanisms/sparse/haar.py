@@ -1,4 +1,4 @@
-"""`Haar`: Haar coefficients, summarised."""
+"""`Haar`: a mechanism for ranges that keeps some noisy Haar coefficients."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ __all__ = ["Haar"]
 
 @dataclass(frozen=True)
 class Haar:
-    """A summary of integer Haar coefficients (Cormode et al., ICDT 2012, section 5; Xiao, Wang and
-    Gehrke 2011).
+    """A mechanism for ranges over huge tables: it adds noise to integer Haar coefficients and keeps
+    some of them (Cormode et al., ICDT 2012, section 5; Xiao, Wang and Gehrke 2011).
 
     The coefficients of an ordered attribute are the sum of all counts and, for each interval of
     2**l codes, the sum of the first half less the sum of the second half. Several attributes have
@@ -27,7 +27,8 @@ class Haar:
     Parameters
     ----------
     inner
-        The summary. A `HighPass` must be two-sided, because coefficients have both signs.
+        The mechanism that decides which coefficients are kept, as for `Dyadic`. A `HighPass` must
+        be two-sided, because coefficients have both signs.
     attributes
         The attributes whose codes are ordered; None for all. Others are counted by category.
     """
@@ -39,8 +40,8 @@ class Haar:
         checked_summary(self.inner)
         if isinstance(self.inner, HighPass) and not self.inner.two_sided:
             raise DomainError(
-                "inner is a one-sided HighPass, but coefficients have both signs: "
-                "pass HighPass(..., two_sided=True)"
+                "inner must keep coefficients of both signs, but it is a one-sided HighPass; pass "
+                "HighPass(..., two_sided=True)"
             )
         object.__setattr__(self, "attributes", listed(self.attributes))
 
@@ -49,6 +50,7 @@ class Haar:
         private: Private,
         workload: Workload | None,
     ) -> CellSynopsis:
-        """Transform, add noise and summarise. The workload is not used."""
+        """Run the mechanism: transform, add noise and keep some coefficients. The workload is not
+        used."""
         axes = chosen_axes(private.domain, self.attributes, Halves, Leaves)
         return kept(private, self.inner, axes)

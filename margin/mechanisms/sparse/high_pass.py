@@ -1,4 +1,4 @@
-"""`HighPass`: the noisy counts that reach a threshold."""
+"""`HighPass`: a mechanism that keeps the noisy counts above a threshold."""
 
 from dataclasses import dataclass
 
@@ -19,8 +19,8 @@ __all__ = ["HighPass"]
     kw_only=True,
 )
 class HighPass:
-    """All noisy counts of at least theta, of a table of any size (Cormode et al., ICDT 2012,
-    section 3).
+    """A mechanism for tables of any size that keeps all noisy counts of at least theta (Cormode et
+    al., ICDT 2012, section 3).
 
     Noise is added to every cell of the table of all attributes. An empty cell passes with
     probability P = a**theta / (1 + a), where a = exp(-epsilon) for neighbours that differ in one
@@ -49,7 +49,10 @@ class HighPass:
 
     def __post_init__(self) -> None:
         if (self.theta is None) == (self.target is None):
-            raise DomainError("give either theta or target, and not both")
+            raise DomainError(
+                "exactly one of theta and target must be given, but "
+                f"{'neither is' if self.theta is None else 'both are'}; give one of them"
+            )
         if self.theta is not None:
             positive_integer("theta", self.theta)
         else:
@@ -60,7 +63,7 @@ class HighPass:
         private: Private,
         workload: Workload | None,
     ) -> CellSynopsis:
-        """Keep the cells that pass. The workload is not used."""
+        """Run the mechanism: add noise and keep the cells that pass. The workload is not used."""
         return kept(private, self)
 
     def prepare(
@@ -68,7 +71,7 @@ class HighPass:
         private: Private,
         levels: int,
     ) -> tuple[Chooser, Number | None]:
-        """See `Summary`."""
+        """The rule that keeps cells, and its share of the budget; see `Summary.prepare`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:
             theta = self.theta

@@ -1,4 +1,4 @@
-"""`PrioritySample`: a sample of noisy counts, of a given size."""
+"""`PrioritySample`: a mechanism that keeps a random sample of noisy counts, of a given size."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,13 @@ __all__ = ["PrioritySample"]
     kw_only=True,
 )
 class PrioritySample:
-    """The noisy counts v of the largest priorities |v| / U, where U is uniform (Cormode et al.,
-    ICDT 2012, section 4).
+    """A mechanism that keeps a random sample, of a given size, of the noisy counts of a huge table
+    (Cormode et al., ICDT 2012, section 4).
 
-    Priorities are rounded down to a public grid of 20 significant binary digits. The cut t is the
-    least point of the grid that at most `size` priorities reach. With the weights max(|v|, t), sums
-    over any set of cells are unbiased.
+    A noisy count v has the priority |v| / U, where U is uniform on (0, 1). The counts with the
+    largest priorities are kept. Priorities are rounded down to a public grid of 20 significant
+    binary digits. The cut t is the least point of the grid that at most `size` priorities reach.
+    With the weights max(|v|, t), sums over any set of cells are unbiased.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class PrioritySample:
         private: Private,
         workload: Workload | None,
     ) -> CellSynopsis:
-        """Sample. The workload is not used."""
+        """Run the mechanism: add noise and sample. The workload is not used."""
         return kept(private, self)
 
     def prepare(
@@ -51,7 +52,7 @@ class PrioritySample:
         private: Private,
         levels: int,
     ) -> tuple[Chooser, Number | None]:
-        """See `Summary`."""
+        """The rule that keeps cells, and its share of the budget; see `Summary.prepare`."""
 
         def rule(cells: int, noise: DiscreteLaplace) -> Rule:
             return Largest(checked_target("size", self.size, cells))

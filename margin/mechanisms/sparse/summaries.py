@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from ..._checks import positive_integer
-from ..._numbers import Number
+from ..._numbers import Number, shown
 from ...domain.domain import Domain
 from ...errors import DomainError
 from ...noise.kept_cells import Entering
@@ -35,22 +35,25 @@ Chooser = Callable[[int, DiscreteLaplace], Rule]
 
 
 class Summary(Protocol):
-    """A mechanism that keeps some cells: `HighPass`, `ThresholdSample`, `PrioritySample` or
-    `FilterPriority`."""
+    """The interface of a mechanism that keeps some noisy counts of a huge table: `HighPass`,
+    `ThresholdSample`, `PrioritySample` or `FilterPriority`."""
 
     def prepare(
         self,
         private: Private,
         levels: int,
     ) -> tuple[Chooser, Number | None]:
-        """The rule, and the share of the budget that it may spend; None for all that is left.
+        """Decide how cells are kept, before the table is counted.
+
+        The result is the rule, and the share of the budget for the table; None for all that is
+        left.
 
         Parameters
         ----------
         private
             Gives the domain, and may measure the number of rows.
         levels
-            The number of nodes that a row is counted in; 0 where no trees are counted.
+            The number of nodes that a row is counted in; 0 if no trees are counted.
         """
 
 
@@ -59,7 +62,7 @@ def kept(
     summary: Summary,
     axes: "list[Axis] | None" = None,
 ) -> CellSynopsis:
-    """The synopsis of the cells that a summary keeps, of the table of all attributes."""
+    """Measure the table of all attributes; return a synopsis of the cells that a summary keeps."""
     levels = math.prod(len(axis.levels) for axis in axes or ())
     choose, spend = summary.prepare(private, levels)
     names = private.domain.attributes
@@ -74,7 +77,7 @@ def kept(
 
 
 def synopsis_of(found: SparseCells) -> CellSynopsis:
-    """The synopsis of a result of `Private.sparse_cells`."""
+    """Make a synopsis from the cells that `Private.sparse_cells` kept."""
     rule = found.keep
     if isinstance(rule, Largest):
         tau = found.cut
@@ -100,11 +103,11 @@ def checked_target(
     value: object,
     cells: int,
 ) -> int:
-    """A target size, checked to be a whole number from 1 to the number of cells."""
+    """Check that a target size is a whole number from 1 to the number of cells, and return it."""
     target = positive_integer(name, value)
     if target > cells:
         raise DomainError(
-            f"{name} ({target}) must be at most {cells}, the number of cells: lower it"
+            f"{name} ({target}) must be at most {cells}, the number of cells; pass a smaller number"
         )
     return target
 
@@ -116,7 +119,7 @@ def least_theta(
     *,
     two_sided: bool,
 ) -> int:
-    """The least theta for which the expected number of cells that pass is at most `target`.
+    """The smallest threshold theta that at most `target` empty cells are expected to pass.
 
     All cells are taken to be empty, so theta depends on public numbers only.
     """
@@ -144,7 +147,8 @@ def chosen_axes(
     ordered: type[Axis],
     other: type[Axis],
 ) -> list[Axis]:
-    """An axis for each attribute: `ordered` for the named ones, or for all, and `other` else."""
+    """Make an axis for each attribute: of type `ordered` for the named attributes (None names all),
+    of type `other` for the rest."""
     names = set(domain if attributes is None else domain.view(attributes))
     axes = []
     for name, attribute in domain.items():
@@ -157,12 +161,13 @@ def checked_summary(inner: object) -> None:
     """Raise DomainError unless an object is a `Summary`."""
     if not callable(getattr(inner, "prepare", None)):
         raise DomainError(
-            "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority"
+            "inner must be HighPass, ThresholdSample, PrioritySample or FilterPriority, but it is "
+            f"{shown(inner)}; pass one such object"
         )
 
 
 def listed(attributes: Iterable[str] | None) -> tuple[str, ...] | None:
-    """Names of attributes as a tuple; a text is one name, and None stays None."""
+    """Convert names of attributes to a tuple; a text is one name, and None stays None."""
     if attributes is None:
         return None
     return (attributes,) if isinstance(attributes, str) else tuple(attributes)

@@ -1,4 +1,5 @@
-"""`ThresholdSample`: noisy counts, sampled in proportion to their size."""
+"""`ThresholdSample`: a mechanism that keeps noisy counts at random, with probabilities in
+proportion to their size."""
 
 import math
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ _WORD = 1 << 62
     kw_only=True,
 )
 class ThresholdSample:
-    """A sample that keeps each noisy count v with probability min(1, |v| / tau) (Cormode et al.,
-    ICDT 2012, section 4).
+    """A mechanism that keeps each noisy count v of a huge table with probability min(1, |v| / tau)
+    (Cormode et al., ICDT 2012, section 4).
 
     With the weights max(|v|, tau), sums over any set of cells are unbiased.
 
@@ -51,7 +52,10 @@ class ThresholdSample:
 
     def __post_init__(self) -> None:
         if (self.tau is None) == (self.target is None):
-            raise DomainError("give either tau or target, and not both")
+            raise DomainError(
+                "exactly one of tau and target must be given, but "
+                f"{'neither is' if self.tau is None else 'both are'}; give one of them"
+            )
         if self.tau is not None:
             positive_integer("tau", self.tau)
         else:
@@ -59,14 +63,19 @@ class ThresholdSample:
         if self.rows is not None:
             positive_integer("rows", self.rows)
         if not 0 < exact("share", self.share) < 1:
-            raise DomainError(f"share ({shown(self.share)}) must be a number > 0 and < 1")
+            raise DomainError(
+                f"share ({shown(self.share)}) must be a number > 0 and < 1; pass such a number"
+            )
 
     def run(
         self,
         private: Private,
         workload: Workload | None,
     ) -> CellSynopsis:
-        """Sample. The workload is not used."""
+        """Run the mechanism: add noise to all cells, keep some at random, and return them.
+
+        The workload is not used.
+        """
         return kept(private, self)
 
     def prepare(
@@ -74,7 +83,8 @@ class ThresholdSample:
         private: Private,
         levels: int,
     ) -> tuple[Chooser, Number | None]:
-        """See `Summary`."""
+        """The rule that keeps cells, and the share of the budget for the table; see
+        `Summary.prepare`. With a target and without `rows`, the number of rows is measured."""
         rows = self.rows or 0
         if self.target is not None and self.rows is None:
             checked_target("target", self.target, math.prod(private.domain.sizes))

@@ -1,4 +1,6 @@
-"""`DataCubes`: the best few cuboids of the lattice of attribute sets, made consistent."""
+"""`DataCubes`: a mechanism that measures a few large marginals (cuboids) instead of many small
+ones.
+"""
 
 import math
 from collections.abc import Iterable
@@ -33,7 +35,8 @@ _INSTEAD = "PriView, Direct, Fourier or MatrixMechanism(), which do not search t
     kw_only=True,
 )
 class DataCubes:
-    """Release a few cuboids that contain the marginals of the workload (Ding et al., SIGMOD 2011).
+    """A mechanism that measures a few cuboids that contain the marginals of the workload (Ding et
+    al., SIGMOD 2011). A cuboid is a marginal on a set of attributes.
 
     A marginal is read from a measured cuboid that contains it: each of its cells is a sum of m
     cells of the cuboid. For every limit on m, greedy set cover finds a few cuboids that contain all
@@ -44,13 +47,14 @@ class DataCubes:
     Parameters
     ----------
     consistency
-        `ResidualConsistency()` is the least-squares method of the paper in closed form.
+        The step that makes the cuboids agree on shared attributes. `ResidualConsistency()` is the
+        least-squares method of the paper in closed form.
         `AbsoluteConsistency()` and `MaximumConsistency()` of `margin.solvers` are its methods in
         the L1 norm and the max norm, for small domains.
     nonnegativity
-        Removes negative counts; None, the default, leaves them.
+        The step that removes negative counts; None, the default, leaves them.
     reconstruction
-        Answers marginals that no cuboid covers.
+        The solver for marginals that no cuboid covers.
     """
 
     consistency: Consistency = ResidualConsistency()
@@ -62,7 +66,7 @@ class DataCubes:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Choose cuboids, measure them and make them consistent."""
+        """Run the mechanism: choose cuboids, measure them and make them consistent."""
         domain = private.domain
         if isinstance(self.consistency, AbsoluteConsistency | MaximumConsistency):
             name = f"DataCubes with {type(self.consistency).__name__}"
@@ -87,7 +91,7 @@ class DataCubes:
         workload: Workload | Iterable[Iterable[str]] | None,
         budget: Budget,
     ) -> list[View]:
-        """The cuboids that `run` measures."""
+        """Choose the cuboids that `run` measures, without access to the data."""
         power = 2 if isinstance(budget, PureDP) else 1
         return _Lattice(domain, asked(domain, workload)).choice(power)
 
@@ -110,7 +114,8 @@ class DataCubes:
         if not isinstance(self.consistency, ResidualConsistency):
             name = type(self.consistency).__name__
             raise DomainError(
-                f"DataCubes has no closed form of the error with {name}: use ResidualConsistency()"
+                "the error of DataCubes can be computed in advance only with "
+                f"ResidualConsistency(), but consistency is {name}; use ResidualConsistency()"
             )
         views = asked(domain, workload)
         chosen = [
@@ -136,8 +141,12 @@ class DataCubes:
 
 
 class _Lattice:
-    """The sets of attributes, the marginals that each contains, and the number of cells that each
-    cell of the marginal is the sum of."""
+    """All sets of attributes that may be measured (the cuboids), and the marginals of the workload
+    that each of them contains.
+
+    For each such marginal it also holds how many cells of the cuboid are added up to get one cell
+    of the marginal.
+    """
 
     def __init__(
         self,
@@ -166,9 +175,9 @@ class _Lattice:
         self._sums = self._cells[:, None] / _cells(domain, masks)
 
     def choice(self, power: int) -> list[View]:
-        """The cuboids with the least noise in the worst marginal.
+        """Choose the cuboids with the least noise in the worst marginal.
 
-        Noise grows with the number of cuboids to this power.
+        The variance of the noise is proportional to (number of cuboids) ** `power`.
         """
         levels = np.unique(self._sums[self._holds])
         if len(levels) > _MOST_LEVELS:
@@ -184,10 +193,11 @@ class _Lattice:
         ]
 
     def _cover(self, level: float) -> list[int]:
-        """A few sets that contain every marginal, with at most `level` cells in a sum.
+        """Find a few cuboids from which every marginal can be computed, where each cell of a
+        marginal is the sum of at most `level` cells of a cuboid.
 
-        Greedy: each step takes a set that contains most of the remaining marginals, and of these
-        sets the smallest.
+        The search is greedy: each step takes the cuboid that contains most of the remaining
+        marginals. If several contain equally many, it takes the one with the fewest cells.
         """
         holds = self._holds & (self._sums <= level)
         gain = holds.sum(axis=1)

@@ -1,5 +1,5 @@
-"""A strategy that is one matrix over all cells: rounded to integers, measured, and inverted by
-least squares."""
+"""Strategies given as one matrix over all cells. The matrix is rounded to integers, measured, and
+inverted by least squares."""
 
 import math
 from collections.abc import Sequence
@@ -28,15 +28,17 @@ _INSTEAD = "OptimisedMarginals(), which holds the workload's marginals only"
 
 
 class Coordinates:
-    """The orthonormal contrasts of the full table that a workload depends on.
+    """A basis of the linear queries on the full table that a workload depends on.
+
+    Its vectors are orthonormal contrasts (see `margin.solvers.basis`).
 
     Attributes
     ----------
     basis
         One contrast a row, shape (r, cells).
     costs
-        The error of the workload that variance one in each contrast adds, shape (r,): the
-        eigenvalues of W'W.
+        For each contrast, the squared error of the workload that noise of variance one in it
+        causes, shape (r,): the eigenvalues of W'W.
     sets
         The sets of attributes of the contrasts, as bit masks, ascending.
     """
@@ -70,7 +72,7 @@ class Coordinates:
     eq=False,
 )
 class Dense:
-    """Queries on the full table that were chosen for a workload.
+    """A prepared strategy: linear queries on the full table that were chosen for a workload.
 
     They are rounded to integer combinations of an integer basis of the contrasts. Rounding thus
     leaves no bias: the queries contain nothing that the workload does not need.
@@ -111,19 +113,21 @@ class Dense:
         room = _GRID - float(np.abs(self._basis).sum(axis=0).max())
         if room < _GRID / 2:
             raise DomainError(
-                "this strategy needs entries above 2**20 on this domain: use OptimisedMarginals()"
+                "the entries of a strategy must be at most 2**20, but this strategy needs larger "
+                "ones on this domain; use OptimisedMarginals()"
             )
         scale = room / np.abs(self.queries).max()
         return np.asarray(np.rint(exact * scale))
 
     @cached_property
     def strategy(self) -> Strategy:
-        """The rounded queries, as they are measured."""
+        """The linear queries that `answers` measures, with coefficients rounded to integers."""
         matrix = (self._combinations @ self._basis).astype(np.int64)
         return Strategy(self.domain.attributes, (matrix,))
 
     def answers(self, private: Private) -> list[Marginal]:
-        """See `Prepared`: the least-squares estimates."""
+        """Measure the queries with the whole budget; estimate the workload's marginals by least
+        squares."""
         (measured,) = private.measure_linear([self.strategy])
         basis_values = np.linalg.lstsq(self._combinations, measured.values, rcond=None)[0]
         counts = self._workload @ basis_values
@@ -146,7 +150,10 @@ class Dense:
         return answers
 
     def expected_error(self, budget: Budget) -> float:
-        """See `Prepared`: trace(W (A'A)^+ W') times the variance of the noise."""
+        """The expected squared error of `answers`, in squared rows.
+
+        The variances of all cells of the workload are added, each times the weight of its marginal.
+        """
         (event,) = linear_events(
             budget,
             [self.strategy],
@@ -159,7 +166,8 @@ class Dense:
 
     @cached_property
     def _workload(self) -> Floats:
-        """The matrix from the integer basis to the cells of the marginals."""
+        """The matrix that computes all cells of the marginals from the values on the integer
+        basis."""
         identity = np.eye(math.prod(self.domain.sizes)).reshape(-1, *self.domain.sizes)
         cells = [_summed(identity, self.domain.axes(view)) for view in self.workload]
         return np.asarray(np.concatenate(cells) @ np.linalg.pinv(self._basis))
@@ -173,7 +181,9 @@ class Dense:
 
 
 def _summed(identity: Floats, axes: Sequence[int]) -> Floats:
-    """The matrix from the full table to a marginal, from the identity of shape (cells, *sizes)."""
+    """The matrix that sums the cells of the full table to a marginal: shape (cells of the marginal,
+    cells of the table). `identity` is the identity matrix of shape (cells of the table, *sizes).
+    """
     dropped = tuple(axis + 1 for axis in range(identity.ndim - 1) if axis not in axes)
     kept = sorted(axes)
     order = [kept.index(axis) + 1 for axis in axes]
@@ -182,7 +192,10 @@ def _summed(identity: Floats, axes: Sequence[int]) -> Floats:
 
 
 def _rows(size: int, varies: bool) -> Floats:
-    """A basis of the vectors that sum to zero, or the row of ones."""
+    """The rows that one attribute contributes to the basis: shape (rows, size).
+
+    If `varies`, they are a basis of the vectors that sum to zero; otherwise a single row of ones.
+    """
     if not varies:
         return np.ones((1, size))
     return np.eye(size)[:-1] - np.eye(size)[1:]

@@ -1,4 +1,5 @@
-"""`EigenDesign`: the eigenvectors of the workload as queries, with the best weights."""
+"""`EigenDesign`: a strategy that measures the eigenvectors of the workload with the best
+weights."""
 
 from dataclasses import dataclass
 
@@ -18,8 +19,8 @@ __all__ = ["EigenDesign"]
     kw_only=True,
 )
 class EigenDesign:
-    """Measure the eigenvectors of W'W, with the weights of least error (Li and Miklau, VLDB 2012,
-    program 2).
+    """A strategy that measures the eigenvectors of W'W, with the weights of least error (Li and
+    Miklau, VLDB 2012, program 2). W is the matrix of the workload.
 
     The weights solve a convex problem for Gaussian noise; Laplace noise is added to the same
     queries. The eigenvectors of marginals are contrasts. Where attributes are not binary, several
@@ -41,7 +42,7 @@ class EigenDesign:
         workload: Workload,
         budget: Budget,
     ) -> Dense:
-        """The weighted eigenvectors, ready to be measured by `MatrixMechanism`.
+        """Compute the weighted eigenvectors, for `MatrixMechanism` to measure.
 
         Raises
         ------

@@ -1,4 +1,5 @@
-"""`LowRank`: the workload as a product of two matrices, the right one measured."""
+"""`LowRank`: a strategy that writes the workload as a product of two matrices and measures the
+right one."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ __all__ = ["LowRank"]
     kw_only=True,
 )
 class LowRank:
-    """The low-rank mechanism (Yuan et al., VLDB 2012): W = B L, with noise on L.
+    """A strategy that writes the matrix W of the workload as a product B L and measures L: the
+    low-rank mechanism (Yuan et al., VLDB 2012).
 
     The columns of L have a norm of at most 1, and B is small. The norm is L1 under pure
     differential privacy, else L2. Alternating steps find the product, which need not be the global
@@ -30,7 +32,7 @@ class LowRank:
     Parameters
     ----------
     ratio
-        The number of rows of L over the rank of the workload; the authors advise 1.2.
+        The number of rows of L divided by the rank of the workload; the authors advise 1.2.
     max_cells
         The largest number of cells of the full table that is accepted.
     """
@@ -44,7 +46,7 @@ class LowRank:
         workload: Workload,
         budget: Budget,
     ) -> Dense:
-        """The right factor L, ready to be measured by `MatrixMechanism`.
+        """Compute the right factor L, for `MatrixMechanism` to measure.
 
         Raises
         ------

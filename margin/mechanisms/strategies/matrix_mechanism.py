@@ -1,4 +1,4 @@
-"""`MatrixMechanism`: answer a workload by way of other linear queries, chosen for it."""
+"""`MatrixMechanism`: a mechanism that answers a workload from other linear queries (a strategy)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["MatrixMechanism", "Prepared", "StrategyDesign"]
 
 
 class Prepared(Protocol):
-    """Linear queries that a strategy has chosen for a workload."""
+    """The interface of a prepared strategy: linear queries chosen for one workload."""
 
     def answers(self, private: Private, /) -> Sequence[Marginal]:
         """Measure the queries, and return unbiased estimates of the marginals of the workload."""
@@ -32,7 +32,10 @@ class Prepared(Protocol):
 
 
 class StrategyDesign(Protocol):
-    """A way to choose linear queries: any object with this method."""
+    """The interface of a strategy: a way to choose linear queries for a workload.
+
+    Any object with this method is a strategy.
+    """
 
     def prepare(
         self,
@@ -41,7 +44,7 @@ class StrategyDesign(Protocol):
         budget: Budget,
         /,
     ) -> Prepared:
-        """Choose the queries; this has no access to the data."""
+        """Choose the queries for a workload and a kind of budget, without access to the data."""
 
 
 @dataclass(
@@ -49,8 +52,10 @@ class StrategyDesign(Protocol):
     kw_only=True,
 )
 class MatrixMechanism:
-    """Measure a strategy A of linear queries instead of the workload W, and answer by least squares
-    (Li et al., PODS 2010).
+    """A mechanism that measures other linear queries than those of the workload, and computes the
+    answers by least squares (Li et al., PODS 2010).
+
+    Let W be the matrix of the workload, and A the matrix of the measured queries, the strategy.
 
     The answers are unbiased and agree with each other. Their expected squared error is
     trace(W (A'A)^+ W') times the variance of the noise. The entries of A are integers, so its
@@ -60,12 +65,13 @@ class MatrixMechanism:
     Parameters
     ----------
     strategy
-        Chooses A; see `margin.mechanisms.strategies`. `OptimisedMarginals` and `WeightedMarginals`
-        take any number of attributes; `EigenDesign`, `LowRank` and `Semidefinite` take small
-        domains. None takes `OptimisedMarginals`, which is optimal for Gaussian noise; under pure
-        differential privacy it takes `WeightedMarginals` where that has the smaller expected error.
+        The object that chooses A; see `margin.mechanisms.strategies`. `OptimisedMarginals` and
+        `WeightedMarginals` take any number of attributes; `EigenDesign`, `LowRank` and
+        `Semidefinite` take small domains. None takes `OptimisedMarginals`, which is optimal for
+        Gaussian noise; under pure differential privacy it takes `WeightedMarginals` if that has the
+        smaller expected error.
     nonnegativity
-        Removes negative counts from each marginal; see `Direct`.
+        The step that removes negative counts from each marginal; None leaves them.
     """
 
     strategy: StrategyDesign | None = None
@@ -76,7 +82,8 @@ class MatrixMechanism:
         private: Private,
         workload: Workload | None,
     ) -> MarginalSynopsis:
-        """Choose the strategy, measure it with the whole budget, and answer the workload."""
+        """Run the mechanism: choose the queries, measure them with the whole budget, and answer the
+        workload."""
         domain = private.domain
         prepared = self._prepared(domain, asked(domain, workload), private.budget)
         return MarginalSynopsis.of(domain, prepared.answers(private), self.nonnegativity)

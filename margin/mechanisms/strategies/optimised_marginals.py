@@ -1,5 +1,5 @@
-"""`OptimisedMarginals`: the residual components of the marginals of a workload, each with its best
-share of the budget."""
+"""`OptimisedMarginals`: a strategy that measures the residual components of the workload's
+marginals, each with its best share of the budget."""
 
 from dataclasses import dataclass
 
@@ -20,8 +20,8 @@ __all__ = ["OptimisedMarginals", "with_best_shares"]
     kw_only=True,
 )
 class OptimisedMarginals:
-    """The optimal strategy for marginals with Gaussian noise (ResidualPlanner, Xiao et al., NeurIPS
-    2023).
+    """A strategy for marginals that is optimal with Gaussian noise (ResidualPlanner, Xiao et al.,
+    NeurIPS 2023).
 
     The components of all subsets of the marginals are measured separately. Their variances minimise
     the sum of the squared errors of all cells, each times the weight of its marginal. With Gaussian
@@ -49,7 +49,7 @@ class OptimisedMarginals:
         workload: Workload,
         budget: Budget,
     ) -> Components:
-        """The components and their shares, ready to be measured by `MatrixMechanism`.
+        """Find the components and their shares, for `MatrixMechanism` to measure.
 
         Raises
         ------
@@ -72,7 +72,8 @@ def with_best_shares(
     largest: bool = False,
     tolerance: float = 1e-6,
 ) -> Components:
-    """The components with the shares that `OptimisedMarginals` describes."""
+    """Give components the shares of the budget that minimise the error; see
+    `OptimisedMarginals`."""
     bounds = [strategy.sensitivity(budget) for strategy in components.strategies]
     # The variance of a component's answers at share s is in proportion to steep / s ** power.
     power = 2 if isinstance(budget, PureDP) else 1
@@ -94,9 +95,11 @@ def with_best_shares(
 
 
 def _cell_variances(components: Components) -> sparse.csr_array:
-    """The weighted variance of a cell of each marginal that each component causes.
+    """The variance that each component adds to a cell of each marginal, times the marginal's
+    weight.
 
-    The answers on each component have variance one: shape (marginals, components).
+    The noise in the answers on each component has variance one. The matrix has shape (marginals,
+    components).
     """
     domain = components.domain
     workload = components.workload

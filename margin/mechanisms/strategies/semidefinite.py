@@ -1,4 +1,4 @@
-"""`Semidefinite`: the optimal strategy for Gaussian noise, by semidefinite programming."""
+"""`Semidefinite`: a strategy that is optimal for Gaussian noise, by semidefinite programming."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +20,7 @@ __all__ = ["Semidefinite"]
     kw_only=True,
 )
 class Semidefinite:
-    """The strategy of the least expected squared error with Gaussian noise (Li et al., PODS 2010).
+    """A strategy with the least expected squared error for Gaussian noise (Li et al., PODS 2010).
 
     It is found by a semidefinite programme over the contrasts that the workload depends on. The
     contrasts of marginals are enough, because averaging a strategy over all permutations of
@@ -41,7 +41,7 @@ class Semidefinite:
         workload: Workload,
         budget: Budget,
     ) -> Dense:
-        """A root of the optimal Gram matrix, ready to be measured by `MatrixMechanism`.
+        """Compute the optimal queries, a root of the best Gram matrix, for `MatrixMechanism`.
 
         Raises
         ------

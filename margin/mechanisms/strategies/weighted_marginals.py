@@ -1,4 +1,5 @@
-"""`WeightedMarginals`: a set of marginals, each measured with its best share of the budget."""
+"""`WeightedMarginals`: a strategy that measures whole marginals, each with its best share of the
+budget."""
 
 import contextlib
 import itertools
@@ -39,7 +40,8 @@ _LEAST_SHARE = 1e-4
     kw_only=True,
 )
 class WeightedMarginals:
-    """Measure whole marginals with the shares of the budget that minimise the error.
+    """A strategy that measures whole marginals with the shares of the budget that minimise the
+    error.
 
     The marginals of the workload, and smaller and larger ones, are considered. This combines
     non-uniform budgets (Cormode et al., ICDE 2012) with the marginals that OPT_M chooses from
@@ -54,7 +56,7 @@ class WeightedMarginals:
         workload: Workload,
         budget: Budget,
     ) -> "Weighted":
-        """The marginals and their shares, ready to be measured by `MatrixMechanism`.
+        """Find the marginals and their shares, for `MatrixMechanism` to measure.
 
         Raises
         ------
@@ -79,7 +81,7 @@ class WeightedMarginals:
 
 @dataclass(frozen=True)
 class Weighted:
-    """Marginals with shares of the budget, and the workload that they answer."""
+    """A prepared strategy: marginals to measure, their shares of the budget, and the workload."""
 
     domain: Domain
     workload: Workload
@@ -87,7 +89,10 @@ class Weighted:
     shares: tuple[int, ...]
 
     def answers(self, private: Private) -> list[Marginal]:
-        """See `Prepared`: the best linear unbiased estimates from all tables together."""
+        """Measure the marginals with the whole budget, and answer the workload.
+
+        The answers are the best linear unbiased estimates from all tables together.
+        """
         measured = private.measure(self.views, shares=self.shares)
         noisy = self._tables(
             [marginal.counts for marginal in measured],
@@ -112,7 +117,7 @@ class Weighted:
         return answers
 
     def expected_error(self, budget: Budget) -> float:
-        """See `Prepared`."""
+        """The expected squared error of `answers`, in squared rows, summed with the weights."""
         variances = [noise.variance for noise in budget.counts_at_once(self.shares)]
         tables = self._tables([np.zeros(self.domain.shape(view)) for view in self.views], variances)
         total = 0.0
@@ -135,7 +140,7 @@ def _plan(
     workload: Workload,
     budget: Budget,
 ) -> ViewPlan:
-    """The best shares of some views for a workload."""
+    """Compute the best shares of the budget for some views and a workload."""
     return allocate_budget(
         list(domain.sizes),
         [domain.axes(view) for view in views],
@@ -150,7 +155,7 @@ def _choices(
     workload: Workload,
     budget: Budget,
 ) -> list[list[View]]:
-    """Sets of marginals that may share the budget.
+    """List the sets of marginals that are compared, each a possible choice of what to measure.
 
     Under pure differential privacy few marginals are better than many, and the descent from many
     does not drive shares to zero. The marginals of the workload alone, and the cuboids of

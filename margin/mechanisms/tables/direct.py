@@ -1,4 +1,4 @@
-"""`Direct`: noise on every marginal of the workload."""
+"""`Direct`: a mechanism that adds noise to every marginal of the workload."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,16 +19,17 @@ __all__ = ["Direct"]
     kw_only=True,
 )
 class Direct:
-    """Release each marginal of the workload by itself (Qardaji, Yang and Li, SIGMOD 2014, section
-    3.2).
+    """A mechanism that measures each marginal of the workload by itself (Qardaji, Yang and Li,
+    SIGMOD 2014, section 3.2).
 
     The marginals share the budget evenly. Without a workload all pairs of attributes are released.
 
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from each marginal. `Simplex()` subtracts the difference evenly from
-        the other counts, as the comparison of that paper does (section 5.2). None leaves them.
+        The step that removes negative counts from each marginal. `Simplex()` sets them to zero and
+        subtracts the difference evenly from the other counts, as the comparison of that paper does
+        (section 5.2). None leaves negative counts.
     """
 
     nonnegativity: NonNegativity | None = Simplex()
@@ -38,7 +39,7 @@ class Direct:
         private: Private,
         workload: Workload | None,
     ) -> MarginalSynopsis:
-        """Measure the marginals."""
+        """Run the mechanism: measure the marginals of the workload with the whole budget."""
         measured = private.measure(asked(private.domain, workload))
         return MarginalSynopsis.of(private.domain, measured, self.nonnegativity)
 

@@ -1,4 +1,4 @@
-"""`Flat`: noise on every cell of the full table."""
+"""`Flat`: a mechanism that adds noise to every cell of the full table."""
 
 import math
 from collections.abc import Iterable
@@ -21,17 +21,17 @@ __all__ = ["Flat"]
     kw_only=True,
 )
 class Flat:
-    """Release the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
+    """A mechanism that measures the full table (Qardaji, Yang and Li, SIGMOD 2014, section 3.1).
 
-    Any marginal is a sum of its cells. This is hard to beat on small domains and useless on large
-    ones: the error of every marginal is the number of cells of the full table times the variance of
-    the noise (equation 3).
+    Any marginal is a sum of its cells. This is accurate on small domains and very inaccurate on
+    large ones: the error of every marginal is the number of cells of the full table times the
+    variance of the noise (equation 3).
 
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from the full table. None, the default, leaves them; sums of many
-        cells are then unbiased, as published.
+        The step that removes negative counts from the full table. None, the default, leaves them;
+        sums of many cells are then unbiased, as published.
     max_cells
         The largest number of cells of the full table that is accepted.
     """
@@ -44,7 +44,7 @@ class Flat:
         private: Private,
         workload: Workload | None,
     ) -> TableSynopsis:
-        """Measure the table of all attributes with the whole budget."""
+        """Run the mechanism: measure the table of all attributes with the whole budget."""
         self._check(private.domain)
         domain = private.domain
         (measured,) = private.measure([domain.attributes])

@@ -1,4 +1,5 @@
-"""`Fourier`: noise on the Fourier coefficients of the workload's marginals."""
+"""`Fourier`: a mechanism that adds noise to the Fourier coefficients of the workload's
+marginals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ __all__ = ["Fourier"]
     kw_only=True,
 )
 class Fourier:
-    """Release the Fourier coefficients of the marginals of the workload, with equal noise (Barak et
-    al., PODS 2007).
+    """A mechanism that measures the Fourier coefficients of the workload's marginals, with equal
+    noise (Barak et al., PODS 2007).
 
     All k-way marginals of binary attributes are sums of the Walsh-Hadamard coefficients of at most
     k attributes. Each row adds 1 or -1 to every coefficient, so m coefficients have sensitivity m.
@@ -31,7 +32,7 @@ class Fourier:
     Parameters
     ----------
     nonnegativity
-        Removes negative counts from each marginal; see `Direct`.
+        The step that removes negative counts from each marginal; None leaves them.
     """
 
     nonnegativity: NonNegativity | None = Simplex()
@@ -41,7 +42,7 @@ class Fourier:
         private: Private,
         workload: Workload | None,
     ) -> MarginalSynopsis:
-        """Measure the coefficients as one vector and transform them back."""
+        """Run the mechanism: measure the coefficients as one vector and transform them back."""
         domain = private.domain
         components = Components("Fourier", domain, asked(domain, workload))
         return MarginalSynopsis.of(domain, components.answers(private), self.nonnegativity)

@@ -1,4 +1,4 @@
-"""`FourierLP`: the non-negative table whose Fourier coefficients are nearest to the noisy ones."""
+"""`FourierLP`: a mechanism that fits a non-negative table to noisy Fourier coefficients."""
 
 import math
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ __all__ = ["FourierLP"]
     kw_only=True,
 )
 class FourierLP:
-    """`Fourier`, then a non-negative full table that fits the noisy coefficients (Barak et al.,
-    PODS 2007).
+    """A mechanism that measures Fourier coefficients, as `Fourier` does, and fits a non-negative
+    full table to them (Barak et al., PODS 2007).
 
     The largest difference between its coefficients and the noisy ones is minimised: a linear
     programme. Marginals are sums of the cells of the table.
@@ -44,7 +44,7 @@ class FourierLP:
         private: Private,
         workload: Workload | None,
     ) -> TableSynopsis:
-        """Measure the coefficients as one vector, and solve the programme.
+        """Run the mechanism: measure the coefficients as one vector, and solve the programme.
 
         Raises
         ------
@@ -83,7 +83,7 @@ def _rows(
     view: View,
     factors: list[NDArray[np.int64]],
 ) -> Floats:
-    """The queries of a component as a matrix over the cells of the full table."""
+    """Write the queries of a component as a matrix over the cells of the full table."""
     # A product of a matrix for each attribute; others are summed out by a row of ones.
     table = np.ones((1, 1))
     for name in domain:

@@ -1,4 +1,4 @@
-"""`Uniform`: the number of rows, spread evenly."""
+"""`Uniform`: a mechanism that measures only the number of rows and spreads it evenly."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,8 @@ __all__ = ["Uniform"]
     kw_only=True,
 )
 class Uniform:
-    """Release the number of rows only, and answer as if all cells were equally likely.
+    """A mechanism that measures only the number of rows, and answers as if all cells were equally
+    likely.
 
     It is the baseline that every method should beat (Qardaji, Yang and Li, SIGMOD 2014, section 5).
     It has no `expected_error`, because nearly all of its error is bias, not noise.
@@ -25,7 +26,7 @@ class Uniform:
         private: Private,
         workload: Workload | None,
     ) -> UniformSynopsis:
-        """Measure the number of rows with the whole budget."""
+        """Run the mechanism: measure the number of rows with the whole budget."""
         (measured,) = private.measure_linear([Strategy.total(private.domain)])
         return UniformSynopsis(
             domain=private.domain,

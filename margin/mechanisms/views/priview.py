@@ -1,5 +1,5 @@
-"""`PriView`: a few overlapping views, made consistent and non-negative, from which any marginal is
-reconstructed."""
+"""`PriView`: a mechanism that measures a few overlapping views and reconstructs any marginal from
+them."""
 
 import logging
 import math
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..._checks import positive_number
+from ..._numbers import shown
 from ...designs import least_squares_error
 from ...domain.domain import Domain, View
 from ...domain.workload import Workload
@@ -39,8 +40,8 @@ log = logging.getLogger("margin")
     kw_only=True,
 )
 class PriView:
-    """Measure overlapping views, and answer any marginal from them (Qardaji, Yang and Li, SIGMOD
-    2014).
+    """A mechanism that measures overlapping views and answers any marginal from them (Qardaji, Yang
+    and Li, SIGMOD 2014).
 
     Each step of the paper is replaced by the best method known. All noise comes from one call of
     `Private.measure`, which spends the whole budget on the views. Everything after it is
@@ -53,14 +54,14 @@ class PriView:
     shares
         The shares of the budget of `views`, as numbers > 0 in proportion; None for equal shares.
     selection
-        Chooses views and shares if `views` is None, from the sizes of the attributes and the
-        workload alone.
+        The rule that chooses views and shares if `views` is None, from the sizes of the attributes
+        and the workload alone.
     consistency
-        Makes the noisy views agree with each other.
+        The step that makes the noisy views agree with each other.
     nonnegativity
-        Removes negative counts; None leaves them.
+        The step that removes negative counts; None leaves them.
     reconstruction
-        Answers marginals that no view covers.
+        The solver for marginals that no view covers.
 
     Examples
     --------
@@ -78,20 +79,29 @@ class PriView:
     def __post_init__(self) -> None:
         if self.views is None:
             if self.shares is not None:
-                raise DomainError("shares needs views: pass a list of views too, or leave both out")
+                raise DomainError(
+                    "shares divides the budget among views, but no views are given; pass a list of "
+                    "views too, or leave shares out"
+                )
             return
         if not _is_list(self.views) or not all(map(_is_list, self.views)):
-            raise DomainError("views must be a list of views, each a list of attribute names")
+            raise DomainError(
+                "views must be a list of views, each a list of attribute names, but it is "
+                f"{shown(self.views)}; write it as in [['age', 'sex']]"
+            )
         object.__setattr__(self, "views", tuple(tuple(view) for view in self.views))
         if not self.views:
-            raise DomainError("views must contain at least one view, or be None")
+            raise DomainError(
+                "views must contain at least one view, or be None, but the list is empty; add a "
+                "view"
+            )
         if self.shares is not None:
             object.__setattr__(self, "shares", _checked(self.shares, len(self.views)))
 
     @classmethod
     def paper(cls, *, views: Sequence[Iterable[str]] | None = None) -> "PriView":
-        """The method as published: lattice consistency, ripple, and maximum entropy with relaxed
-        constraints."""
+        """Make the mechanism as it was published: lattice consistency, ripple, and maximum entropy
+        with relaxed constraints."""
         return cls(
             views=views,
             selection=PairCover(),
@@ -105,7 +115,8 @@ class PriView:
         private: Private,
         workload: Workload | None,
     ) -> ViewSynopsis:
-        """Choose views, measure them, and make them consistent and non-negative."""
+        """Run the mechanism: choose views, measure them, and make them consistent and
+        non-negative."""
         views, shares = self._chosen(private.domain, workload, private.budget)
         measured = private.measure(views, shares=shares)
         return estimate(
@@ -152,8 +163,9 @@ class PriView:
         )
         if math.isinf(error):
             raise DomainError(
-                "some views of the workload are not within a measured view, and their error has no "
-                "closed form: measure them too, or ask for marginals within the views"
+                "the error can be computed in advance only for marginals within a measured view, "
+                "but some views of the workload are not; measure them too, or ask for marginals "
+                "within the views"
             )
         return error
 
@@ -163,7 +175,8 @@ class PriView:
         workload: Workload | Iterable[Iterable[str]] | None,
         budget: Budget,
     ) -> "PriView":
-        """This mechanism with the views and shares that it chooses, as `views` and `shares`."""
+        """Choose the views and shares now, without the data; return a `PriView` that has them as
+        `views` and `shares`."""
         checked = None if workload is None else Workload.of(domain, workload)
         views, shares = self._chosen(domain, checked, budget)
         return replace(
@@ -178,7 +191,7 @@ class PriView:
         workload: "Workload | Iterable[Iterable[str]] | None",
         budget: Budget,
     ) -> tuple[list[View], Sequence[float] | None]:
-        """The views to measure and their shares, equal when None."""
+        """The views to measure, and their shares of the budget (None for equal shares)."""
         if self.views is not None:
             return [domain.view(view) for view in self.views], self.shares
         log.info("choosing views")
@@ -194,7 +207,8 @@ def _checked(shares: Sequence[float], count: int) -> tuple[float, ...]:
     given = tuple(shares) if _is_list(shares) else ()
     if len(given) != count:
         raise DomainError(
-            f"shares has {len(given)} numbers, but there are {count} views: give one for each view"
+            f"shares has {len(given)} numbers, but there are {count} views; give one number for "
+            "each view"
         )
     checked = [positive_number("each share", share) for share in given]
     return tuple(share if isinstance(share, int | float) else float(share) for share in checked)

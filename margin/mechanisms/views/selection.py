@@ -29,7 +29,7 @@ class Selection(Protocol):
         workload: Workload | None,
         budget: Budget,
     ) -> tuple[list[View], list[float]]:
-        """The views, and a share > 0 of the budget for each, in proportion."""
+        """Choose views, and a share > 0 of the budget for each; the shares are in proportion."""
 
 
 @dataclass(
@@ -37,11 +37,11 @@ class Selection(Protocol):
     kw_only=True,
 )
 class BestViews:
-    """The views and shares of least expected error for the workload.
+    """A selection of the views and shares that have the least expected error for the workload.
 
     Without a workload the views cover all pairs of attributes, with tables of 256 cells or more.
-    Smaller tables might answer pairs better, but larger ones also tell about more attributes at a
-    time, which later questions may be about. Their shares are the best for pairs.
+    Smaller tables might answer pairs more accurately. Larger ones also show the relation between
+    more attributes, which later questions may need. Their shares are the best for pairs.
 
     Parameters
     ----------
@@ -61,25 +61,45 @@ class BestViews:
         workload: Workload | None,
         budget: Budget,
     ) -> tuple[list[View], list[float]]:
-        """See `Selection`."""
+        """Search for views and their shares; see `Selection.plan`."""
         power = _power(budget)
         try:
             if workload is None:
                 found = _for_pairs(domain, power)
             else:
-                found = select_views(
-                    domain.sizes,
-                    [domain.axes(view) for view in workload],
-                    weights=workload.weights,
-                    power=power,
-                    max_cells=self.max_cells,
-                    effort=self.effort,
-                )
+                found = self._for_workload(domain, workload, power)
         except ValueError as error:
             problem = str(error)
         else:
             return _names(domain, found.views), [max(share, _LEAST_SHARE) for share in found.shares]
         raise DomainError(f"views cannot be chosen: {problem}")
+
+    def _for_workload(
+        self,
+        domain: Domain,
+        workload: Workload,
+        power: int,
+    ) -> ViewPlan:
+        """The views and shares for a workload, each view of at least one attribute."""
+        marginals = [domain.axes(view) for view in workload]
+        found = select_views(
+            domain.sizes,
+            marginals,
+            weights=workload.weights,
+            power=power,
+            max_cells=self.max_cells,
+            effort=self.effort,
+        )
+        if () not in found.views:
+            return found
+        # `Private.measure` takes no view without attributes. The other views give the total too.
+        return allocate_budget(
+            domain.sizes,
+            [axes for axes in found.views if axes],  # type: ignore[arg-type]  # numbers as given
+            workload=marginals,
+            weights=workload.weights,
+            power=power,
+        )
 
 
 @dataclass(
@@ -87,7 +107,7 @@ class BestViews:
     kw_only=True,
 )
 class PairCover:
-    """Views with equal shares that cover all pairs of attributes, as published.
+    """A selection of views with equal shares that cover all pairs of attributes, as published.
 
     With a workload they cover all pairs within one of its views.
     """
@@ -98,7 +118,7 @@ class PairCover:
         workload: Workload | None,
         budget: Budget,
     ) -> tuple[list[View], list[float]]:
-        """See `Selection`."""
+        """Choose views and give them equal shares; see `Selection.plan`."""
         sets = None if workload is None else _pairs(domain, workload)
         try:
             views = choose_views(

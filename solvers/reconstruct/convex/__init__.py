@@ -1,1 +1,1 @@
-"""Reconstruction by general convex programmes: the problem is handed to a library."""
+"""Solvers of `Problem` that use a general convex optimisation library, one solver a file."""

@@ -1,4 +1,4 @@
-"""`ClarabelDirect`: maximum entropy under noisy moments by Clarabel, without a modelling layer."""
+"""Maximum entropy under noisy moments by the solver Clarabel, called directly, without cvxpy."""
 
 import importlib
 import time
@@ -21,11 +21,12 @@ from ..problem import Problem, Solution
     kw_only=True,
 )
 class ClarabelDirect(Penalised, OneByOne):
-    """The programme of `Newton` as Clarabel's own input.
+    """Solves the problem of `Newton` by Clarabel, an interior-point solver, without cvxpy.
 
-    Variables are the n cells p that need not be zero, n bounds h and m scaled misses r. Minimise
-    -sum(h) + |r| ** 2 / 2 subject to sum(p) = 1, r = (F p - target) / sqrt(ridge), and (h, p, 1) in
-    the exponential cone, p exp(h / p) <= 1, which bounds h by the entropy -p log p.
+    The variables are the n cells p that need not be zero, n numbers h and m scaled residuals r.
+    Minimise -sum(h) + |r| ** 2 / 2 subject to sum(p) = 1, r = (F p - target) / sqrt(ridge), and
+    (h_i, p_i, 1) in the exponential cone for each cell i: p_i exp(h_i / p_i) <= 1. At the optimum
+    h_i is the term -p_i log p_i of the entropy. F are the basis functions, shape (m, n).
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class ClarabelDirect(Penalised, OneByOne):
         )
 
     def _solve(self, problem: Problem) -> tuple[Status, int, Floats | None]:
-        """The status, the number of steps, and the cells."""
+        """Call Clarabel; returns the status, the number of steps, and the cells or None."""
         clarabel: Any = importlib.import_module("clarabel")  # without types
         cells = len(problem.possible)
         known = len(problem.index)
@@ -91,7 +92,7 @@ def _objective(cells: int, known: int) -> tuple[Any, Floats]:
 
 
 def _constraints(problem: Problem, scale: Floats) -> tuple[Any, Floats]:
-    """The matrix A and the right-hand side b of b - A (p, h, r) in the cones."""
+    """The matrix A and the vector b of the constraints: b - A (p, h, r) lies in the cones."""
     cells = len(problem.possible)
     known = len(problem.index)
     # The zero cone: sum(p) = 1, and the definition of the scaled misses r.
@@ -118,4 +119,4 @@ _STATUS = {
     "MaxTime": Status.TIME_LIMIT,
     "PrimalInfeasible": Status.INFEASIBLE,
 }
-"""Clarabel's statuses as ours."""
+"""The `Status` for each status of Clarabel; any other one is `FAILED`."""

@@ -1,4 +1,4 @@
-"""`Cone`: maximum entropy under noisy moments as an exponential-cone programme, through cvxpy."""
+"""Maximum entropy under noisy moments as an exponential-cone programme, solved through cvxpy."""
 
 import importlib
 import time
@@ -18,12 +18,12 @@ from ..problem import Problem, Solution
     kw_only=True,
 )
 class Cone(Penalised, OneByOne):
-    """The programme of `Newton` by any exponential-cone solver that cvxpy finds installed.
+    """Solves the problem of `Newton` by an exponential-cone solver of cvxpy: Clarabel, SCS, ...
 
     Parameters
     ----------
     solver
-        Its name in cvxpy: CLARABEL, SCS, ...
+        The name of the solver in cvxpy: CLARABEL, SCS, ...
     strength
         As for `Newton`. The back-end has its own tolerances; `tolerance` and `iterations` are not
         used.
@@ -42,7 +42,7 @@ class Cone(Penalised, OneByOne):
         cells = cvxpy.Variable(len(problem.possible))
         objective = -cvxpy.sum(cvxpy.entr(cells))
         if len(ridge):
-            # Misses in units of the root of their ridge: the programme is then well scaled.
+            # Residuals are divided by the root of their ridge: the programme is then well scaled.
             root = np.sqrt(ridge)
             functions = problem.functions(np.eye(len(ridge)))[:, problem.possible]
             misses = (functions / root[:, None]) @ cells - problem.target / root

@@ -1,4 +1,4 @@
-"""`Ladder`: maximum entropy as published, through cvxpy, with constraints relaxed step by step."""
+"""Maximum entropy as first published: constraints are relaxed step by step until it is feasible."""
 
 import importlib
 import time
@@ -54,12 +54,12 @@ class Ladder(OneByOne):
 
     def __post_init__(self) -> None:
         if not self.first > 0:
-            raise ValueError(f"first ({self.first}) must be > 0")
+            raise ValueError(f"first ({self.first}) must be > 0; pass a larger number")
         if not self.factor > 1:
-            raise ValueError(f"factor ({self.factor}) must be > 1")
+            raise ValueError(f"factor ({self.factor}) must be > 1; pass a larger number")
 
     def answer(self, problem: Problem) -> Solution:
-        """The table of the first tolerance that allows one."""
+        """Try rising tolerances; the table is that of the first one that has a solution."""
         started = time.process_time()
         margins = problem.margins()
         # At this tolerance the uniform table meets the constraints, and no table has more entropy.
@@ -95,7 +95,7 @@ class Ladder(OneByOne):
         margins: _Margins,
         tolerance: float,
     ) -> tuple[Status, Floats | None, int]:
-        """The status, the table if there is one, and the iterations at one tolerance."""
+        """Solve with one tolerance; returns the status, the table or None, and the iterations."""
         cvxpy: Any = importlib.import_module("cvxpy")  # slow to import, and without types
         table = cvxpy.Variable(len(problem.possible), nonneg=True)
         constraints: list[Any] = [cvxpy.sum(table) == 1]

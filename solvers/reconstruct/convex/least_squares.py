@@ -1,4 +1,4 @@
-"""`LeastSquares`: the table of least norm under noisy moments, a quadratic programme."""
+"""The table nearest to the uniform one that fits noisy moments: a quadratic programme."""
 
 import importlib
 import time
@@ -23,7 +23,7 @@ _HEAVY = 1e5
     kw_only=True,
 )
 class LeastSquares(Penalised, OneByOne):
-    """Like `Newton`, with the squared distance from the uniform table instead of the divergence.
+    """Like `Newton`, but minimises the squared distance from the uniform table, not the divergence.
 
     Minimises over distributions p on the n cells that need not be zero: n |p - 1/n| ** 2 / 2 +
     sum_S (E_p[f_S] - target_S) ** 2 / (2 ridge_S). As the ridge goes to zero, this is the method of
@@ -81,7 +81,10 @@ class LeastSquares(Penalised, OneByOne):
         rows: Floats,
         right: Floats,
     ) -> tuple[Status, int, Floats | None]:
-        """The status, the iterations, and n p, by cvxpy."""
+        """Minimise |rows x - right| over x >= 0 of the right sum, by cvxpy.
+
+        Returns the status, the iterations, and x = n p, or None.
+        """
         cvxpy: Any = importlib.import_module("cvxpy")
         count = rows.shape[1]
         cells = cvxpy.Variable(count)
@@ -93,7 +96,7 @@ class LeastSquares(Penalised, OneByOne):
 
 
 def _scipy(rows: Floats, right: Floats) -> tuple[Status, int, Floats | None]:
-    """The status, the iterations, and n p, by non-negative least squares."""
+    """The same as `LeastSquares._cvxpy`, by `scipy.optimize.nnls`."""
     import scipy.optimize
 
     count = rows.shape[1]

@@ -1,4 +1,4 @@
-"""`MinimaxLP`: the table whose largest error on known marginals is smallest."""
+"""The table whose largest error on the known marginals is smallest: a linear programme."""
 
 import importlib
 import math
@@ -25,11 +25,11 @@ _Found = tuple[Status, int, Floats | None]
     kw_only=True,
 )
 class MinimaxLP(OneByOne):
-    """The distribution with the smallest largest error of a cell of a known marginal.
+    """Minimises the largest absolute error over all cells of the known marginals.
 
-    The methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum entropy: LP
-    uses marginals as they were observed (`Problem.observed`), CLP consistent ones (`Problem.of`).
-    There can be many minima, and back-ends return different ones.
+    These are the methods LP and CLP that Qardaji, Yang and Li, SIGMOD 2014, compare with maximum
+    entropy: LP uses marginals as they were observed (`Problem.observed`), CLP uses consistent ones
+    (`Problem.of`). The minimum need not be unique: back-ends may return different tables.
 
     `Solution.objective` is the largest absolute error, as a share of the total.
     `Solution.relaxation` is zero.
@@ -41,6 +41,13 @@ class MinimaxLP(OneByOne):
         in cvxpy.
     time_limit
         Seconds, or None.
+
+    Examples
+    --------
+    >>> from margin.solvers.testing import examples
+    >>> solution = MinimaxLP().solve(examples()["binary pairs"])
+    >>> solution.status.name, solution.table.shape
+    ('OPTIMAL', (2, 2, 2))
     """
 
     solver: str = "SCIPY"
@@ -80,7 +87,7 @@ class MinimaxLP(OneByOne):
         right: Floats,
         cells: int,
     ) -> _Found:
-        """Solve by the HiGHS that scipy carries."""
+        """Solve the linear programme by HiGHS, through `scipy.optimize.linprog`."""
         import scipy.optimize
 
         matrix, bound, cost, total = _programme(rows, right, cells)
@@ -106,7 +113,7 @@ class MinimaxLP(OneByOne):
         right: Floats,
         cells: int,
     ) -> _Found:
-        """Solve by the highspy package."""
+        """Solve the linear programme by HiGHS, through the package highspy."""
         if not available("highspy"):
             return Status.MISSING, 0, None
         highspy: Any = importlib.import_module("highspy")  # optional, and without types
@@ -135,7 +142,7 @@ class MinimaxLP(OneByOne):
         right: Floats,
         cells: int,
     ) -> _Found:
-        """Solve by a solver of cvxpy."""
+        """Solve the linear programme by the solver of cvxpy that `solver` names."""
         cvxpy: Any = importlib.import_module("cvxpy")
         table = cvxpy.Variable(cells, nonneg=True)
         worst = cvxpy.Variable()
@@ -180,7 +187,7 @@ def _highs_model(
     right: Floats,
     cells: int,
 ) -> Any:
-    """The linear programme in HiGHS's own form."""
+    """Write the linear programme of `_programme` as a model of highspy."""
     matrix, bound, cost, total = _programme(rows, right, cells)
     whole = sparse.vstack([matrix, total]).tocsc()
     model = highspy.HighsLp()

@@ -101,18 +101,21 @@ def test_all_pairs_of_a_hundred_attributes_are_quick():
         ({"sizes": [2, 0]}, r"sizes\[1\] \(0\) must be >= 1"),
         (
             {"views": [(0, 2)]},
-            r"views\[0\] \(0, 2\) must hold attributes of 0\.\.1 only: there are 2",
+            r"views\[0\] \(0, 2\) must hold attributes of 0\.\.1 only, because there are 2",
         ),
-        ({"views": [(0, 0)]}, r"views\[0\] \(0, 0\) repeats an attribute"),
+        ({"views": [(0, 0)]}, r"views\[0\] \(0, 0\) must name each attribute once"),
         ({"views": [("a",)]}, r"views\[0\]\[0\] \('a'\) must be an int"),
         ({"workload": [(-1,)]}, r"workload\[0\]\[0\] \(-1\) must be >= 0"),
-        ({"shares": []}, r"shares has length 0: give one number for each of 1 views"),
+        (
+            {"shares": []},
+            "shares must hold 1 numbers, but it holds 0; give one number for each view",
+        ),
         (
             {"shares": [0.0]},
-            r"shares\[0\] \(0\.0\) must be a finite number > 0: raise it or drop the view",
+            r"shares\[0\] \(0\.0\) must be a finite number > 0; change it or drop the view",
         ),
         ({"shares": [math.nan]}, r"shares\[0\] \(nan\) must be a finite number > 0"),
-        ({"power": 3}, r"power \(3\) must be 1 or 2: 1 if the variance"),
+        ({"power": 3}, r"power \(3\) must be 1 or 2; pass 1 if the variance"),
         ({"power": True}, r"power \(True\) must be 1 or 2"),
     ],
 )

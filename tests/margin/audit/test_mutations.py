@@ -27,13 +27,17 @@ from audit_checks import (
 )
 
 from margin._numbers import UNIT
-from margin.audit import _Trial, neighbours
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit import BlackBox, neighbours
+from margin.audit.outputs.outcome import outcome
+from margin.audit.recorder import Player, Recorder
+from margin.audit.trial import Trial
+from margin.audit.violation import Violation
 from margin.counting import CountPlan
-from margin.data import units
+from margin.data import rows_per_person
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.errors import DataError
+from margin.noise import laws
 from margin.noise.entropy import SeededEntropy
 from margin.noise.kept_cells import Entering
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
@@ -56,6 +60,7 @@ from margin.private import (
     measure,
     queries,
     sets,
+    sketch,
     sparse,
     sparse_noise,
 )
@@ -200,8 +205,9 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
         return np.concatenate([np.ravel(part) for part in parts])
 
     tables = list(neighbours(domain, budget, pairs))
-    return _Trial(
-        mechanism=mechanism, domain=domain, budget=budget, tables=tables, runs=runs, output=flat
+    black_box = BlackBox(runs=runs, output=flat) if runs else None
+    return Trial(
+        mechanism=mechanism, domain=domain, budget=budget, tables=tables, black_box=black_box
     )
 
 
@@ -856,7 +862,13 @@ def cells_of_one_row_dropped_when_spilled(patch):
 
 
 def rows_bounded_by_unit_and_attribute(patch):
-    rewritten(patch, units.BoundedSource, "batches", r"PARTITION BY unit", "PARTITION BY unit, c0")
+    rewritten(
+        patch,
+        rows_per_person.BoundedSource,
+        "batches",
+        r"PARTITION BY unit",
+        "PARTITION BY unit, c0",
+    )
 
 
 def norm_in_32_bits(patch):
@@ -877,6 +889,34 @@ def items_peeled_at_the_rate_of_all(patch):
         r"event\.units, spread",
         "sum(e.units for e in events), spread",
     )
+
+
+def a_block_of_noise_again(patch):
+    again = "block[:] = drawn[: block.size] if start else draw(block.size)"
+    rewritten(patch, laws, "_in_blocks", r"block\[:\] = draw\(block\.size\)", again)
+    patch.setattr(laws, "_BLOCK", 8)
+
+
+def one_draw_without_rejection(patch):
+    early = "if count == 1:\n        return proposal.sample(1, entropy)\n    kept: list"
+    rewritten(patch, DiscreteGaussian, "_reject", "kept: list", early)
+    patch.setattr(laws, "_LARGEST_TABLE_SIGMA2", 0)
+
+
+def replaced_rows_count_once_in_choices(patch):
+    rewritten(patch, choose.Choices, "select", r"budget\.rows \*", "budget.rows_per_person *")
+
+
+def sketches_without_m_squared(patch):
+    rewritten(patch, sketch.Sketches, "sketch_counts", r"budget\.rows\*\*2", "budget.rows")
+
+
+def cells_logged_when_spilled(patch):
+    told = "logging.getLogger('margin').info('%d cells', len(words)); order = ordered(words)"
+    rewritten(
+        patch, cell_counts, "_by_engine", r"order = ordered\(words\)", f"import logging; {told}"
+    )
+    patch.setattr(cell_counts, "_IN_MEMORY", 0)
 
 
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
@@ -994,6 +1034,21 @@ GATES = [
     (certified_beside_what_was_done, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (rho_for_epsilon, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (items_peeled_at_the_rate_of_all, Ask("select_items", count=4), PureDP(1), 0),
+    (a_block_of_noise_again, Standard(), PureDP(1), 0),
+    (
+        one_draw_without_rejection,
+        Ask("measure_linear", [Strategy.total(DOMAIN)]),
+        ZCDP("0.5"),
+        0,
+    ),
+    (replaced_rows_count_once_in_choices, Chooser(), REPLACE, 0),
+    (
+        sketches_without_m_squared,
+        Ask("sketch_counts", ["a", "b", "c"], rows=5, width=3, key=17),
+        PERSON,
+        0,
+    ),
+    (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
 ]
 
 
@@ -1011,7 +1066,7 @@ def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, mo
     trial = tried(mechanism, budget, pairs=40, runs=runs)
     assert any(trial.findings())
     if runs:
-        assert any(trial.of_many_runs(SeededEntropy(0)))
+        assert any(trial.black_box_findings(SeededEntropy(0)))
 
 
 CHECKED = [
@@ -1044,18 +1099,20 @@ def test_units_are_bounded():
 
 
 def a_row_too_many_of_a_person(patch):
-    made = units.BoundedSource.__init__
+    made = rows_per_person.BoundedSource.__init__
     patch.setattr(
-        units.BoundedSource,
+        rows_per_person.BoundedSource,
         "__init__",
         lambda self, rows, unit, m, key: made(self, rows, unit, m + 1, key),
     )
 
 
 def one_bound_for_all_people(patch):
-    identities = units.identities
+    identities = rows_per_person.identities
     patch.setattr(
-        units, "identities", lambda name, column: identities(name, pa.array([0] * len(column)))
+        rows_per_person,
+        "identities",
+        lambda name, column: identities(name, pa.array([0] * len(column))),
     )
 
 
@@ -1066,7 +1123,7 @@ def rows_of_a_person_kept_by_the_place_in_the_table(patch):
     def order(people, codes, key):
         return np.array([hash((key, next(places))) for _ in range(len(people))], np.int64)
 
-    patch.setattr(units, "order", order)
+    patch.setattr(rows_per_person, "order", order)
 
 
 UNITS = [
@@ -1086,7 +1143,7 @@ def bounded():
     columns = {"person": people, **dict(zip("abc", codes.T, strict=True))}
     tables = [columns, {name: column[300:] for name, column in columns.items()}]
     key = bytes([1] * 16)  # with which the rows of that person come first
-    sources = [units.bound(open_source(table), "person", 2, key) for table in tables]
+    sources = [rows_per_person.bound(open_source(table), "person", 2, key) for table in tables]
     settings = {
         "domain": DOMAIN,
         "budget": PureDP(1, rows_per_person=2),

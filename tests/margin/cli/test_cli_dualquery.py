@@ -65,7 +65,7 @@ def test_records_are_never_overwritten_silently(files, capsys):
         ([*RELEASE, "--queries", "2parity:5", "-o", "o.margin"], "k (2)"),
         (
             [*RELEASE, "--queries", "2way:5", "--views", "age,sex", "-o", "o.margin"],
-            "exclude each other",
+            "either from --views or from --queries",
         ),
         ([*RELEASE[:-1], "best", "-o", "o.margin"], "dualquery"),
         ([*RELEASE[:-1], "priview", "--queries", "2way:5", "-o", "o.margin"], "for dualquery"),

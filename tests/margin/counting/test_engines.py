@@ -26,7 +26,7 @@ from margin import DataError, Domain, Sql
 from margin.cli.main import main
 from margin.data.count import count
 from margin.data.opening import open_source
-from margin.data.units import bound, identities
+from margin.data.rows_per_person import bound, identities
 from margin.domain.values import identity
 
 KEY = bytes(range(16))
@@ -355,12 +355,12 @@ def test_the_command_line_counts_what_a_query_gives(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("a,who\n0,1\n1,2\n")
     assert main([*start, "--sql", "SELECT a FROM t", "--table", f"t={tmp_path}/t.csv"]) == 0
     mistakes = {
-        "a file and --sql exclude each other": [["x.csv", "--sql", query]],
-        "no table is given: add a file, or a query with --sql": [[]],
-        "--attach names the database of a query: add the query with --sql": [
+        "either from a file or from --sql": [["x.csv", "--sql", query]],
+        "a release needs a table, but none is given; add a file, or a query with --sql": [[]],
+        "--attach names the database of a query, but no query is given": [
             ["x.csv", "--attach", "x.duckdb"]
         ],
-        "--table names a file for a query: add the query with --sql": [
+        "--table names a file for a query, but no query is given": [
             ["x.csv", "--table", "t=t.csv"]
         ],
         "must be NAME=FILE": [["--sql", "SELECT a FROM t", "--table", "t.csv"]],

@@ -294,8 +294,8 @@ PARQUET = parquet_bytes.getvalue()
 TEXT = f"a,b\nx,1\n{SECRET},1\n".encode()
 
 BAD_FILES = [
-    ("f.csv", b"", "has no header"),
-    ("f.csv", b"\n\na,b\nx,1\n", "has no header"),
+    ("f.csv", b"", "must name the columns, but the file has no header"),
+    ("f.csv", b"\n\na,b\nx,1\n", "must name the columns, but the file has no header"),
     ("f.csv", b"a\nx\n", "no column named 'b'"),
     ("f.csv", b"A,b\nx,1\n", "no column named 'a'"),
     ("f.csv", b"x,1\ny,0\n", "no column named 'a'"),
@@ -307,22 +307,22 @@ BAD_FILES = [
     ("f.csv", f'a,b\nx,1\n"{SECRET}"{SECRET},1\n', r"line 3\).*quotes closed"),
     ("f.csv", b"a,b\r\nx,1\nx,1\r\n", "line ends all alike"),
     ("f.csv", f"a,b\nx,1\n{SECRET}".encode() + b"\xff,1\n", r"line 3\).*UTF-8"),
-    ("f.csv", "a,b\nx,1\n".encode("utf-16"), "not what its name says"),
-    ("f.csv", f"a,b\nx,1\n{SECRET}\0,1\n", "not what its name says"),
+    ("f.csv", "a,b\nx,1\n".encode("utf-16"), "must be text in UTF-8"),
+    ("f.csv", f"a,b\nx,1\n{SECRET}\0,1\n", "must be text in UTF-8"),
     ("f.csv", late(SECRET.encode() + b"\n"), r"line 600002\).*as many cells"),
     ("f.csv", late(SECRET.encode() + b"\xff,1\n"), r"line 600002\).*UTF-8"),
     ("f.csv", late(SECRET.encode() + b"\0,1\n"), "NUL character in column 'a'"),
-    ("f.csv", PARQUET, "not what its name says"),
-    ("f.csv", gzip.compress(TEXT, mtime=0), "not what its name says"),
+    ("f.csv", PARQUET, "must be text in UTF-8"),
+    ("f.csv", gzip.compress(TEXT, mtime=0), "must be text in UTF-8"),
     ("f.tsv", TEXT, "no column named 'a'"),
-    ("f.csv.gz", TEXT, "not what its name says"),
-    ("f.csv.gz", gzip.compress(TEXT, mtime=0)[:-9], "not what its name says"),
-    ("f.csv.gz", gzip.compress(late(b""), mtime=0)[:-9], "damaged"),
-    ("f.csv.gz", gzip.compress(late(b""), mtime=0)[:-8] + b"wrong...", "damaged"),
-    ("f.csv.gz", gzip.compress(b"", mtime=0), "has no header"),
-    ("f.parquet", b"", "not what its name says"),
-    ("f.parquet", TEXT, "not what its name says"),
-    ("f.parquet", PARQUET[:-5], "not what its name says"),
+    ("f.csv.gz", TEXT, "must be a complete gzip file"),
+    ("f.csv.gz", gzip.compress(TEXT, mtime=0)[:-9], "must be a complete gzip file"),
+    ("f.csv.gz", gzip.compress(late(b""), mtime=0)[:-9], "its checksum is wrong"),
+    ("f.csv.gz", gzip.compress(late(b""), mtime=0)[:-8] + b"wrong...", "its checksum is wrong"),
+    ("f.csv.gz", gzip.compress(b"", mtime=0), "must name the columns, but the file has no header"),
+    ("f.parquet", b"", "must be a Parquet file"),
+    ("f.parquet", TEXT, "must be a Parquet file"),
+    ("f.parquet", PARQUET[:-5], "must be a Parquet file"),
     ("f.parquet", PARQUET, "no column named 'b'"),
     ("f.parquet", PARQUET[:4] + bytes(60) + PARQUET[64:], "cannot be read|no column"),
     ("f.csv", f"a,b\n{SECRET},1\n", "'a'.*declare other="),
@@ -341,7 +341,7 @@ def test_a_bad_file_is_refused_by_name(tmp_path, name, content, message):
     "name", ["f.txt", "f", "f.xlsx", "f.parquet.gz", "https://example.org/x", ".csvx", "SELECT 1"]
 )
 def test_a_name_that_says_nothing(name):
-    refused(lambda: open_source(name), "does not end in .csv")
+    refused(lambda: open_source(name), "a data file must end in .csv")
 
 
 @pytest.mark.parametrize(
@@ -459,7 +459,7 @@ BAD_DATA = [
     ([["x", 1]], "type list is not accepted"),
     ({"a", "b"}, "type set is not accepted"),
     (io.StringIO("a,b"), "type StringIO is not accepted"),
-    (pl.LazyFrame({"a": ["x"], "b": [1]}), "LazyFrame has no rows yet; collect it first"),
+    (pl.LazyFrame({"a": ["x"], "b": [1]}), "LazyFrame is a query that has not run yet"),
     (pa.table({"a": ["x"]}).to_reader(), "read only once"),
     ({"a": ["x"]}, "no column named 'b'"),
     ({"a": ["x"], "b": [1, 0]}, "'b' is not as long as column 'a'"),

@@ -25,7 +25,7 @@ from margin import DataError, Domain
 from margin.data import SparkSource, spark, spark_tasks
 from margin.data.count import count
 from margin.data.opening import open_source
-from margin.data.units import bound
+from margin.data.rows_per_person import bound
 from margin.domain.values import identity
 from margin.private.cell_counts import cells_in
 from margin.sparse import axes, grid

@@ -77,7 +77,8 @@ def test_the_next_place_is_tried(publisher):
 def test_what_cannot_be_had_says_where_to_put_it(publisher):
     missing = Remote(name="x.gz", urls=[(publisher / "gone").as_uri()])
     with pytest.raises(
-        FileError, match=r"x\.gz could not be downloaded; put it into .*cache by hand"
+        FileError,
+        match=r"x\.gz must be downloaded, .*; download it by hand and put it into .*cache",
     ):
         missing.fetch(download=True)
     with pytest.raises(FileError, match="allow the download"):
@@ -113,7 +114,7 @@ def test_nothing_is_downloaded_unless_allowed(publisher, load):
 def test_what_is_not_the_published_table_is_refused(publisher, load, name, content):
     cache().mkdir()
     (cache() / name).write_bytes(content)
-    with pytest.raises(DataError, match=r"published table|form its publisher"):
+    with pytest.raises(DataError, match=r"published table of|format of its publisher"):
         LOADERS[load](download=False)
     assert not list(cache().glob("*.sha256"))  # nothing that proved wrong is remembered
 

@@ -226,12 +226,12 @@ def test_many_attributes_are_no_burden():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "not JSON"),
+        ("{", "must be JSON, but it is not"),
         ('{"a": 2, "a": 3}', "declared twice"),
         ('{"b": {"size": 2, "size": 3}}', "declared twice"),
         ("[2, 3]", "mapping"),
         ("3", "mapping"),
-        ("", "not JSON"),
+        ("", "must be JSON, but it is not"),
     ],
 )
 def test_a_file_that_is_no_domain(tmp_path, text, message):

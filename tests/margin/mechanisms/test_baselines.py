@@ -640,7 +640,7 @@ def test_a_synopsis_of_marginals_says_what_it_holds(codes):
     assert np.isnan(made.marginal(["b"]).variance).all()
     with pytest.raises(
         DomainError,
-        match=r"\(a, b\), \(d, b, c\), \(c, a\), \(d\): ask for one of them",
+        match=r"\(a, b\), \(d, b, c\), \(c, a\), \(d\); ask for one of them",
     ):
         made.marginal(["a", "d"])
 

@@ -226,8 +226,12 @@ def test_sets_are_in_no_table():
 @pytest.mark.parametrize(
     ("data", "domain", "match"),
     [
-        (scipy.sparse.csr_matrix(np.array([[0.5, 1]])), {"item": 2}, "zeros and ones"),
-        (scipy.sparse.csr_matrix(np.array([[-1, 1]])), {"item": 2}, "zeros and ones"),
+        (
+            scipy.sparse.csr_matrix(np.array([[0.5, 1]])),
+            {"item": 2},
+            "hold only the values 0 and 1",
+        ),
+        (scipy.sparse.csr_matrix(np.array([[-1, 1]])), {"item": 2}, "hold only the values 0 and 1"),
         (matrix(), {"item": 9}, "8 columns"),
         (matrix(), {"item": 8, "other": 2}, "8 columns"),
         (Transactions("nowhere.dat"), {"item": 8}, "does not exist"),

@@ -27,7 +27,7 @@ from margin import (
     simulate,
 )
 from margin._numbers import UNIT
-from margin.audit import audit
+from margin.audit import BlackBox, audit
 from margin.data import PackedSource
 from margin.data.opening import open_source
 from margin.noise import selection
@@ -140,8 +140,9 @@ def test_the_black_box_finds_nothing():
         records=1,
         response=Greedy(),
     )
-    found = audit(mechanism, domain=DOMAIN, budget=PureDP("0.6"), pairs=1, runs=200,
-                  output=lambda synopsis: synopsis.answer(mechanism.queries))  # fmt: skip
+    black_box = BlackBox(runs=200, output=lambda synopsis: synopsis.answer(mechanism.queries))
+    budget = PureDP("0.6")
+    found = audit(mechanism, domain=DOMAIN, budget=budget, pairs=1, black_box=black_box)
     assert found.ok, found.findings
 
 
@@ -491,7 +492,7 @@ def test_only_one_play_is_certified_and_all_else_is_counted():
         other.draw(np.zeros(60, int))
     with pytest.raises(BudgetError):  # what rho would pay for, had nothing been certified
         gate.sample_queries(queries, rounds).draw(np.zeros(60, int))
-    with pytest.raises(BudgetError, match="only answers with pure differential privacy"):
+    with pytest.raises(BudgetError, match="every answer must be pure"):
         gate.measure([["a"]], spend="0.04")
     assert gate._account.spent == spent
     one.draw(np.zeros(60, int))

@@ -55,7 +55,7 @@ def test_the_contract_of_mechanisms(mechanism, tmp_path):
         again = margin.load(tmp_path / "out.margin")
         assert again.itemsets == synopsis.itemsets and (again.counts == synopsis.counts).all()
         (tmp_path / "out.margin").unlink()
-        with pytest.raises(DomainError, match="no marginals"):
+        with pytest.raises(DomainError, match="this synopsis holds itemsets, which are not cells"):
             synopsis.marginal(["item"])
 
 

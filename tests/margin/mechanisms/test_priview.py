@@ -7,8 +7,8 @@ import pytest
 
 import margin
 from margin import ZCDP, PriView, PureDP
-from margin.designs import covering_design
-from margin.mechanisms.views.priview import noise_error
+from margin.designs import covering_design, expected_error, select_views
+from margin.mechanisms.views.priview import BestViews, noise_error
 from margin.solvers import JointProjection, Newton, ResidualConsistency, Tables
 
 
@@ -23,6 +23,26 @@ def test_noise_error_of_kosarak(views, error):
         epsilon=1,
     )
     assert float(f"{found:.2g}") == error
+
+
+def test_the_chosen_views_have_attributes():
+    """For this workload a view of the total alone would lower the error by very little."""
+    domain = margin.Domain({"a": 3, "b": 5})
+    workload = margin.Workload.of(domain, [["a", "b"], ["b"]], weights=[10, 0.5])
+    best = select_views(domain, workload, weights=workload.weights, power=1, effort=1)
+    assert () in best.views
+    views, shares = BestViews().plan(domain, workload, ZCDP(1))
+    assert views and all(views) and len(views) == len(shares)
+    total = sum(shares)
+    error = expected_error(
+        domain,
+        views,
+        [share / total for share in shares],
+        workload=workload,
+        weights=workload.weights,
+        power=1,
+    )
+    assert error <= best.expected_error * 1.001
 
 
 @pytest.mark.parametrize(

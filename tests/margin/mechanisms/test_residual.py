@@ -258,12 +258,12 @@ def test_bad_workloads_are_refused(codes):
         )
     with pytest.raises(
         DomainError,
-        match="are not measured, and their error has no closed form: raise order",
+        match=r"only for views that are measured, but some .* are not; raise order",
     ):
         Residual().expected_error(DOMAIN, [("a", "b", "c")], ZCDP(1))
     with pytest.raises(
         DomainError,
-        match="are not measured, and their error has no closed form: raise order",
+        match=r"only for views that are measured, but some .* are not; raise order",
     ):
         Residual(workload=[("a", "b")]).expected_error(
             DOMAIN,

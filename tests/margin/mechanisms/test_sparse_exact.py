@@ -1,11 +1,10 @@
-"""The law of what a summary of a sparse table publishes, to the last digit, by enumeration on tiny
-tables.
+"""The exact distribution of a published summary of a sparse table, by enumeration on tiny tables.
 
-The code of the library is run once for each way in which its random primitives may come out. A
-primitive is replaced by a choice among its outcomes with their exact probabilities, as fractions;
-the other tests of this folder show that each primitive has the law that it has here. So the law of
-everything that is put together from them is known without any sampling error, and is compared with
-the definition: noise on every cell, a priority for every cell, a rule.
+The code of the library is run once for each combination of outcomes of its random primitives. In
+these runs each primitive is replaced by a choice among its outcomes with their exact probabilities,
+as fractions. Other tests show that each primitive has these probabilities. So the distribution of
+the result is known without any sampling error. It is compared with the definition: noise on every
+cell, a priority for every cell, and then a rule.
 """
 
 import itertools

@@ -158,7 +158,7 @@ def test_a_value_that_cannot_be_printed_is_refused_politely():
 
 
 def test_too_little_to_convert():
-    with pytest.raises(BudgetError, match="raise epsilon"):
+    with pytest.raises(BudgetError, match="pass a larger epsilon"):
         ApproxDP(1e-12, 1e-300)
 
 
@@ -352,7 +352,9 @@ def test_bad_shares_are_refused(shares):
 def test_pieces_below_one_unit_are_refused():
     with pytest.raises(BudgetError, match="use fewer"):
         PureDP("3e-12").split(4)
-    with pytest.raises(BudgetError, match="below one unit"):
+    with pytest.raises(
+        BudgetError, match="must be at least one unit, but the smallest would be below"
+    ):
         PureDP("3e-12").split([1, 1, 1e9])
     with pytest.raises(BudgetError, match="use fewer"):
         PureDP(1).split(10**13)
@@ -428,7 +430,7 @@ def test_a_whole_split_spends_exactly_all(budget):
         account.charge(piece)
     assert account.remaining == 0
     assert account.spent == budget.units
-    with pytest.raises(BudgetError, match="exceeds the 0 units that remain"):
+    with pytest.raises(BudgetError, match="must be at most what remains of the budget, 0 of"):
         account.charge(1)
     assert account.spent == budget.units
     with pytest.raises(BudgetError):

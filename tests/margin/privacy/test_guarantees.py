@@ -10,7 +10,7 @@ import pytest
 
 import margin
 from margin import PureDP, audit, noise, private, testing
-from margin.audit.grey import Recorder
+from margin.audit.recorder import Recorder
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy

@@ -461,6 +461,17 @@ def test_counts_of_other_queries_are_not_taken_for_these():
         private.query_errors(one, [0], records=1, size=1)
 
 
+def test_each_workload_gets_its_own_counts():
+    """Counts of queries are kept from call to call, of these queries only."""
+    others = Conjunctions.cells(DOMAIN, [["a"], ["b"]])
+    together = gate()
+    for queries in (CELLS, others, CELLS):
+        private = gate()
+        for asked in (private, together):
+            asked.query_errors(queries, np.zeros(4, int), records=1, size=1, spend="1/9")
+        np.testing.assert_array_equal(together.true, private.true)
+
+
 class Everywhere(Leaves):
     """A row is in one node when asked how many it touches, and in a hundred afterwards."""
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from margin import ZCDP, BudgetError, DomainError, Private, PureDP, Strategy
 from margin._numbers import UNIT
-from margin.audit import audit
-from margin.audit.law import cost
+from margin.audit import BlackBox, audit
+from margin.audit.event_cost import cost
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy
@@ -287,4 +287,5 @@ UNITS = [PureDP(1), ZCDP("0.5"), ZCDP("0.5", neighbours=Neighbours.REPLACE_ROW, 
 @pytest.mark.parametrize("budget", UNITS, ids=repr)
 def test_the_black_box_passes_it(budget):
     flat = lambda out: np.concatenate([values.ravel() for values in out])  # noqa: E731
-    assert audit(Linear(), domain=DOMAIN, budget=budget, pairs=2, runs=300, output=flat).ok
+    black_box = BlackBox(runs=300, output=flat)
+    assert audit(Linear(), domain=DOMAIN, budget=budget, pairs=2, black_box=black_box).ok

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import margin
 from margin import ZCDP, BudgetError, DataError, Domain, DomainError, Private, PureDP
 from margin._numbers import UNIT
-from margin.audit.law import cost
+from margin.audit.event_cost import cost
 from margin.data.baskets import Baskets
 from margin.data.opening import open_source
 from margin.noise.entropy import SeededEntropy
@@ -428,7 +428,7 @@ def test_parts_of_the_budget_add_up_exactly():
         gate.measure([["a"]], spend="1/3")
     with pytest.raises(BudgetError, match="the budget is used up"):
         gate.measure([["a"]])
-    with pytest.raises(BudgetError, match="exceeds the 0"):
+    with pytest.raises(BudgetError, match="at most what remains of the budget, 0 of"):
         gate.measure([["a"]], spend="1/3")
 
 

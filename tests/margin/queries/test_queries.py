@@ -111,7 +111,7 @@ def test_cells_of_views_are_in_the_order_of_their_tables():
     [
         (
             lambda: Conjunctions.random(DOMAIN, 7, 5, 0),
-            r"^k \(7\) must be a whole number from 1 to 6$",
+            r"^k \(7\) must be a whole number from 1 to 6; pass such a number$",
         ),
         (lambda: Conjunctions.random(DOMAIN, 0, 5, 0), r"^k \(0\) must be"),
         (lambda: Conjunctions.random(DOMAIN, True, 5, 0), r"^k \(True\) must be"),
@@ -126,11 +126,11 @@ def test_cells_of_views_are_in_the_order_of_their_tables():
         (lambda: Conjunctions(DOMAIN, [[0, -1]], [[0, 1]]), "must be a position from 0 to 5"),
         (
             lambda: Conjunctions(DOMAIN, [[0, 1]], [[0, 3]]),
-            "'b' must be a code from 0 to 2; a query names 3",
+            "'b' must be a code from 0 to 2, but a query names 3",
         ),
         (
             lambda: Conjunctions(DOMAIN, [[0, 1]], [[0, -1]]),
-            "'b' must be a code from 0 to 2; a query names -1",
+            "'b' must be a code from 0 to 2, but a query names -1",
         ),
         (lambda: Conjunctions(DOMAIN, [[0, 1]], [[0]]), "shape"),
         (lambda: Conjunctions(DOMAIN, [[0, 1]], [[0.5, 1.0]]), "integers"),

@@ -154,7 +154,7 @@ def test_what_cannot_be_answered_is_told():
         workload=workload,
         seed=1,
     )
-    with pytest.raises(DomainError, match="is not within a released marginal"):
+    with pytest.raises(DomainError, match="must be within a released marginal"):
         few.synopsis.answer(some(3))
     wide = Domain({f"x{place}": 2 for place in range(40)})
     flat = simulate(

@@ -48,7 +48,7 @@ GARBAGE = {
 def test_garbage_is_an_error(answer):
     with pytest.raises(
         SolverError,
-        match="the marginal on a, c could not be reconstructed: no answer was found",
+        match=r"marginal on a, c must be reconstructed, but the solver failed: no answer was found",
     ):
         asked(Own(answer))
 
@@ -66,7 +66,7 @@ def test_a_solver_that_has_no_answer_is_an_error_with_its_reason(status):
 def test_a_solver_that_breaks_down_is_an_error_of_its_name(answer):
     with pytest.raises(
         SolverError,
-        match=r"solver Own raised .*; choose another with reconstruction=",
+        match=r"solver Own must return solutions, but it raised .*; choose another",
     ):
         asked(Own(answer))
 

@@ -69,7 +69,7 @@ def test_variances_are_right_where_cells_are_near_zero(shape, noise, way, monkey
         monkeypatch.setattr(sampling, "PROBES", 50_000)  # deviations are right to 0.3 %
     if way == "compiled":
         loops = pytest.importorskip("margin.solvers.reconstruct.newton_loops")
-        monkeypatch.setattr(newton, "compiled_loops", lambda name, seconds: loops)
+        monkeypatch.setattr(newton, "_compiled_loops", lambda seconds: loops)
         solution = Newton().solve(Batch.pack([problem]))[0]
     else:
         solution = Newton().solve(problem)

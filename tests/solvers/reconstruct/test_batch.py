@@ -18,8 +18,9 @@ from margin.solvers import (
     ResidualConsistency,
     Status,
     Tables,
-    threads,
 )
+from margin.solvers.reconstruct import newton
+from margin.solvers.tables import nonnegativity
 from margin.solvers.testing import examples
 
 
@@ -60,7 +61,7 @@ def test_a_batch_holds_the_problems_of_its_rows(seed):
     ("axes", "says"),
     [
         (np.array([[1, 0]]), "ascending"),
-        (np.array([[0, 4]]), "below 4"),
+        (np.array([[0, 4]]), "must be ascending numbers from 0 to 3"),
         (np.array([[0, 1], [1, 2]]), "same shape"),
         (np.array([0, 1]), "shape"),
         (np.empty((0, 2), dtype=int), "n > 0"),
@@ -221,13 +222,11 @@ def test_a_single_problem_uses_the_compiled_loops_that_are_there(kernels, monkey
     assert len(called) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [("reconstruct.newton_loops", "solve_range"), ("tables.projection_loops", "agree")],
-)
-def test_long_work_loads_the_compiled_loops(name, function):
-    """A wrong name would leave everything to numpy."""
-    assert hasattr(threads.compiled_loops(name, math.inf), function)
+@pytest.mark.parametrize(("user", "function"), [(newton, "solve_range"), (nonnegativity, "agree")])
+def test_long_work_loads_the_compiled_loops_and_short_work_then_uses_them(user, function):
+    """A wrong name would leave short work to numpy."""
+    loops = user._compiled_loops(math.inf)
+    assert hasattr(loops, function) and user._compiled_loops(0.0) is loops
 
 
 @pytest.mark.slow

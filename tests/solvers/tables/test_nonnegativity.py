@@ -171,9 +171,7 @@ def test_compiled_loops_give_numpys_numbers(sizes, threads, monkeypatch):
     tables = random_tables(7, sizes=sizes, count=9, mean=3.0, noise=8.0)
     found = []
     for module in (None, loops):
-        monkeypatch.setattr(
-            nonnegativity, "compiled_loops", lambda name, seconds, module=module: module
-        )
+        monkeypatch.setattr(nonnegativity, "_compiled_loops", lambda seconds, module=module: module)
         monkeypatch.setattr(nonnegativity, "processors", lambda: threads)
         monkeypatch.setattr(nonnegativity, "WORTH_THREADS", 0)
         found.append(JointProjection()(tables))

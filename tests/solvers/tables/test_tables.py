@@ -18,7 +18,7 @@ GOOD = {"sizes": (2, 3), "views": ((0, 1),), "values": (np.ones((2, 3)),), "vari
         ({"variances": (1.0, 1.0)}, "equally many"),
         ({"views": ((1, 0),)}, "ascending"),
         ({"views": ((0, 0),)}, "ascending"),
-        ({"views": ((0, 2),)}, "below 2"),
+        ({"views": ((0, 2),)}, "must be ascending numbers from 0 to 1"),
         ({"values": (np.ones((3, 2)),)}, "shape"),
         ({"values": (np.full((2, 3), np.nan),)}, "finite"),
         ({"variances": (0.0,)}, "positive"),

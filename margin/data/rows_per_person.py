@@ -1,0 +1,314 @@
+"""The bound on the number of rows of each person, applied before anything is counted."""
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..domain.domain import Domain
+from ..domain.values import faithful, identity
+from ..errors import DataError
+from .encode import Batch, Encoder, check_type, code_type, one_chunk, plain_values, quietly
+from .files import connect, quoted, stream
+from .scratch import scratch
+from .source import Source, Tabular
+
+__all__ = ["BoundedSource", "Bounds", "bound", "identities", "order"]
+
+_ITSELF = (
+    r"^(0|-?[1-9][0-9]{0,300}"  # a whole number
+    # a letter first, and some character that no word has: A-17
+    r"|[A-Za-z][!-~]*[0-9_.@#:/-][!-~]*"
+    # a digit first, and a letter that is in no number and no date: 3f2a
+    r"|[0-9][!-~]*[A-DF-SU-Ya-df-su-y_][!-~]*)$"
+)
+"""Texts that are their own identity: in ASCII, without blanks at their ends, and neither numbers
+nor dates in another form, nor words such as "true"."""
+
+
+@runtime_checkable
+class Bounds(Protocol):
+    """The interface of a source that limits the rows of each person itself, such as on a
+    cluster."""
+
+    def bounded(
+        self,
+        unit: str,
+        max_rows: int,
+        key: bytes,
+        /,
+    ) -> Source:
+        """A source of the rows that `BoundedSource` would keep."""
+
+
+def bound(
+    source: Source,
+    unit: str,
+    max_rows: int,
+    key: bytes,
+) -> Source:
+    """Limit a source to at most `max_rows` rows of each unit; see `BoundedSource`.
+
+    Raises
+    ------
+    DataError
+        When the source has no named columns.
+    """
+    if isinstance(source, Bounds):
+        return source.bounded(unit, max_rows, key)
+    if not isinstance(source, Tabular):
+        raise DataError(
+            f"unit={unit!r} needs a table with named columns, but {type(source).__name__} has "
+            "none; pass a file, a query, a data frame or a dict of columns"
+        )
+    return BoundedSource(source, unit, max_rows, key)
+
+
+class BoundedSource:
+    """A source of at most m rows of each unit of another source. They are the first m rows of the
+    unit in the order of a keyed hash.
+
+    The rows that are kept of a unit depend on the key, the unit, and the codes of the unit's rows.
+    They depend neither on the order of the table nor on any other unit. Codes decide between equal
+    hashes, and rows with equal codes are interchangeable.
+
+    **Sensitivity.** Let K(u) be the kept rows of unit u. K(u) is a function of the key and of u's
+    own rows, and has at most m elements. The union of all K(u) is counted. Add or remove all rows
+    of a unit v, whatever their number. Every K(u) with u other than v stays the same, and K(v), at
+    most m rows, is added or removed. So tables that differ in one unit are counted like tables that
+    differ in m rows of one person, and the noise for `rows_per_person=m` hides the unit. This holds
+    for every key. So the key is secret only to keep people from choosing which of their rows count.
+    Units are compared by their identity, not by their hash. So a collision of hashes can change
+    which rows of a unit are kept, but not how many.
+
+    An embedded DuckDB groups the rows. If they do not fit in its memory, it sorts them in a private
+    temporary folder, which is removed after each pass (see `scratch` for a process that is
+    stopped).
+
+    Parameters
+    ----------
+    source
+        The source of all rows.
+    unit
+        The column with the id of the unit that each row belongs to: whole numbers, texts or dates,
+        without nulls, NaN or blanks. Two rows belong to the same unit if their values have the same
+        `values.identity`: 7, 7.0, "7" and "07" are one unit in every kind of source. The column is
+        counted only if it is declared as an attribute too.
+    max_rows
+        The number m, at least 1.
+    key
+        Sixteen bytes, drawn anew for each release.
+    """
+
+    def __init__(
+        self,
+        source: Tabular,
+        unit: str,
+        max_rows: int,
+        key: bytes,
+    ) -> None:
+        self._source = source
+        self._unit = unit
+        self._max_rows = max_rows
+        self._key = key
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a table that the source refuses, or that has no column with the name of the
+        unit."""
+        self._source.check(domain)
+        self._source.check(Domain({self._unit: 1}))
+
+    def batches(self, domain: Domain) -> Iterator[Batch]:
+        """The codes of all attributes, for the kept rows."""
+        import pyarrow as pa
+
+        # DuckDB reads the rows, and replaces errors of their source by its own.
+        problems: list[BaseException] = []
+        kinds = [pa.from_numpy_dtype(code_type(attribute)) for attribute in domain.values()]
+        fields = [(f"c{at}", kind) for at, kind in enumerate(kinds)]
+        schema = pa.schema([("unit", pa.string()), ("place", pa.int64()), *fields])
+
+        def encoded() -> Generator[Any]:
+            try:
+                yield from self._encoded(domain, schema)
+            except (DataError, KeyboardInterrupt) as error:
+                problems.append(error)
+                raise
+
+        def failed(error: Exception) -> str:
+            if problems and isinstance(problems[0], DataError):
+                return str(problems[0])
+            return (
+                f"the rows must be grouped by {self._unit!r}, but the disk or the memory is full; "
+                "free some, or set TMPDIR to a folder on a larger disk"
+            )
+
+        names = ", ".join(name for name, _ in fields)
+        # Codes decide between equal hashes. Otherwise DuckDB would decide, perhaps by other rows.
+        window = f"PARTITION BY unit ORDER BY place, {names}"
+        query = f"SELECT {names} FROM rows QUALIFY row_number() OVER ({window}) <= {self._max_rows}"
+        with ExitStack() as stack:
+            folder = stack.enter_context(scratch())
+            connection = stack.enter_context(closing(connect()))
+            connection.execute(f"SET temp_directory = {quoted(folder)}")
+            connection.execute("SET preserve_insertion_order = false")
+            connection.register("rows", pa.RecordBatchReader.from_batches(schema, encoded()))
+            try:
+                reader = quietly(lambda: stream(connection.sql(query)), failed)
+                while (batch := quietly(lambda: next(reader, None), failed)) is not None:
+                    codes = [column.to_numpy() for column in batch.columns]
+                    yield dict(zip(domain, codes, strict=True))
+            except DataError:
+                if any(isinstance(problem, KeyboardInterrupt) for problem in problems):
+                    raise KeyboardInterrupt from None
+                raise
+
+    def _encoded(
+        self,
+        domain: Domain,
+        schema: Any,
+    ) -> Generator[Any]:
+        """Batches of each row's unit, hash and codes."""
+        import pyarrow as pa
+
+        names = list(dict.fromkeys([*domain.attributes, self._unit]))
+        encoders = [Encoder(name, attribute) for name, attribute in domain.items()]
+        for columns in self._source.columns(names):
+            # The attributes come first; a unit that is not declared is the last column.
+            pairs = zip(encoders, columns, strict=False)
+            codes = [encoder.encode(column) for encoder, column in pairs]
+            units = identities(self._unit, columns[names.index(self._unit)])
+            places = order(units, codes, self._key)
+            yield pa.record_batch([units, pa.array(places), *map(pa.array, codes)], schema=schema)
+
+
+def identities(name: str, units: Any) -> Any:
+    """Find the id of the unit (the person) that each row belongs to, from the values of the column
+    `name`.
+
+    Rows of the same unit have equal ids (`values.identity` of the value). The result is an Arrow
+    array of texts, shape (rows,).
+
+    Raises
+    ------
+    DataError
+        When a row has no unit (null, NaN or blank), or when its value may stand for several units.
+        The message names the column only.
+    """
+    import pyarrow.compute as pc
+
+    check_type(name, units.type)
+    wrong = (
+        f"column {name!r} cannot tell units apart: it must hold whole numbers, texts or dates, "
+        "but a floating-point number of 2**53 or more may have been rounded; store such ids as "
+        "integers or texts"
+    )
+    found = quietly(lambda: _identities(units), wrong)
+    if found.null_count:
+        raise DataError(
+            f"column {name!r} holds nulls, NaN or blank cells, but every row must say whose it is; "
+            "leave such rows out, or give each of them its own id"
+        )
+    return pc.cast(found, "string")
+
+
+def _identities(units: Any) -> Any:
+    """The identities of some values; null for missing values. Whole columns are converted together
+    if a type or a pattern shows that a value's text is its identity."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = one_chunk(units) if isinstance(units, pa.ChunkedArray) else units
+    if isinstance(plain.type, pa.BaseExtensionType):
+        plain = plain.storage
+    if pa.types.is_dictionary(plain.type):
+        try:
+            return _identities(plain.dictionary).take(plain.indices)
+        except (TypeError, ValueError):
+            # The value that has no identity may be an entry that occurs in no row.
+            return _identities(plain.dictionary.take(plain.indices))
+    if pa.types.is_null(plain.type):
+        return pa.nulls(len(plain), pa.string())
+    if pa.types.is_integer(plain.type):
+        return plain.cast(pa.string())
+    if pa.types.is_floating(plain.type):
+        return _of_floats(plain)
+    if not _is_text(plain.type):
+        return _by_distinct(plain)
+    plain = plain.cast(pa.string())
+    itself = pc.fill_null(pc.match_substring_regex(plain, _ITSELF), False)
+    if pc.all(itself).as_py() is not False:
+        return plain
+    return pc.if_else(itself, plain, _by_distinct(pc.if_else(itself, None, plain)))
+
+
+def _of_floats(plain: Any) -> Any:
+    """The identities of floats. Whole numbers small enough to be exact are converted together."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = plain.to_numpy(zero_copy_only=False)
+    whole = (np.abs(values) < faithful(values.dtype.type)) & (np.floor(values) == values)
+    found = pa.array(np.where(whole, values, 0).astype(np.int64), mask=~whole).cast(pa.string())
+    if whole.all():
+        return found
+    rest = _by_distinct(pa.array(values, mask=whole | np.isnan(values)))
+    return pc.if_else(pa.array(whole), found, rest)
+
+
+def _by_distinct(plain: Any) -> Any:
+    """The identities of any values, by one call of `values.identity` for each distinct value."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(plain.type) and plain.type.bit_width < 128:
+        plain = plain.cast(pa.decimal128(38, plain.type.scale))
+    encoded = plain.dictionary_encode()
+    found = [identity(value) for value in plain_values(encoded.dictionary)]
+    return pa.array(found, pa.string()).take(encoded.indices)
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether an Arrow type is one of texts."""
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def order(
+    units: Any,
+    codes: Sequence[NDArray[Any]],
+    key: bytes,
+) -> NDArray[np.int64]:
+    """A keyed hash of each row, shape (rows,), by which the rows of a unit are ordered.
+
+    It is SipHash of the unit, followed by one multiplication and shift for each attribute. The last
+    steps are the finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+
+    Parameters
+    ----------
+    units
+        The unit of each row: an Arrow array of texts.
+    codes
+        The codes: one array of shape (rows,) for each attribute.
+    key
+        Sixteen bytes.
+    """
+    from pandas.util import hash_array
+
+    first = int.from_bytes(key[:8], "little")
+    second = int.from_bytes(key[8:], "little")
+    # Hash the unit with the first half of the key.
+    units = np.asarray(units.to_numpy(zero_copy_only=False), object)
+    mixed = np.array(hash_array(units, hash_key=f"{first:016x}"), np.uint64)
+    # Mix in the code of each attribute.
+    for column in codes:
+        mixed ^= column.astype(np.uint64)
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(32)
+    # Mix in the second half of the key, and finish.
+    mixed ^= np.uint64(second)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return (mixed ^ (mixed >> np.uint64(31))).view(np.int64)
