@@ -109,8 +109,8 @@ def _integers(name: str, value: npt.ArrayLike, dimensions: int) -> Integers:
     array: npt.NDArray[Any] = np.array(value)
     if array.ndim != dimensions or not array.size or array.dtype.kind != "i":
         raise DomainError(
-            f"{name} must be a non-empty array of signed integers with {dimensions} dimensions; it"
-            f" has shape {array.shape} and type {array.dtype}"
+            f"{name} must be a non-empty array of signed integers with {dimensions} dimensions, but"
+            f" it has shape {array.shape} and type {array.dtype}; pass such an array"
         )
     return array.astype(np.int64)
 
@@ -123,21 +123,33 @@ def _check_boxes(
     """DomainError unless the boxes are disjoint, within the view, and can be cut."""
     if boxes.shape[1:] != (len(shape), 2) or along.shape != boxes.shape[:1]:
         raise DomainError(
-            f"boxes and along have shapes {boxes.shape} and {along.shape}, but must have shapes"
-            f" (boxes, {len(shape)}, 2) and (boxes,)"
+            f"boxes and along must have shapes (boxes, {len(shape)}, 2) and (boxes,), but have"
+            f" {boxes.shape} and {along.shape}; pass one box for each entry of along"
         )
     first = boxes[:, :, 0]
     end = boxes[:, :, 1]
     if (first < 0).any() or (first >= end).any() or (end > shape).any():
-        raise DomainError("each box must hold at least one code of each attribute, in its range")
+        raise DomainError(
+            "each box must hold at least one code of each attribute, from 0 to less than its size,"
+            f" which is {shape}, but some box does not; pass boxes within the view"
+        )
     if (along < 0).any() or (along >= len(shape)).any():
-        raise DomainError(f"along must hold places of attributes, from 0 to {len(shape) - 1}")
+        raise DomainError(
+            f"along must hold places of attributes, from 0 to {len(shape) - 1}, but it holds"
+            f" {along.min()} to {along.max()}; correct them"
+        )
     widths = (end - first)[np.arange(len(boxes)), along]
     if widths.min() < 2:
-        raise DomainError("each box must hold at least two codes of the attribute that is cut")
+        raise DomainError(
+            "each box must hold at least two codes of the attribute that is cut, but some box holds"
+            " one; leave it out"
+        )
     taken = np.zeros(shape, np.bool_)
     for box in boxes:
         cells = tuple(slice(low, high) for low, high in box)
         if taken[cells].any():
-            raise DomainError("boxes must share no cell: a row may be in one of them at most")
+            raise DomainError(
+                "boxes must share no cell, because a row may be in one of them at most, but two of"
+                " them do; pass disjoint boxes"
+            )
         taken[cells] = True

@@ -128,11 +128,14 @@ class Groups(Factor):
         array: npt.NDArray[Any] = np.array(groups)
         if array.ndim != 1 or not array.size or array.dtype.kind != "i":
             raise DomainError(
-                "groups must be a non-empty list of signed integers, one for each column; it has"
-                f" shape {array.shape} and type {array.dtype}"
+                "groups must be a non-empty list of signed integers, one for each column, but it"
+                f" has shape {array.shape} and type {array.dtype}; pass the group of each column"
             )
         if array.min() < 0 or array.max() >= _MOST_GROUPS:
-            raise DomainError("groups must be numbers from 0 to 2**24 - 1")
+            raise DomainError(
+                f"groups must be numbers from 0 to 2**24 - 1, but they are from {array.min()} to"
+                f" {array.max()}; number the groups from 0"
+            )
         self.groups: Integers = array.astype(np.int64)
         self.groups.flags.writeable = False
         self.rows = int(self.groups.max()) + 1

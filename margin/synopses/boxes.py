@@ -136,8 +136,9 @@ class BoxSynopsis(Synopsis):
             unknown = [name for name in view if name not in self.view]
             if unknown:
                 raise DomainError(
-                    f"the boxes do not have the attribute {unknown[0]!r}: ask for views of "
-                    f"{', '.join(self.view)}, or release with a mechanism that answers any marginal"
+                    f"a view must have attributes of the boxes, which are {', '.join(self.view)}, "
+                    f"but it has {unknown[0]!r}; leave it out, or release with a mechanism that "
+                    "answers any marginal"
                 )
             axes = tuple(self.view.index(name) for name in view)
             kept = tuple(sorted(axes))

@@ -113,9 +113,9 @@ def test_no_count_is_negative():
     [
         (lambda s: s.count({"x": (1, 5)}), "0 <= first <= last <= 4"),
         (lambda s: s.count({"x": (2, 1)}), "first <= last"),
-        (lambda s: s.count({"z": (0, 0)}), "synopsis has x, y"),
+        (lambda s: s.count({"z": (0, 0)}), "attributes x, y, but it is of 'z'"),
         (lambda s: s.count({"w": (0, 0)}), "w"),
-        (lambda s: s.marginal(["x", "z"]), "boxes do not have the attribute 'z'"),
+        (lambda s: s.marginal(["x", "z"]), "but it has 'z'"),
     ],
 )
 def test_what_the_boxes_do_not_have_is_refused(call, message):
