@@ -737,6 +737,11 @@ def cuts_by_the_difference_of_both_parts(patch):
     rewritten(patch, cuts, "_scores", r"-np\.maximum\(.*\)", "-np.abs(2 * low - below[-1])")
 
 
+def always_the_best_cuts(patch):
+    mechanism = "mechanism = self.budget.selection(1000 * event.units, spread=spread)"
+    rewritten(patch, cuts.Cuts, "select_cuts", r"mechanism = .*", mechanism)
+
+
 def a_group_counts_twice(patch):
     right = Groups.times
     patch.setattr(Groups, "times", lambda self, table, axis: 2 * right(self, table, axis))
@@ -989,6 +994,12 @@ GATES = [
         cuts_by_the_difference_of_both_parts,
         Ask("select_cuts", ["b"], [[[0, 3]]], [0]),
         PureDP(1),
+        0,
+    ),
+    (
+        always_the_best_cuts,
+        Ask("select_cuts", ["c", "b"], [[[0, 4], [0, 2]], [[0, 4], [2, 3]]], [0, 0]),
+        PureDP("0.2"),
         0,
     ),
     (
