@@ -8,11 +8,12 @@ say.
 import importlib
 
 import pytest
-from margin.audit.grey import Player, Recorder, check_replay, check_tape
-from margin.audit.left import left
 
 import margin
 from margin import Domain, PureDP
+from margin.audit.outputs.outcome import outcome_of
+from margin.audit.recorder import Player, Recorder
+from margin.audit.replay import check_replay, check_tape
 from margin.errors import DataError
 from margin.mechanisms import Direct
 from margin.noise.entropy import SeededEntropy
@@ -96,7 +97,7 @@ def test_a_release_tells_the_same_of_neighbours(case, form, sizes, tmp_path, mon
             options = {"domain": DOMAIN, "budget": PureDP(1), "ledger": ledger}
             margin.release(data, **options, **CASES[case]).save("out.margin")
 
-        outcomes.append(left(run, beside=ledger))
+        outcomes.append(outcome_of(run, beside=ledger))
         (tmp_path / "out.margin").unlink(missing_ok=True)
     assert case == "stops before" or gates[0].tape
     check_tape(gates[0].tape, gates[0].budget)
