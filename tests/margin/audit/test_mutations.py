@@ -999,7 +999,7 @@ GATES = [
     (
         always_the_best_cuts,
         Ask("select_cuts", ["c", "b"], [[[0, 4], [0, 2]], [[0, 4], [2, 3]]], [0, 0]),
-        PureDP("0.2"),
+        PureDP("0.02"),
         0,
     ),
     (
