@@ -153,7 +153,7 @@ def _ising() -> Table:
 def _hidden_chain() -> Table:
     """Bits that a hidden Markov chain of five states emits."""
     rng = np.random.default_rng(102)
-    axes, rows, states = 18, 60_000, 5
+    axes, rows, states = 13, 60_000, 5
     moves = rng.dirichlet(np.full(states, 0.4), states).cumsum(axis=1)
     emits = rng.beta(0.4, 0.8, (axes, states))
     state = rng.integers(0, states, rows)
@@ -167,7 +167,7 @@ def _hidden_chain() -> Table:
 def _rules() -> Table:
     """Categories of which some follow from two or three others, but for some errors."""
     rng = np.random.default_rng(103)
-    sizes = [3, 2, 4, 2, 5, 3, 2, 4, 3, 2, 6]
+    sizes = [3, 2, 4, 2, 5, 3, 2, 4]
     rows = 50_000
     columns = [rng.choice(size, rows, p=rng.dirichlet(np.full(size, 2.0))) for size in sizes[:5]]
     for size in sizes[5:]:
@@ -182,7 +182,7 @@ def _rules() -> Table:
 def _profiles() -> Table:
     """Rare bits (purchases) of six kinds of customers, with a heavy tail of activity."""
     rng = np.random.default_rng(104)
-    axes, rows, kinds = 28, 80_000, 6
+    axes, rows, kinds = 24, 80_000, 6
     taste = rng.gamma(0.3, 1.0, (kinds, axes))
     kind = rng.choice(kinds, rows, p=rng.dirichlet(np.full(kinds, 1.0)))
     activity = rng.lognormal(-2.0, 1.0, rows)
