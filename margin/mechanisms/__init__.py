@@ -7,8 +7,10 @@ from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
 from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
 from .items.privbasis import PrivBasis
+from .items.thresholds import LogThreshold, Zealous
 from .learning.dualquery import DualQuery
 from .learning.mwem import MWEM
+from .learning.pmw import PMW
 from .learning.polynomial import Learning
 from .ordered.hierarchical import Hierarchical
 from .ordered.wavelet import Wavelet
@@ -17,6 +19,7 @@ from .sparse.dyadic import Dyadic
 from .sparse.filter_priority import FilterPriority
 from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
+from .sparse.prefix_tree import PrefixTree
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
 from .spatial.dpcube import DPCube
@@ -33,6 +36,7 @@ from .views.priview import PriView
 
 __all__ = [
     "MWEM",
+    "PMW",
     "Adaptive",
     "AdaptiveGrid",
     "Auto",
@@ -55,9 +59,11 @@ __all__ = [
     "HighPass",
     "KDTree",
     "Learning",
+    "LogThreshold",
     "MatrixMechanism",
     "PeeledItems",
     "PlainItems",
+    "PrefixTree",
     "PriView",
     "PrioritySample",
     "PrivBasis",
@@ -68,4 +74,5 @@ __all__ = [
     "Uniform",
     "UniformGrid",
     "Wavelet",
+    "Zealous",
 ]
