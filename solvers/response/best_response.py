@@ -268,8 +268,9 @@ class BestResponse:
         """
         if not parts or any(not np.array_equal(part.sizes, parts[0].sizes) for part in parts):
             raise ValueError(
-                "BestResponse.together needs one or more instances with equal sizes, but the "
-                f"{len(parts)} that are given are not such; make them over the same attributes"
+                "BestResponse.together needs at least one instance, and all over attributes of the "
+                f"same sizes, but the sizes of the {len(parts)} given instances are "
+                f"{[part.sizes.tolist() for part in parts]}; make them over the same attributes"
             )
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         flat = {}

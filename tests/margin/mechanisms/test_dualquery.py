@@ -677,7 +677,7 @@ def test_the_parameters_of_theorem_4_6():
     assert 0 <= mechanism.rounds - rounds < 1 and 0 <= mechanism.samples - draws < 1
     assert mechanism.records == mechanism.pool == 1 and mechanism.response == ByComponents()
     for alpha, beta in ((0, "0.1"), (1, "0.1"), ("0.1", 0), ("0.1", 1)):
-        with pytest.raises(BudgetError, match="must be > 0 and < 1"):
+        with pytest.raises(BudgetError, match="must be a number > 0 and < 1"):
             DualQuery.for_accuracy(alpha, beta, queries=queries)
     with pytest.raises(DomainError, match="queries must be"):
         DualQuery.for_accuracy("0.1", "0.1", queries=None)
