@@ -27,6 +27,7 @@ from .reconstruct.lbfgs import LBFGS
 from .reconstruct.mirror_descent import MirrorDescent
 from .reconstruct.newton import Newton
 from .reconstruct.problem import Problem, Solution, Solver
+from .reconstruct.structure import Structure
 from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
@@ -48,6 +49,7 @@ from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, 
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
+from .tables.tree import Tree
 from .zeros import Zeros
 
 __all__ = [
@@ -94,7 +96,9 @@ __all__ = [
     "Solutions",
     "Solver",
     "Status",
+    "Structure",
     "Tables",
+    "Tree",
     "TrustExact",
     "Zeros",
     "agreeing",

@@ -203,18 +203,59 @@ def _check_distance(reply: Reply, true: Sequence[Any]) -> None:
             f"{method}: there are {len(reply.true)} true answers on one table and {len(true)} on "
             "its neighbour; the number must be equal."
         )
+    if method == "above_threshold":
+        _check_scores(reply, true)
+        return
     choices = is_choice(reply.events[0])
     if not choices and len(reply.events) != len(true):
         raise Violation(
             f"{method}: there are {len(true)} true answers but {len(reply.events)} events; each "
             "answer needs an event."
         )
+    if choices and len(true) > 1:
+        _check_parts(reply, true)
+        return
     for place, event in enumerate(reply.events):
         # All choices of an answer are made among the same scores.
         ours, theirs = (tables[0 if choices else place] for tables in (reply.true, true))
         is_sparse = isinstance(ours, tuple)
         found = sparse_distance(ours, theirs) if is_sparse else distance(ours, theirs)
         _check_declared(event, found)
+
+
+def _check_parts(reply: Reply, true: Sequence[Any]) -> None:
+    """Check choices in several parts of a table, with an array of scores for each part.
+
+    They are one choice among all combinations, by the sum of the scores. So the range of the change
+    of the sum is the sum of the ranges.
+    """
+    event = reply.events[0]
+    if len(reply.events) != 1:
+        raise Violation(
+            f"{event.method}: choices in {len(true)} parts of a table must be one event, but there "
+            f"are {len(reply.events)}."
+        )
+    spread = sum(
+        distance(ours, theirs).spread for ours, theirs in zip(reply.true, true, strict=True)
+    )
+    _check_declared(event, Distance(l1=0, l2_squared=0, spread=spread, largest=0))
+
+
+def _check_scores(reply: Reply, true: Sequence[Any]) -> None:
+    """Check that each score of comparisons moves by no more than the noise hides.
+
+    Only comparisons leave, so the bounds are on the change of each score by itself: once in the
+    threshold, twice in each comparison.
+    """
+    if int(np.ravel(reply.true[0])[0]) != int(np.ravel(true[0])[0]):
+        raise Violation("above_threshold: the threshold must not depend on the rows.")
+    found = distance(reply.true[1], true[1]).largest
+    threshold, comparison = reply.events
+    if found > threshold.l1 or 2 * found > comparison.l1:
+        raise Violation(
+            f"above_threshold: a score differs by {found} between neighbouring tables, but at most "
+            f"{threshold.l1}, and half of {comparison.l1}, were declared."
+        )
 
 
 def _check_declared(event: Event, found: Distance) -> None:

@@ -20,6 +20,7 @@ from .event_cost import is_choice
 from .laws.law import Law
 from .outputs.outcome import Outcome, outcome
 from .recorder import Player, Recorder, Reply
+from .thresholds import check_cuts
 from .violation import Violation
 
 __all__ = ["Replay", "check_replay", "check_tape"]
@@ -157,8 +158,10 @@ def check_tape(
         event = reply.events[0]
         if event.rounds is None and not is_choice(event):
             continue
-        # One event has several draws, or each choice has an event of its own.
-        declared = len(reply.events) if event.rounds is None else event.draws
+        # One event has several draws, or one choice in each of several parts of the table; or each
+        # choice has an event of its own.
+        parts = max(len(reply.events), len(reply.true))
+        declared = parts if event.rounds is None else event.draws
         found = np.size(reply.answer)
         if found != declared:
             raise Violation(
@@ -166,3 +169,4 @@ def check_tape(
             )
     events = [event for reply in tape for event in reply.events]
     check_costs(events, budget, may_certify=may_certify)
+    check_cuts(events, budget)

@@ -54,8 +54,8 @@ class Statement:
         How the largest number of rows of one unit is known: see `Bound`. The default follows from
         `unit` and `budget`.
     domain
-        The digest of the declared domain (see `digest`); None for a charge made by hand. Counts of
-        items have their own domain, with a different digest.
+        The digest of the declared domain (see `digest`); None for a charge that was made without a
+        release. Counts of items have their own domain, with a different digest.
 
     Raises
     ------
@@ -145,7 +145,7 @@ class Statement:
             return (
                 f"Protects all rows with the same {self.unit!r}, however many the table holds:"
                 f" {alike} all of them {change}. The software counts at most {self.rows} of"
-                f" them.{public}"
+                f" them, so totals may be too low.{public}"
             )
         if self.rows == 1:
             return (

@@ -1,16 +1,19 @@
 """The forms of a synopsis, one file each."""
 
+from .boxes import BoxSynopsis
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
 from .itemsets import ItemsetCounts
 from .marginals import MarginalSynopsis
 from .records import RecordSynopsis
+from .rounds import SolvedRound
 from .sketch import SketchSynopsis
 from .table import RangeCount, TableSynopsis
 from .uniform import UniformSynopsis
 from .view import ViewSynopsis
 
 __all__ = [
+    "BoxSynopsis",
     "CellSynopsis",
     "ColumnCounts",
     "Estimate",
@@ -19,6 +22,7 @@ __all__ = [
     "RangeCount",
     "RecordSynopsis",
     "SketchSynopsis",
+    "SolvedRound",
     "TableSynopsis",
     "UniformSynopsis",
     "ViewSynopsis",

@@ -37,7 +37,7 @@ class Batch:
     total, total_variance
         The sums of the tables' cells and their error variances, shape (n,).
     zeros
-        Which cells must be zero, shape (n, cells); None for no such cell.
+        Whether each cell must be zero, shape (n, cells); None if no cell must.
 
     Raises
     ------
@@ -92,14 +92,14 @@ class Batch:
         count = len(self.total)
         if not len(self.target) == len(self.variance) == entries:
             raise ValueError(
-                "index, target and variance must be equally long, but their lengths are "
+                "index, target and variance must have the same length, but their lengths are "
                 f"{entries}, {len(self.target)} and {len(self.variance)}; give one entry of each "
                 "for each known coefficient"
             )
         if len(self.total_variance) != count:
             raise ValueError(
-                f"total and total_variance must be equally long, but their lengths are {count} and "
-                f"{len(self.total_variance)}; give one of each for each problem"
+                "total and total_variance must have the same length, but their lengths are "
+                f"{count} and {len(self.total_variance)}; give one of each for each problem"
             )
         if len(self.offsets) != count + 1 or self.offsets[0] != 0 or self.offsets[-1] != entries:
             raise ValueError(
@@ -169,8 +169,8 @@ class Batch:
         shapes = {problem.shape for problem in problems}
         if len(shapes) != 1:
             raise ValueError(
-                "a batch needs at least one problem, and all of the same shape, but these have "
-                f"{len(shapes)} shapes; make one batch for each shape"
+                "a batch needs one or more problems, all of the same shape, but it got "
+                f"{len(problems)} problems of {len(shapes)} shapes; make one batch for each shape"
             )
         counts = [len(problem.index) for problem in problems]
         return cls(
@@ -267,6 +267,7 @@ class Solutions:
     seconds: float
     relaxation: Floats
     variance: Floats | None = None
+    undetermined: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -281,6 +282,7 @@ class Solutions:
             seconds=self.seconds / len(self),
             relaxation=float(self.relaxation[row]),
             variance=None if self.variance is None else self.variance[row],
+            undetermined=None if self.undetermined is None else self.undetermined[row],
         )
 
     def __iter__(self) -> Iterator[Solution]:
@@ -300,8 +302,6 @@ class Solutions:
     def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
         """Join the solutions of problems of one shape."""
         statuses = [_ORDER.index(solution.status) for solution in solutions]
-        variances = [solution.variance for solution in solutions if solution.variance is not None]
-        complete = len(variances) == len(solutions)
         return cls(
             table=np.stack([solution.table for solution in solutions]),
             statuses=np.array(statuses, dtype=np.int8),
@@ -310,8 +310,15 @@ class Solutions:
             iterations=np.array([solution.iterations for solution in solutions]),
             seconds=sum(solution.seconds for solution in solutions),
             relaxation=np.array([solution.relaxation for solution in solutions]),
-            variance=np.stack(variances) if complete else None,
+            variance=_all_of([solution.variance for solution in solutions]),
+            undetermined=_all_of([solution.undetermined for solution in solutions]),
         )
+
+
+def _all_of(tables: Sequence[Floats | None]) -> Floats | None:
+    """Tables of one shape as one array; None if a table is missing."""
+    present = [table for table in tables if table is not None]
+    return np.stack(present) if len(present) == len(tables) else None
 
 
 class OneByOne(ABC):

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._types import Integers
 from ...privacy.event import Event
 from ..event_cost import is_choice
+from ..thresholds import law_of_first
 from .choices import ChoiceTest
 from .evidence import Evidence
 from .noise import NoiseTest
@@ -32,6 +34,9 @@ _CHOICES = 500
 
 # Largest number of times that an answer is drawn again.
 _REPEATS = 100
+
+# Number of times that comparisons with a threshold are made again.
+_PLACES = 1000
 
 Key = tuple[object, ...]
 
@@ -65,7 +70,9 @@ class Law:
     ) -> None:
         """Look at one answer of the gate."""
         if is_choice(events[0]):
-            self._choices.add(events, true[0], np.atleast_1d(answer)[None])
+            self._add_choices(events, true, np.atleast_1d(answer)[None])
+        elif events[0].method == "above_threshold":
+            self._add_place(events, true, answer)
         elif hasattr(answer, "words"):
             self._sparse.add(events[0], true[0], answer)
         elif isinstance(answer, list):
@@ -74,6 +81,20 @@ class Law:
                 self._noise.add(event, np.asarray(noisy), table) for event, noisy, table in parts
             ]
             self._noise.add_reuse(events, noises)
+
+    def _add_choices(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        chosen: Integers,
+    ) -> None:
+        """Look at choices, array (answers, choices): all among the same scores, or one in each of
+        several parts of the table, with an array of scores for each part."""
+        if len(true) == 1:
+            self._choices.add(events, true[0], chosen)
+            return
+        for part, scores in enumerate(true):
+            self._choices.add(events, scores, chosen[:, [part]])
 
     def add_more(
         self,
@@ -97,7 +118,7 @@ class Law:
             chosen = [np.atleast_1d(answer) for answer in answers]
             for size in sorted({choice.size for choice in chosen}):
                 same = [choice for choice in chosen if choice.size == size]
-                self._choices.add(events, true[0], np.stack(same))
+                self._add_choices(events, true, np.stack(same))
         elif isinstance(answers[0], list):
             noises = []
             for place, (event, table) in enumerate(zip(events, true, strict=True)):
@@ -107,6 +128,19 @@ class Law:
         else:
             for answer in answers:
                 self.add(events, true, answer)
+
+    def _add_place(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        place: int,
+    ) -> None:
+        """Look at the place of the first score found above the threshold; -1 means none."""
+        chances = law_of_first(events, true)
+        edges = np.concatenate([[0.0], np.cumsum(chances)])
+        start = place % chances.size
+        uniform = edges[start] + self._evidence.random.random() * chances[start]
+        self._evidence.add_uniform("above_threshold: places", np.array([uniform]))
 
     def judge(self) -> list[str]:
         """Everything that is wrong with what was added, in sentences."""
@@ -125,6 +159,8 @@ def _law_of(events: Sequence[Event], true: Sequence[Any]) -> Key:
 
 def _repeats(events: Sequence[Event], true: Sequence[Any]) -> int:
     """The number of times that an answer is drawn again."""
+    if events[0].method == "above_threshold":
+        return _PLACES
     size = sum(len(table[0]) if isinstance(table, tuple) else np.size(table) for table in true)
     enough = min(_REPEATS, max(_ANSWERS, _ENOUGH // max(size, 1)))
     repeats = max(8, min(enough, _DRAWS // max(size, 1)))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..._types import Floats, Integers
 from ...noise.kept_cells import Keep
 from ...privacy.event import Event
+from ...private import Cut
 from .distributions import kept_counts
 from .evidence import Evidence
 
@@ -56,17 +57,18 @@ class SparseTest:
         words = np.asarray(kept.words)
         if not _is_increasing(words):
             self._evidence.findings.append(
-                "sparse_cells: the kept cells are not in increasing order, or a cell occurs twice. "
-                "Their order can reveal which cells held rows."
+                f"{event.method}: the kept cells are not in increasing order, or a cell occurs "
+                "twice. Their order can reveal which cells held rows."
             )
-        if not isinstance(rule, Keep) or not isinstance(cells, int):
+        if not isinstance(rule, Keep | Cut) or not isinstance(cells, int):
             return
-        sizes = np.abs(kept.counts) if rule.two_sided else kept.counts
-        if (sizes < rule.theta).any():
-            self._evidence.findings.append(
-                "sparse_cells: a cell is kept although its noisy count is below theta. Such cells "
-                "were not chosen by their noisy counts."
-            )
+        if isinstance(rule, Keep):
+            sizes = np.abs(kept.counts) if rule.two_sided else kept.counts
+            if (sizes < rule.theta).any():
+                self._evidence.findings.append(
+                    f"{event.method}: a cell is kept although its noisy count is below theta. Such "
+                    "cells were not chosen by their noisy counts."
+                )
         self._add_entering(event, rule, cells, true, words)
         if words.shape[1] > 1 or cells > _CELLS:
             return
@@ -76,16 +78,22 @@ class SparseTest:
         found[words[:, 0]] = kept.counts
         uniform, expected = self._by_count(event.sampler, rule, table, found)
         present = found != _ABSENT
+        if isinstance(rule, Cut) and (
+            (table[present] < rule.least).any() or (found[present] < rule.threshold).any()
+        ):
+            self._evidence.findings.append(
+                f"{event.method}: an item is published that the rule must drop."
+            )
         self._evidence.add_kept(cells, present - expected, expected * (1 - expected))
         for name, chosen in (("empty", table == 0), ("other", table != 0)):
             self._evidence.add_uniform(
-                f"sparse_cells: counts kept of {name} cells", uniform[chosen]
+                f"{event.method}: counts kept of {name} cells", uniform[chosen]
             )
 
     def _by_count(
         self,
         sampler: Any,
-        rule: Keep,
+        rule: Keep | Cut,
         table: Integers,
         found: Integers,
     ) -> tuple[Floats, Floats]:
@@ -104,12 +112,12 @@ class SparseTest:
             uniform[same] = edges[places] + v * (edges[places + 1] - edges[places])
         return uniform, expected
 
-    def _add_axes(self, axes: Sequence[Any], words: Integers) -> None:
+    def _add_axes(self, method: str, axes: Sequence[Any], words: Integers) -> None:
         """Look at the codes of kept empty cells of a table that has far more cells than rows: on
         each axis they are uniform, and as often even as odd."""
         for place, codes in enumerate(_unpacked(axes, words)):
             nodes = axes[place].nodes
-            name = f"sparse_cells: codes of kept empty cells on axis {place + 1}"
+            name = f"{method}: codes of kept empty cells on axis {place + 1}"
             v = self._evidence.random.random(codes.size)
             self._evidence.add_uniform(name, (codes + v) / nodes)
             if nodes % 2 == 0:
@@ -119,7 +127,7 @@ class SparseTest:
     def _add_entering(
         self,
         event: Event,
-        rule: Keep,
+        rule: Keep | Cut,
         cells: int,
         true: SparseTable,
         words: Integers,
@@ -127,13 +135,13 @@ class SparseTest:
         """Look at the number of kept empty cells: binomial, with a variance below its mean."""
         held = {tuple(word) for word in np.asarray(true[0]).tolist()}
         new = sum(tuple(word) not in held for word in words.tolist())
-        if cells > _MANY * max(len(held), 1):
+        if isinstance(rule, Keep) and cells > _MANY * max(len(held), 1):
             empty = np.array([tuple(word) not in held for word in words.tolist()], np.bool_)
             axes: Any = event.about[1]
-            self._add_axes(axes, words[empty])
+            self._add_axes(event.method, axes, words[empty])
         p = kept_counts(event.sampler, rule, 0)[2]
         expected = (cells - len(held)) * p
-        name = "sparse_cells: numbers of kept empty cells"
+        name = f"{event.method}: numbers of kept empty cells"
         self._evidence.add_sum(name, new - expected, expected + 1e-9, 1)
 
 
