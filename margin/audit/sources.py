@@ -3,8 +3,7 @@
 The property that is tested: the codes of a row, and the identity of its unit, are functions of that
 row and of the declaration alone. So the counts of a table are the sum of the counts of its rows,
 each in a table of its own. With a unit, the number of counted rows follows from which units are the
-same. Which are the same is computed from the values by `margin.audit.identity`, which shares no
-code with the sources.
+same. `margin.audit.identity` computes this from the values, and shares no code with the sources.
 """
 
 import random
@@ -207,15 +206,15 @@ class RawTables:
         identity: Identity | None,
         units: Mapping[Identity | None, int],
     ) -> Iterator[str]:
-        """Compare the unit of a row with the first row of each unit so far, in tables of these two
-        rows, of which one row of each unit is counted."""
+        """Compare a row with the first row of each unit, in tables of two rows, one counted of each
+        unit."""
         one_row = replace(self, max_rows=1)
         for known, other in units.items():
             both = one_row.counted([self.rows[other], self.rows[place]])
             expected = 1 if known == identity else 2
             if both is not None and int(both.sum()) != expected:
-                relation = "the same unit" if expected == 1 else "two units"
-                yield f"the ids of rows {other} and {place} stand for {relation}, but not here"
+                relation = "one unit" if expected == 1 else "two units"
+                yield f"the ids of rows {other} and {place} are of {relation}, but not here"
 
     def _neighbours(
         self,
