@@ -2,21 +2,24 @@
 
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
+from .count import Count, Difference, Ratio
 from .itemsets import ItemsetCounts
 from .marginals import MarginalSynopsis
 from .records import RecordSynopsis
 from .sketch import SketchSynopsis
-from .table import RangeCount, TableSynopsis
+from .table import TableSynopsis
 from .uniform import UniformSynopsis
 from .view import ViewSynopsis
 
 __all__ = [
     "CellSynopsis",
     "ColumnCounts",
+    "Count",
+    "Difference",
     "Estimate",
     "ItemsetCounts",
     "MarginalSynopsis",
-    "RangeCount",
+    "Ratio",
     "RecordSynopsis",
     "SketchSynopsis",
     "TableSynopsis",
