@@ -13,6 +13,7 @@ from .. import __version__
 from .._secrecy import masked
 from ..errors import MarginError
 from . import compare as cli_compare
+from . import count as cli_count
 from . import ledger as cli_ledger
 from . import plan as cli_plan
 from . import read as cli_read
@@ -124,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands)
     cli_release.add_commands(commands)
     cli_read.add_commands(commands)
+    cli_count.add_commands(commands)
     cli_report.add_commands(commands)
     cli_records.add_commands(commands)
     cli_plan.add_commands(commands)

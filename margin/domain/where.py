@@ -14,8 +14,8 @@ __all__ = ["Chosen", "chosen_codes", "whole_labels"]
 Chosen = dict[str, tuple[int, ...]]
 """The codes that are selected, ascending, by attribute. Other attributes are not restricted."""
 
-_LISTED = 8
-"""Largest number of edges that a message names."""
+_LISTED = 12
+"""Largest number of categories or edges that a message names."""
 
 
 def chosen_codes(domain: Domain, where: Mapping[str, Any]) -> Chosen:
@@ -115,8 +115,8 @@ def _code(
             return code
         labels = () if attribute.values is None else tuple(map(str, attribute.labels))
         raise DomainError(
-            f"attribute {name!r} declares no category {category!r}; name one of its "
-            f"{attribute.size} categories{did_you_mean(str(category), labels)}"
+            f"attribute {name!r} declares no category {category!r}; its categories are "
+            f"{_listing(attribute)}{did_you_mean(str(category), labels)}"
         )
     if category is None and attribute.missing_code != UNSEEN:
         return attribute.missing_code
@@ -128,6 +128,13 @@ def _code(
         f"{attribute.labels[0]!r}, or bins between two edges by a pair (low, high)"
         f"{did_you_mean(str(category), labels)}"
     )
+
+
+def _listing(attribute: Attribute) -> str:
+    """The first categories of an attribute, for a message."""
+    shown = [repr(attribute.label(code)) for code in range(min(attribute.size, _LISTED))]
+    more = attribute.size - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _in_range(

@@ -35,12 +35,19 @@ class Count:
     >>> low, high = count.interval(0.95)
     >>> round(low, 1), round(high, 1)
     (110.2, 129.8)
+    >>> print(count)
+    120 (reconstructed, 95 %: 110.2 to 129.8)
     """
 
     estimate: float
     noise_variance: float
     missed_variance: float = 0.0
     reconstructed: bool = False
+
+    def __str__(self) -> str:
+        low, high = self.interval(0.95)
+        about = "reconstructed, " if self.reconstructed else ""
+        return f"{self.estimate:,.6g} ({about}95 %: {low:,.6g} to {high:,.6g})"
 
     @property
     def variance(self) -> float:

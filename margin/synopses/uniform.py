@@ -1,5 +1,6 @@
 """`UniformSynopsis`: a synopsis with the number of rows only, spread evenly over all cells."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -62,7 +63,10 @@ class UniformSynopsis(Synopsis):
         return answers
 
     def _sums(self, chosen: Sequence[Chosen]) -> Sums:
-        """The numbers of rows with some codes: shares of the total, whose noise they have."""
+        """The numbers of rows with some codes: shares of the total, whose noise they have.
+
+        What is missed is not known, except that the number of all rows misses nothing.
+        """
         total, variance = self._total
         shares = []
         for codes in chosen:
@@ -70,7 +74,13 @@ class UniformSynopsis(Synopsis):
             shares.append(cells.sum())
         share = np.array(shares)
         noise = variance * np.outer(share, share)
-        return Sums(estimates=total * share, noise=noise, missed=np.zeros_like(noise))
+        guessed = np.array([bool(codes) for codes in chosen])
+        return Sums(
+            estimates=total * share,
+            noise=noise,
+            missed=np.where(np.logical_and.outer(guessed, guessed), math.nan, 0.0),
+            reconstructed=bool(guessed.any()),
+        )
 
     @property
     def _total(self) -> tuple[float, float]:
