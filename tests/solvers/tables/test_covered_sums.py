@@ -1,4 +1,4 @@
-"""Covariances of sums of covered cells are those of generalised least squares on the whole array."""
+"""Covariances of sums of covered cells are those of least squares on the whole array."""
 
 import itertools
 import math
