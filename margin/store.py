@@ -32,6 +32,7 @@ from .privacy.ledger import Token
 from .privacy.statement import Statement
 from .simulation import Simulation
 from .synopses import (
+    BoxSynopsis,
     CellSynopsis,
     ColumnCounts,
     ItemsetCounts,
@@ -79,6 +80,7 @@ _FIELDS = {
 _KINDS: Mapping[str, type[Synopsis]] = {
     kind.__name__: kind
     for kind in (
+        BoxSynopsis,
         CellSynopsis,
         ColumnCounts,
         ItemsetCounts,

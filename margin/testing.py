@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .audit import audit
-from .audit.raw import RawTables, Row
+from .audit import BlackBox, audit
+from .audit.sources import RawTables, Row
 from .domain.domain import Domain
 from .privacy.budget import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from .solvers.testing import check_solver
@@ -27,8 +27,8 @@ def check_mechanism(
     budgets: Sequence[Budget] = _BUDGETS,
     workload: Any = None,
     pairs: int = 40,
-    runs: int = 0,
     seed: int = 0,
+    black_box: BlackBox | None = None,
 ) -> None:
     """Check that a mechanism is private: audit it under several budgets.
 
@@ -44,10 +44,10 @@ def check_mechanism(
         The workload that is passed to the mechanism. By default, none.
     pairs
         The number of random pairs of neighbouring tables per budget.
-    runs
-        The number of runs of the black-box test; see `audit`. With 0, that test is skipped.
     seed
         The seed of everything random in the test.
+    black_box
+        The settings of the black-box test; see `audit`. By default, it is skipped.
 
     Raises
     ------
@@ -63,8 +63,8 @@ def check_mechanism(
             budget=budget,
             workload=workload,
             pairs=pairs,
-            runs=runs,
             seed=seed,
+            black_box=black_box,
         )
         findings += [f"{budget!r}: {finding}" for finding in report.findings]
     if findings:

@@ -51,6 +51,7 @@ from .tables.nonnegativity import Clip, JointProjection, NonNegativity, Ripple, 
 from .tables.population import Population, Rows
 from .tables.projection_qp import ProjectionQP
 from .tables.tables import Tables
+from .tables.tree import Tree
 from .zeros import Zeros
 
 __all__ = [
@@ -100,6 +101,7 @@ __all__ = [
     "Structure",
     "Sums",
     "Tables",
+    "Tree",
     "TrustExact",
     "WeightedSum",
     "Zeros",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import margin
 
-from ..domain.exports import uncertainty
 from .common import (
     Said,
     add_command,
@@ -32,9 +31,11 @@ __all__ = ["add_commands"]
 
 _COLUMNS = ("count", "low", "high", "noise_sd", "missed_sd")
 
+_MEASURED = "With 95 % probability the true count lies between low and high."
+
 _RECONSTRUCTED = (
-    "No published table holds all these attributes, so the counts were reconstructed from smaller\n"
-    "tables. The bounds allow for what these do not say, as far as it can be estimated."
+    "No published table holds all these attributes: the counts were reconstructed from smaller\n"
+    "tables. low and high allow for noise, and for an estimate of what these tables do not say."
 )
 
 
@@ -155,6 +156,8 @@ def _listed(form: object) -> str:
 def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], list[float | None]]]":
     """Each cell: its categories, and its numbers in the order of `_COLUMNS`, None if unknown."""
     kinds = [attribute.labels for attribute in marginal.domain.values()]
+    from ..domain.exports import uncertainty
+
     columns = {"count": marginal.counts, **uncertainty(marginal)}
     numbers = zip(*(columns[name].flat for name in _COLUMNS), strict=True)
     for labels, cell in zip(itertools.product(*kinds), numbers, strict=True):
@@ -163,7 +166,7 @@ def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], lis
 
 def _as_table(marginal: "margin.Marginal") -> str:
     """Write a marginal as a table for people: labels on the left, numbers on the right."""
-    rows = [[*map(printable, marginal.attributes), "count", "95 % from", "to"]]
+    rows = [[*map(printable, marginal.attributes), "count", "low", "high"]]
     for labels, numbers in _rows(marginal):
         shown = ["" if number is None else f"{number:,.1f}" for number in numbers[:3]]
         rows.append([*map(printable, labels), *shown])
@@ -176,8 +179,8 @@ def _as_table(marginal: "margin.Marginal") -> str:
             cells.append(cell.ljust(width) if place < names else cell.rjust(width))
         lines.append("  ".join(cells))
     head, *others = lines
-    if marginal.reconstructed:
-        others.append(_RECONSTRUCTED)
+    if not any(map(math.isnan, marginal.variance.flat)):
+        others.append(_RECONSTRUCTED if marginal.reconstructed else _MEASURED)
     return "\n".join([painted(head, "bold", sys.stdout), *others])
 
 

@@ -7,8 +7,10 @@ from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
 from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
 from .items.privbasis import PrivBasis
+from .items.thresholds import LogThreshold, Zealous
 from .learning.dualquery import DualQuery
 from .learning.mwem import MWEM
+from .learning.pmw import PMW
 from .learning.polynomial import Learning
 from .ordered.hierarchical import Hierarchical
 from .ordered.wavelet import Wavelet
@@ -17,8 +19,13 @@ from .sparse.dyadic import Dyadic
 from .sparse.filter_priority import FilterPriority
 from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
+from .sparse.prefix_tree import PrefixTree
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
+from .spatial.dpcube import DPCube
+from .spatial.grids import AdaptiveGrid, UniformGrid
+from .spatial.kd_tree import KDTree
+from .spatial.quad_tree import QuadTree
 from .strategies import DataCubes, MatrixMechanism
 from .tables.direct import Direct
 from .tables.flat import Flat
@@ -29,9 +36,12 @@ from .views.priview import PriView
 
 __all__ = [
     "MWEM",
+    "PMW",
     "Adaptive",
+    "AdaptiveGrid",
     "Auto",
     "CountSketch",
+    "DPCube",
     "DPSense",
     "DPSenseS",
     "DataCubes",
@@ -47,16 +57,22 @@ __all__ = [
     "Haar",
     "Hierarchical",
     "HighPass",
+    "KDTree",
     "Learning",
+    "LogThreshold",
     "MatrixMechanism",
     "PeeledItems",
     "PlainItems",
+    "PrefixTree",
     "PriView",
     "PrioritySample",
     "PrivBasis",
+    "QuadTree",
     "Residual",
     "SampledItems",
     "ThresholdSample",
     "Uniform",
+    "UniformGrid",
     "Wavelet",
+    "Zealous",
 ]

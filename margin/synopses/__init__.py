@@ -1,17 +1,20 @@
 """The forms of a synopsis, one file each."""
 
+from .boxes import BoxSynopsis
 from .cells import CellSynopsis, Estimate
 from .columns import ColumnCounts
 from .count import Count, Difference, Ratio
 from .itemsets import ItemsetCounts
 from .marginals import MarginalSynopsis
 from .records import RecordSynopsis
+from .rounds import SolvedRound
 from .sketch import SketchSynopsis
 from .table import TableSynopsis
 from .uniform import UniformSynopsis
 from .view import ViewSynopsis
 
 __all__ = [
+    "BoxSynopsis",
     "CellSynopsis",
     "ColumnCounts",
     "Count",
@@ -22,6 +25,7 @@ __all__ = [
     "Ratio",
     "RecordSynopsis",
     "SketchSynopsis",
+    "SolvedRound",
     "TableSynopsis",
     "UniformSynopsis",
     "ViewSynopsis",

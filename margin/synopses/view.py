@@ -32,12 +32,11 @@ from ..solvers import (
     Tables,
     coverage_error,
 )
-from .counting import Sums
+from .counting import Sums, covered_sums, weights_on
 from .describe import describe
 from .exports import to_mbi
 from .noisy_tables import in_view_order, tables_of
 from .synopsis import Packed, Provenance, Synopsis
-from .view_sums import covered_sums, weights_on
 
 __all__ = ["ViewSynopsis"]
 

@@ -10,7 +10,8 @@ from fractions import Fraction as F
 import numpy as np
 
 from margin.audit import audit
-from margin.audit.cost import cost, least_delta
+from margin.audit.delta_lower_bound import delta_lower_bound
+from margin.audit.event_cost import cost
 from margin.domain.domain import Domain
 from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
@@ -88,7 +89,7 @@ def check_law_of_choices(ask, budget=PureDP(4), domain=ITEMS, runs=1500):
     codes = np.array(
         [[1, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0]]
     )[:, : len(domain)]
-    from margin.audit.grey import Recorder
+    from margin.audit.recorder import Recorder
     from margin.data.source import CodesSource
 
     recorder = Recorder(CodesSource(codes), domain=domain, budget=budget, entropy=SeededEntropy(5))
@@ -193,7 +194,10 @@ def check_certificates():
             )
             for place, draws in enumerate(rounds.samples)
         ]
-        assert least_delta(events, epsilon) <= float(budget.delta) * (1 + 1e-9), (rounds, budget)
+        assert delta_lower_bound(events, epsilon) <= float(budget.delta) * (1 + 1e-9), (
+            rounds,
+            budget,
+        )
 
 
 # Summaries of sparse tables

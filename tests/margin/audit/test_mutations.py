@@ -27,13 +27,17 @@ from audit_checks import (
 )
 
 from margin._numbers import UNIT
-from margin.audit import _Trial, neighbours
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit import BlackBox, neighbours
+from margin.audit.outputs.outcome import outcome
+from margin.audit.recorder import Player, Recorder
+from margin.audit.trial import Trial
+from margin.audit.violation import Violation
 from margin.counting import CountPlan
 from margin.data import rows_per_person
 from margin.data.opening import open_source
 from margin.domain.domain import Domain
 from margin.errors import DataError
+from margin.noise import laws
 from margin.noise.entropy import SeededEntropy
 from margin.noise.kept_cells import Entering
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
@@ -45,9 +49,12 @@ from margin.private import (
     Keep,
     Largest,
     Strategy,
+    above,
     cell_counts,
     choose,
     counts,
+    cuts,
+    frequent,
     gate,
     item_counts,
     items,
@@ -55,10 +62,11 @@ from margin.private import (
     measure,
     queries,
     sets,
+    sketch,
     sparse,
     sparse_noise,
 )
-from margin.private.strategy import Factor
+from margin.private.strategy import Factor, Groups
 from margin.queries import Conjunctions
 from margin.sparse.axes import Tree
 from margin.testing import check_source
@@ -183,7 +191,7 @@ SOUND = [
     Baskets(),
 ]
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
-ITEM_METHODS = {name for part in (items.Items, sets.Sets) for name in vars(part)}
+ITEM_METHODS = {name for part in (items.Items, sets.Sets, frequent.Frequent) for name in vars(part)}
 
 
 def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
@@ -199,8 +207,9 @@ def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
         return np.concatenate([np.ravel(part) for part in parts])
 
     tables = list(neighbours(domain, budget, pairs))
-    return _Trial(
-        mechanism=mechanism, domain=domain, budget=budget, tables=tables, runs=runs, output=flat
+    black_box = BlackBox(runs=runs, output=flat) if runs else None
+    return Trial(
+        mechanism=mechanism, domain=domain, budget=budget, tables=tables, black_box=black_box
     )
 
 
@@ -722,6 +731,24 @@ def spread_of_the_first_weight(patch):
     )
 
 
+def boxes_that_overlap(patch):
+    patch.setattr(cuts, "_check_boxes", lambda boxes, along, shape: None)
+
+
+def cuts_by_the_difference_of_both_parts(patch):
+    rewritten(patch, cuts, "_scores", r"-np\.maximum\(.*\)", "-np.abs(2 * low - below[-1])")
+
+
+def always_the_best_cuts(patch):
+    mechanism = "mechanism = self.budget.selection(1000 * event.units, spread=spread)"
+    rewritten(patch, cuts.Cuts, "select_cuts", r"mechanism = .*", mechanism)
+
+
+def a_group_counts_twice(patch):
+    right = Groups.times
+    patch.setattr(Groups, "times", lambda self, table, axis: 2 * right(self, table, axis))
+
+
 def spread_of_the_ends_of_a_grid(patch):
     rewritten(
         patch,
@@ -871,6 +898,91 @@ def items_peeled_at_the_rate_of_all(patch):
     )
 
 
+def threshold_of_too_large_a_delta(patch):
+    gap = frequent.least_gap
+    patch.setattr(
+        frequent, "least_gap", lambda scale, **more: gap(scale, **more | {"delta": F(1, 5)})
+    )
+
+
+def threshold_on_the_true_counts(patch):
+    rewritten(
+        patch,
+        frequent.Frequent,
+        "_above",
+        r"large = noisy >= rule\.threshold",
+        "large = counts[frequent] >= rule.threshold",
+    )
+
+
+def rare_items_get_noise_too(patch):
+    rewritten(
+        patch,
+        frequent.Frequent,
+        "_above",
+        r"frequent = counts >= rule\.least",
+        "frequent = counts >= 1",
+    )
+
+
+def threshold_without_noise(patch):
+    rewritten(
+        patch,
+        above.Comparisons,
+        "above_threshold",
+        r"limit = level \+ threshold_noise\.sample\(1, self\._entropy\)\[0\]",
+        "limit = level",
+    )
+
+
+def comparisons_at_half_the_noise(patch):
+    rewritten(
+        patch,
+        above.Comparisons,
+        "above_threshold",
+        r"\(1, 2\), strict=True",
+        "(1, 1), strict=True",
+    )
+
+
+def one_noise_for_all_comparisons(patch):
+    rewritten(
+        patch,
+        above.Comparisons,
+        "above_threshold",
+        r"score_noise\.sample\(scores\.size, self\._entropy\)",
+        "score_noise.sample(1, self._entropy)",
+    )
+
+
+def a_block_of_noise_again(patch):
+    again = "block[:] = drawn[: block.size] if start else draw(block.size)"
+    rewritten(patch, laws, "_in_blocks", r"block\[:\] = draw\(block\.size\)", again)
+    patch.setattr(laws, "_BLOCK", 8)
+
+
+def one_draw_without_rejection(patch):
+    early = "if count == 1:\n        return proposal.sample(1, entropy)\n    kept: list"
+    rewritten(patch, DiscreteGaussian, "_reject", "kept: list", early)
+    patch.setattr(laws, "_LARGEST_TABLE_SIGMA2", 0)
+
+
+def replaced_rows_count_once_in_choices(patch):
+    rewritten(patch, choose.Choices, "select", r"budget\.rows \*", "budget.rows_per_person *")
+
+
+def sketches_without_m_squared(patch):
+    rewritten(patch, sketch.Sketches, "sketch_counts", r"budget\.rows\*\*2", "budget.rows")
+
+
+def cells_logged_when_spilled(patch):
+    told = "logging.getLogger('margin').info('%d cells', len(words)); order = ordered(words)"
+    rewritten(
+        patch, cell_counts, "_by_engine", r"order = ordered\(words\)", f"import logging; {told}"
+    )
+    patch.setattr(cell_counts, "_IN_MEMORY", 0)
+
+
 REPLACE = PureDP(1, neighbours=Neighbours.REPLACE_ROW)
 PERSON = ZCDP("0.5", rows_per_person=3)
 WIDE = PureDP("0.1")
@@ -884,6 +996,8 @@ PATTERNS = Ask("pattern_counts", None, [(((0, 1),), ()), (((1, 2, 3),), ()), (()
 RULE = Ask(
     "sparse_cells", ["a", "b", "c"], keep=lambda cells, noise: Keep(1 + cells // 12, 4, True)
 )
+FREQUENT = Ask("frequent_items", most=2, least=4)
+FIRST = Ask("above_threshold", MOSTLY, np.zeros(7, int), threshold=9)
 CERTIFIED = Draw(before="9/100", times=10, step="1/62", samples=(50,) * 4, size=1)
 GATES = [
     (half_the_scale, Standard(), PureDP(1), 0),
@@ -936,6 +1050,25 @@ GATES = [
     (sparse_without_empty_cells, Sparse(), PureDP(1), 1200),
     (sparse_threshold_on_the_truth, Sparse(), PureDP(1), 1200),
     (spread_of_the_first_weight, WEIGHTS, PureDP(1), 0),
+    (boxes_that_overlap, Ask("select_cuts", ["b"], [[[0, 3]]] * 2, [0, 0]), PureDP(1), 0),
+    (
+        cuts_by_the_difference_of_both_parts,
+        Ask("select_cuts", ["b"], [[[0, 3]]], [0]),
+        PureDP(1),
+        0,
+    ),
+    (
+        always_the_best_cuts,
+        Ask("select_cuts", ["c", "b"], [[[0, 4], [0, 2]], [[0, 4], [2, 3]]], [0, 0]),
+        PureDP("0.02"),
+        0,
+    ),
+    (
+        a_group_counts_twice,
+        Ask("measure_linear", [Strategy(("b",), [Groups([0, 1, 1])])]),
+        PureDP(1),
+        0,
+    ),
     (
         spread_of_the_ends_of_a_grid,
         Ask("select_most", None, [1, 4, 2], penalties=[0, 0, 0]),
@@ -972,7 +1105,28 @@ GATES = [
     ),
     (certified_beside_what_was_done, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (rho_for_epsilon, CERTIFIED, ApproxDP(1, "1e-6"), 0),
+    (threshold_of_too_large_a_delta, FREQUENT, ApproxDP(1, "1e-2"), 0),
+    (threshold_on_the_true_counts, FREQUENT, ApproxDP(1, "1e-2"), 0),
+    (rare_items_get_noise_too, FREQUENT, ApproxDP(1, "1e-1"), 0),
+    (threshold_without_noise, FIRST, PureDP("0.05"), 0),
+    (comparisons_at_half_the_noise, FIRST, PureDP(1), 0),
+    (one_noise_for_all_comparisons, FIRST, PureDP(1), 0),
     (items_peeled_at_the_rate_of_all, Ask("select_items", count=4), PureDP(1), 0),
+    (a_block_of_noise_again, Standard(), PureDP(1), 0),
+    (
+        one_draw_without_rejection,
+        Ask("measure_linear", [Strategy.total(DOMAIN)]),
+        ZCDP("0.5"),
+        0,
+    ),
+    (replaced_rows_count_once_in_choices, Chooser(), REPLACE, 0),
+    (
+        sketches_without_m_squared,
+        Ask("sketch_counts", ["a", "b", "c"], rows=5, width=3, key=17),
+        PERSON,
+        0,
+    ),
+    (cells_logged_when_spilled, Sparse(), PureDP(1), 0),
 ]
 
 
@@ -990,7 +1144,7 @@ def test_a_mistake_in_the_library_is_caught(mistake, mechanism, budget, runs, mo
     trial = tried(mechanism, budget, pairs=40, runs=runs)
     assert any(trial.findings())
     if runs:
-        assert any(trial.of_many_runs(SeededEntropy(0)))
+        assert any(trial.black_box_findings(SeededEntropy(0)))
 
 
 CHECKED = [

@@ -181,8 +181,10 @@ def test_the_memory_of_values_is_bounded(monkeypatch):
     monkeypatch.setattr(encode, "_MOST_CACHED", 10)
     encoder = Encoder("col", Attribute(values=["7"], other="rest"))
     for start in range(0, 200, 25):
-        codes = encoder.encode(pa.array([str(number) for number in range(start, start + 25)]))
-        assert codes.tolist() == [int(number != 7) for number in range(start, start + 25)]
+        # The declared value comes before the memory is full, and after.
+        numbers = [7, *range(start, start + 25), 7]
+        codes = encoder.encode(pa.array([f"{number}" for number in numbers] + ["7 ", "07"]))
+        assert codes.tolist() == [*(int(number != 7) for number in numbers), 0, 0]
         assert len(encoder._known) <= 10
 
 
@@ -285,3 +287,30 @@ def test_finding_columns():
     ]:
         with pytest.raises(DataError, match=f"it has {message}"):
             locate(names, domain, "it")
+
+
+# The code of a value does not depend on how many others there are.
+CROWDS = [
+    (Attribute(size=5, other=3, missing=4), pa.array([1, 9, None, -4])),
+    (Attribute(size=5, other=3, missing=4), pa.array([1.0, 9.0, None, float("nan"), 0.5])),
+    (Attribute(bins=[0, 2, 5], other="x", missing="?"), pa.array([1, 9, None, 5], pa.uint8())),
+    (Attribute(bins=[0, 2, 5], other="x", missing="?"), pa.array([1.5, 9.0, None], pa.float32())),
+    (Attribute(values=["a", "b"], other="x", missing="?"), pa.array(["b", "c", None, " a", ""])),
+    (
+        Attribute(values=["a", "b"], other="x", missing="?"),
+        pa.array(["b", "c", None]).dictionary_encode(),
+    ),
+    (Attribute(values=["true", "2"], other="x", missing="?"), pa.array([True, False, None])),
+]
+
+
+@pytest.mark.parametrize(("attribute", "column"), CROWDS, ids=lambda value: str(value)[:30])
+def test_the_code_of_a_value_is_the_same_among_many(attribute, column):
+    """A batch of one value, and of one value among others, both of the largest size."""
+    alone = [Encoder("col", attribute).encode(column[at : at + 1])[0] for at in range(len(column))]
+    for place, code in enumerate(alone):
+        crowd = np.full(encode.ROWS, place)
+        assert (Encoder("col", attribute).encode(column.take(pa.array(crowd))) == code).all()
+        crowd[-1] = (place + 1) % len(column)
+        codes = Encoder("col", attribute).encode(column.take(pa.array(crowd)))
+        assert (codes == np.array(alone)[crowd]).all()

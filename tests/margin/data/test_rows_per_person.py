@@ -2,6 +2,7 @@
 guarantee follows."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -9,11 +10,14 @@ from hypothesis import strategies as st
 
 import margin
 from margin import BudgetError, DataError, Domain, DomainError, Neighbours, PriView, PureDP
-from margin.audit.grey import Player, Recorder, Violation, outcome
+from margin.audit.outputs.outcome import outcome
+from margin.audit.recorder import Player, Recorder
+from margin.audit.violation import Violation
 from margin.data.count import count
 from margin.data.encode import ROWS
 from margin.data.opening import open_source
-from margin.data.rows_per_person import BoundedSource, bound, order
+from margin.data.rows_per_person import BoundedSource, bound, identities, order
+from margin.domain.values import identity
 from margin.noise.entropy import SeededEntropy
 
 DOMAIN = Domain({"a": 4, "b": 3})
@@ -114,6 +118,55 @@ def test_any_type_of_unit(person):
     table = pa.table({"who": person, "a": [0, 1, 2, 3], "b": [0, 0, 0, 0]})
     for data in (table, table.to_pandas()):
         assert kept_of(data, "who").sum() == 3
+
+
+# One unit in several forms, and others.
+FORMS = ["7", "07", " 7", "7.0", "7e0", "A-17", "A-17 ", "a-17", "2020-01-02", "true", "x y", "12"]
+TEXTS = {
+    "string": lambda texts: pa.array(texts),
+    "large string": lambda texts: pa.array(texts, pa.large_string()),
+    "string view": lambda texts: pa.array(texts, pa.string_view()),
+    "dictionary": lambda texts: pa.array(texts).dictionary_encode(),
+    "dictionary of large strings": lambda texts: pa.array(
+        texts, pa.large_string()
+    ).dictionary_encode(),
+    "dictionary with unused entries": lambda texts: pa.DictionaryArray.from_arrays(
+        pa.array(np.arange(len(texts)) + 2), pa.array(["", "9999", *texts])
+    ),
+    "chunks": lambda texts: pa.chunked_array([[text] for text in texts]),
+    "chunks of dictionaries": lambda texts: pa.chunked_array(
+        [pa.array([text]).dictionary_encode() for text in texts]
+    ),
+    "categories": lambda texts: pa.array(pd.Categorical(texts)),
+}
+
+
+@pytest.mark.parametrize("form", TEXTS)
+@pytest.mark.parametrize("some", [FORMS, FORMS[:2], FORMS[5:6], ["07"]], ids=len)
+def test_a_text_names_the_same_unit_in_every_type_of_column(form, some):
+    """However a text is held, and whatever other texts are beside it."""
+    found = identities("who", TEXTS[form](some)).to_pylist()
+    assert found == [identity(text) for text in some]
+
+
+NUMBERS = {
+    "int8": pa.int8(),
+    "uint64": pa.uint64(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "decimal": pa.decimal128(30, 3),
+    "dictionary": pa.dictionary(pa.int8(), pa.int64()),
+    "string": pa.string(),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_a_number_names_the_same_unit_in_every_type_of_column(kind):
+    column = pa.array([7, 0, 120, 7], pa.int64()).cast(
+        pa.int64() if kind == "dictionary" else NUMBERS[kind]
+    )
+    column = column.dictionary_encode() if kind == "dictionary" else column
+    assert identities("who", column).to_pylist() == ["7", "0", "120", "7"]
 
 
 def kept_of(data, unit, most=2):

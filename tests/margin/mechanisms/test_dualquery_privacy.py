@@ -256,3 +256,16 @@ def test_what_was_certified_adds_up_as_epsilon_and_delta_only():
     for total in (ZCDP(9, neighbours=Neighbours.REPLACE_ROW, rows_per_person=2), whole):
         with pytest.raises(BudgetError, match="certified as a whole"):
             total.cost_of(whole)
+
+
+def test_a_certificate_is_for_its_delta_rounds_and_neighbours():
+    """Whatever was certified before: a smaller delta, another draw, or more rows cost more."""
+    rounds = Rounds(step="1/50", samples=(20, 20), size=1)
+    more = Rounds(step="1/50", samples=(20, 21), size=1)
+    for _ in range(2):
+        known = rounds.epsilon(ApproxDP(1, "1e-4"))
+        assert rounds.epsilon(ApproxDP(1, "1e-9")) > known
+        assert more.epsilon(ApproxDP(1, "1e-4")) > known
+        replaced = ApproxDP(1, "1e-4", neighbours=Neighbours.REPLACE_ROW)
+        assert rounds.epsilon(replaced) > known
+        assert rounds.epsilon(ApproxDP(1, "1e-4", rows_per_person=3)) > known

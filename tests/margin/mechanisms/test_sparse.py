@@ -237,7 +237,9 @@ def test_a_binomial_draw_that_its_first_digits_leave_open_is_settled_by_more():
     assert binomial(30, law, Ties([low[k - first], min((1 << 64) - 1, rest + 10**6)])) == k + 1
 
 
-@pytest.mark.parametrize("bound", [1, 2, 7, 64, 1000, (1 << 61) + 1, 1 << 62])
+@pytest.mark.parametrize(
+    "bound", [1, 2, 3, 5, 7, 11, 64, 1000, 5 << 59, 3 << 60, (1 << 61) + 1, 1 << 62]
+)
 def test_uniform_integers(bound):
     for drawn in (
         uniform(bound, 20_000, SeededEntropy(1)),
@@ -380,6 +382,26 @@ def test_empty_cells_are_a_uniform_choice(number, held_as):
     assert (
         np.abs(np.delete(hits, [2, 7]) / runs - share) <= 6 * math.sqrt(share * (1 - share) / runs)
     ).all()
+
+
+@pytest.mark.parametrize("keep", [Keep(40, 60, True), Largest(30, 40), Largest(9, 40)], ids=repr)
+def test_kept_cells_of_several_words_are_in_the_order_of_all_words(keep):
+    """Where words beyond the first are left out of the order, those with rows come first."""
+    grid, entropy = Grid([Leaves(3), Leaves(1 << 61)]), SeededEntropy(4)
+    true = held([[0, 7 << 58], [2, 5 << 40], [2, 7 << 58]], [900, 800, 1000])
+    draw = kept_cells if isinstance(keep, Keep) else largest_cells
+    kept = draw(grid, DiscreteLaplace(F(1)), true, keep, entropy)
+    assert len(grid.radices) == 2 and len(kept.words) >= 8
+    assert kept.words.tolist() == sorted(kept.words.tolist())
+
+
+@pytest.mark.parametrize("tau", [1 << 60, 3 << 59, 1 << 61, 1 << 62, 1 << 63, 1 << 66, 1 << 124])
+@pytest.mark.parametrize("value", [1 << 61, -(1 << 61), 3 << 58])
+def test_large_counts_are_kept_with_their_probability(tau, value):
+    """The share of n coins is within sqrt(L / (2 n)) of w(v) but with probability 2 exp(-L)
+    (Hoeffding): L = 20, n = 4000."""
+    kept = Keep(1, tau, True).chosen(np.full(4000, value), SeededEntropy(6))
+    assert abs(kept.mean() - min(1, abs(value) / tau)) <= math.sqrt(20 / 8000)
 
 
 @given(

@@ -19,7 +19,7 @@ from scipy import stats
 
 from margin import noise
 from margin.errors import MarginError
-from margin.noise import laws
+from margin.noise import laws, selection
 from margin.noise.entropy import SeededEntropy, SystemEntropy
 from margin.noise.geometric import Geometric, quotient, tail
 from margin.noise.laws import (
@@ -183,6 +183,22 @@ def test_signs_are_fair_and_independent_of_magnitudes(sampler):
         assert abs(int(np.sign(part).sum())) < Z * math.sqrt(part.size) + 1
     lagged = np.sign(nonzero[1:]) * np.sign(nonzero[:-1])
     assert abs(int(lagged.sum())) < Z * math.sqrt(lagged.size) + 1
+
+
+@every
+def test_no_draw_depends_on_another_at_any_distance(sampler):
+    """Signs, and whether draws are large, at all distances in several blocks: a block, or some
+    bytes, that are used twice are seen wherever they come again.
+
+    A sum of n products in [-1, 1] of mean zero is within sqrt(2 n L) of zero but with probability
+    2 exp(-L) (Hoeffding), L = 33; half a million sums and 32 tests make 2e-7 together.
+    """
+    draws = million(sampler)[: 4 * laws._BLOCK]
+    large = np.abs(draws) > np.median(np.abs(draws))
+    for name, values in (("signs", np.sign(draws)), ("sizes", large - large.mean())):
+        spectrum = np.fft.rfft(values, 2 * draws.size)
+        products = np.fft.irfft(np.abs(spectrum) ** 2)[1 : draws.size]
+        assert np.abs(products).max() <= math.sqrt(2 * draws.size * 33) + 10, name
 
 
 @pytest.mark.parametrize("sampler", WIDE, ids=repr)
@@ -551,8 +567,10 @@ SCORES = [
 ]
 
 
+@pytest.mark.parametrize("many", [1, 1 << 15], ids=["compiled", "numpy"])
 @pytest.mark.parametrize(("rate", "scores"), SCORES)
-def test_choices_are_proportional_to_the_exponential(rate, scores):
+def test_choices_are_proportional_to_the_exponential(rate, scores, many, monkeypatch):
+    monkeypatch.setattr(selection, "_MANY", many)
     chosen = ExponentialMechanism(rate).draw(np.array(scores), 10**5, SeededEntropy(21))
     weights = np.array([math.exp(-float(rate * (max(scores) - score))) for score in scores])
     observed = np.bincount(chosen, minlength=len(scores))

@@ -731,7 +731,7 @@ class Thrifty:
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_the_audit_weighs_what_was_bought_as_a_whole(monkeypatch, unit):
     budget = ApproxDP(1, "1e-6", **unit)
-    settings = {"domain": DOMAIN, "budget": budget, "pairs": 3, "runs": 0, "seed": 1}
+    settings = {"domain": DOMAIN, "budget": budget, "pairs": 3, "seed": 1}
     assert not audit(Thrifty(), **settings).findings
     true = ApproxDP.at_once
 
@@ -745,7 +745,7 @@ def test_the_audit_weighs_what_was_bought_as_a_whole(monkeypatch, unit):
 
 
 def test_the_audit_weighs_laplace_noise_bought_as_a_whole(monkeypatch):
-    settings = {"domain": DOMAIN, "budget": BUDGET, "pairs": 3, "runs": 0, "seed": 1}
+    settings = {"domain": DOMAIN, "budget": BUDGET, "pairs": 3, "seed": 1}
     assert not audit(margin.HighPass(theta=2), **settings).findings
     monkeypatch.setattr(ApproxDP, "laplace_at_once", lambda self, l1=1: DiscreteLaplace(F(l1, 2)))
     assert any(

@@ -399,6 +399,27 @@ def killed_runs(folder: Path, kills: int, seed: int) -> tuple[int, int]:
     return len(tokens), wasted
 
 
+def test_a_charge_survives_a_loss_of_power(tmp_path, monkeypatch):
+    """No test can cut the power. SQLite promises it for a rollback journal and synchronous=EXTRA,
+    of every connection that writes."""
+    settings = []
+
+    class Asked(sqlite3.Connection):
+        def execute(self, text, *arguments):
+            if text.strip().upper() == "COMMIT":
+                asked = ["journal_mode", "synchronous"]
+                ask = super().execute
+                settings.append([ask(f"PRAGMA {name}").fetchone()[0] for name in asked])
+            return super().execute(text, *arguments)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **more: connect(*a, **more, factory=Asked))
+    ledger = Ledger(tmp_path / "power.db")
+    ledger.register("census", PureDP(1))
+    ledger.dataset("census").charge(PureDP("1/2"))
+    assert len(settings) >= 2 and all(setting == ["delete", 3] for setting in settings)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_killed_release_wastes_at_most_its_own_charge(tmp_path):

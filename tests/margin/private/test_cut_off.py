@@ -20,7 +20,7 @@ from margin.data.source import CodesSource
 from margin.noise.entropy import SeededEntropy
 from margin.noise.selection import ExponentialMechanism
 from margin.privacy.rounds import Rounds
-from margin.private import Private, item_counts, queries
+from margin.private import Keep, Largest, Private, item_counts, queries
 from margin.private.counts import LARGEST_GAP, LARGEST_TRUE, cut_off, gaps, total
 from margin.private.item_counts import LARGEST_LOSS, lost, scaled_gaps, truncated, walsh
 from margin.queries import BitTable, Conjunctions, Parities
@@ -95,6 +95,34 @@ def test_no_mechanism_refuses_a_number_of_rows(monkeypatch, mechanism, rows):
     private = Private(CodesSource(CODES), domain=DOMAIN, budget=ZCDP(1), entropy=SeededEntropy(1))
     synopsis = mechanism.run(private, margin.Workload.all_kway(DOMAIN, 2))
     assert synopsis.marginal(["a"]).counts.sum() == pytest.approx(rows, rel=0.01)
+
+
+class ManyCells:
+    """Cells that are said to be many more than are there."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def blocks(self):
+        yield np.arange(40)[:, None], np.full(40, 10**6)
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("keep", [Keep(50, 50, False), Largest(60, 50)], ids=repr)
+@pytest.mark.parametrize("number", [2**20 + 1, 2**33, 2**60])
+def test_no_number_of_cells_that_hold_rows_is_refused(monkeypatch, keep, number):
+    monkeypatch.setattr("margin.private.sparse.cells_in", lambda *_: ManyCells(number))
+    domain = Domain({"a": 2**30, "b": 2**31 - 1})
+    private = Private(
+        CodesSource(np.zeros((1, 2), int)),
+        domain=domain,
+        budget=PureDP(1),
+        entropy=SeededEntropy(1),
+    )
+    kept = private.sparse_cells(["a", "b"], keep=keep)
+    assert len(kept.counts) == 40 and kept.counts.min() > 10**6 - 50
 
 
 tables = st.lists(st.integers(0, 2**58), min_size=6, max_size=6)

@@ -84,6 +84,8 @@ CALLS = {
     "penalties": lambda gate, bad: gate.select(
         [["a"], ["b"]], [np.zeros(2)] * 2, penalties=[0, bad]
     ),
+    "boxes": lambda gate, bad: gate.select_cuts(["a"], [[[0, bad]]], [0]),
+    "axes of boxes": lambda gate, bad: gate.select_cuts(["a"], [[[0, 2]]], [bad]),
     "answers": lambda gate, bad: gate.query_errors(CELLS, [0, 0, bad, 0], records=1, size=1),
     "answers of a round": lambda gate, bad: gate.sample_queries(CELLS, ROUNDS).draw([0, 0, bad, 0]),
     "penalties of a grid": lambda gate, bad: gate.select_most(
@@ -457,6 +459,17 @@ def test_counts_of_other_queries_are_not_taken_for_these():
     one.__dict__["digest"] = CELLS.digest
     with pytest.raises(DomainError, match="shape"):
         private.query_errors(one, [0], records=1, size=1)
+
+
+def test_each_workload_gets_its_own_counts():
+    """Counts of queries are kept from call to call, of these queries only."""
+    others = Conjunctions.cells(DOMAIN, [["a"], ["b"]])
+    together = gate()
+    for queries in (CELLS, others, CELLS):
+        private = gate()
+        for asked in (private, together):
+            asked.query_errors(queries, np.zeros(4, int), records=1, size=1, spend="1/9")
+        np.testing.assert_array_equal(together.true, private.true)
 
 
 class Everywhere(Leaves):

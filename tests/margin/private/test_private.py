@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import margin
 from margin import ZCDP, BudgetError, DataError, Domain, DomainError, Private, PureDP
 from margin._numbers import UNIT
-from margin.audit.law import cost
+from margin.audit.event_cost import cost
 from margin.data.baskets import Baskets
 from margin.data.opening import open_source
 from margin.noise.entropy import SeededEntropy

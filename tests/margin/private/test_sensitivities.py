@@ -21,13 +21,16 @@ from margin.noise.entropy import SeededEntropy
 from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMechanism
 from margin.privacy.budget import Neighbours
 from margin.privacy.rounds import Rounds
-from margin.private import Keep, Private, items, queries
+from margin.private import Keep, Private, cuts, items, queries
+from margin.private.above import Comparisons
 from margin.private.choose import Choices
+from margin.private.cuts import Cuts
 from margin.private.gate import Gate
 from margin.private.items import Items
 from margin.private.queries import Queries
 from margin.private.sets import Sets
 from margin.private.sketch import Sketches
+from margin.private.strategy import Groups
 from margin.queries import Conjunctions, Parities
 from margin.sparse.axes import Halves, Leaves, Tree
 
@@ -38,6 +41,7 @@ EVEN = Parities(ITEMS, [[0, 1], [2, 3], [1, 4]])
 
 SIGNED = Strategy(("b", "a"), [[[1, -2, 3], [0, 4, -1]], [[2, -1], [-3, 1]]])
 ALIKE = Strategy(("c",), [[[7, 7]]])  # only unequal numbers of rows move this
+GROUPS = Strategy(("b", "a"), [Groups([1, 0, 2, 2, 0, 1])])
 TOGETHER = Strategy(("a", "c"), [[[1, 2, 3, -4], [5, 0, -6, 1]]])
 
 
@@ -47,6 +51,11 @@ def rounds(gate, queries):
     )
     for place in range(3):
         draws.draw(np.arange(len(queries)) % (2 * place + 1))
+
+
+def frequent(gate):
+    if isinstance(gate.budget, ApproxDP):  # no other budget has a delta
+        gate.frequent_items(most=2, least=2)
 
 
 CASES = {
@@ -66,6 +75,13 @@ CASES = {
             penalties=[3, -1, 0, 4],
         ),
     ),
+    "measure_linear, groups": (TABLE, lambda gate: gate.measure_linear([GROUPS])),
+    "select_cuts": (
+        TABLE,
+        lambda gate: gate.select_cuts(
+            ["b", "a"], [[[0, 3], [0, 1]], [[1, 3], [1, 2]]], [0, 0], spend="1/2"
+        ),
+    ),
     "count_rows": (TABLE, lambda gate: gate.count_rows()),
     "sample_queries": (TABLE, lambda gate: rounds(gate, CELLS)),
     "sample_queries, parities": (ITEMS, lambda gate: rounds(gate, EVEN)),
@@ -80,6 +96,12 @@ CASES = {
         lambda gate: gate.query_errors(Conjunctions(TABLE, [[0]], [[1]]), [0], records=3, size=5),
     ),
     "sparse_cells": (TABLE, lambda gate: gate.sparse_cells(["a", "b", "c"], keep=Keep(1, 3, True))),
+    "sparse_cells, below prefixes": (
+        TABLE,
+        lambda gate: gate.sparse_cells(
+            ["b", "a", "c"], keep=Keep(1, 3, True), within=[[2, 1], [0, 0], [0, 1], [1, 1]]
+        ),
+    ),
     "sparse_cells, trees": (
         TABLE,
         lambda gate: gate.sparse_cells(
@@ -93,6 +115,11 @@ CASES = {
         ),
     ),
     "sketch_counts": (TABLE, lambda gate: gate.sketch_counts(["b", "c"], rows=3, width=4, key=5)),
+    "above_threshold": (
+        TABLE,
+        lambda gate: gate.above_threshold(CELLS, np.arange(len(CELLS)) % 3, threshold=2, start=1),
+    ),
+    "frequent_items": (ITEMS, frequent),
     "truncated_counts": (
         ITEMS,
         lambda gate: gate.truncated_counts(["z", "v", "w", "x"], most=2, grain=12),
@@ -166,6 +193,9 @@ REACHED = {
     "sampled_counts": (1, F(5, 6)),  # two rows of three of five items share one
     "walsh_counts, some": (1, F(5, 8)),  # two rows of two items, with signs
     "walsh_counts, all": (1, F(12, 17)),
+    # These tables have too few rows: three rows that go and three that come would have to move one
+    # score up and another down, each by three.
+    "select_cuts": (1, F(1, 2)),
     "select_most": (1, F(1, 2)),  # the losses of the rows that go and that come have the same sign
     "select_scaled": (
         F(1, 2),
@@ -188,6 +218,9 @@ class Watched(Private):
 
     def _answer(self, events, true, draw):
         answers = [plain(one) for one in true]
+        if len(events) == 1 < len(answers):
+            # One choice in each of several parts of the table.
+            answers = [answers]
         self.seen += zip(
             events, answers * len(events) if len(answers) < len(events) else answers, strict=True
         )
@@ -203,6 +236,11 @@ def plain(true):
             for pair in zip(found.tolist(), counts.tolist(), strict=True)
         ]
         return {tuple(word): int(count) for word, count in words}
+    if isinstance(true, tuple):
+        words, counts = true
+        return {
+            tuple(word): count for word, count in zip(words.tolist(), counts.tolist(), strict=True)
+        }
     return dict(enumerate(np.asarray(true).ravel().tolist()))
 
 
@@ -243,9 +281,16 @@ def pairs(domain, budget):
 
 def apart(event, ours, theirs):
     """How far two true answers are apart, and how far they may be: by name."""
+    if isinstance(ours, list):
+        # All combinations of choices are candidates: their scores are sums.
+        parts = [apart(event, *pair)["spread"][0] for pair in zip(ours, theirs, strict=True)]
+        return {"spread": (sum(parts), event.spread)}
     moved = [ours.get(key, 0) - theirs.get(key, 0) for key in ours.keys() | theirs.keys()] or [0]
     if isinstance(event.sampler, ExponentialMechanism):
         return {"spread": (max(moved) - min(moved), event.spread)}
+    if event.method == "above_threshold":  # each score by itself; the threshold is public
+        factor = 2 if len(ours) > 1 else 1
+        return {"l1": (factor * max(map(abs, moved)), event.l1)} if factor > 1 else {}
     l1, l2_squared = sum(map(abs, moved)), sum(number**2 for number in moved)
     return {"l1": (l1, event.l1), "l2_squared": (l2_squared, event.l2_squared)}
 
@@ -313,6 +358,9 @@ def test_no_neighbours_are_further_apart_than_declared_and_some_come_as_near_as_
     if case == "count_rows" and budget.number_of_rows_is_public:
         assert least is None  # no event: given as it is
         return
+    if case == "frequent_items" and not isinstance(budget, ApproxDP):
+        assert least is None  # refused
+        return
     assert least >= REACHED.get(case, (1, 1))[budget.neighbours is Neighbours.REPLACE_ROW]
 
 
@@ -330,6 +378,14 @@ MISTAKES = [
         "select_most",
     ),
     (Items, "select_scaled", "max(numerators) - denominator", "0", "select_scaled"),
+    (Cuts, "select_cuts", "self.budget.rows", "1", "select_cuts"),
+    (
+        cuts,
+        "_scores",
+        "-np.maximum(low, below[-1] - low)",
+        "-abs(2 * low - below[-1])",
+        "select_cuts",
+    ),
     (Items, "select_items", "self.budget.rows", "1", "select_items"),
     (Items, "sampled_counts", "(most, most)", "(most, 1)", "sampled_counts"),
     (Items, "walsh_counts", "first * each**2", "each**2", "walsh_counts, some"),
@@ -350,6 +406,13 @@ MISTAKES = [
     (items, "few_counts", "rank < most", "rank <= most", "sampled_counts"),
     (Sets, "pattern_counts", "free &= ~fits", "free |= fits", "pattern_counts"),
     (Sketches, "sketch_counts", "self.budget.rows**2 * shape[0]", "shape[0]", "sketch_counts"),
+    (
+        Comparisons,
+        "above_threshold",
+        "moved = self.budget.rows_per_person",
+        "moved = 1",
+        "above_threshold",
+    ),
     (Queries, "count_rows", "l1 = self.budget.rows_per_person", "l1 = 1", "count_rows"),
     (
         Queries,

@@ -1,0 +1,85 @@
+"""The black box: many runs on pairs of neighbouring tables, whose outputs are compared."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import share, whole_number
+from .._types import Floats
+from ..data.source import Source
+from ..domain.domain import Domain
+from ..errors import MarginError
+from ..noise.entropy import SeededEntropy
+from ..privacy.budget import Budget
+from ..private import Private
+
+__all__ = ["BlackBox", "many_outputs"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class BlackBox:
+    """The black-box part of an audit: many runs on both tables of the first three pairs.
+
+    Parameters
+    ----------
+    runs
+        The number of runs on each table, at least 2.
+    alpha
+        The probability of a false alarm, over all pairs together; > 0 and < 1.
+    output
+        A function from the result of ``run`` to an array of numbers, of any shape. By default, the
+        tables of the views of a synopsis.
+
+    Raises
+    ------
+    MarginError
+        If `runs` or `alpha` is out of range.
+    """
+
+    runs: int
+    alpha: float = 1e-6
+    output: Callable[[Any], npt.ArrayLike] | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("runs", self.runs, least=2, error=MarginError)
+        share("alpha", self.alpha, error=MarginError)
+        if self.output is not None and not callable(self.output):
+            raise MarginError("output must be a function of the result of run, or None")
+
+    def numbers(self, result: Any) -> Floats:
+        """The numbers of a result, shape (numbers,)."""
+        output = _tables_of_views if self.output is None else self.output
+        return np.asarray(output(result), np.float64).ravel()
+
+
+def many_outputs(
+    black_box: BlackBox,
+    mechanism: Any,
+    source: Source,
+    *,
+    domain: Domain,
+    budget: Budget,
+    workload: Any,
+    entropy: SeededEntropy,
+) -> Floats:
+    """The outputs of many runs on one table: array (runs, numbers). Shorter outputs are filled with
+    infinity."""
+    outputs = []
+    for _ in range(black_box.runs):
+        private = Private(source, domain=domain, budget=budget, entropy=entropy)
+        outputs.append(black_box.numbers(mechanism.run(private, workload)))
+    filled = np.full((len(outputs), max(output.size for output in outputs)), np.inf)
+    for place, output in enumerate(outputs):
+        filled[place, : output.size] = output
+    return filled
+
+
+def _tables_of_views(synopsis: Any) -> Floats:
+    tables = [np.asarray(values, np.float64).ravel() for values in synopsis.tables.values]
+    return np.concatenate(tables)

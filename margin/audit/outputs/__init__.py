@@ -1,0 +1,1 @@
+"""Everything that leaves a run of a mechanism, in a form that can be compared."""

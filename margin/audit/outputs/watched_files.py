@@ -1,0 +1,253 @@
+"""What a run writes to files, which programs it starts, and what it connects to.
+
+Python reports such events to audit hooks (PEP 578). C code reports none, so the working folder and
+the folder of temporary files are compared before and after the run.
+
+A connection is refused, because the audit cannot see what is sent through it. There is one
+exception. To fetch a result, pyspark connects to a port of the loopback address that its Java
+process opened for this one result. The operating system chooses the number of this port, so the
+number is left out; the connections themselves are counted and compared. The exception holds for
+calls to `connect` in the files of pyspark and py4j only. While the gate draws noise, these
+connections are not counted: a replay draws none, so it reads a sparse table fewer times.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..violation import Violation
+
+__all__ = ["WatchedFiles", "gate_draws", "watched_files"]
+
+# Caches of compilers, which are written once.
+_COMPILED = ("__pycache__", ".pyc", ".nbi", ".nbc")
+
+# Events that make or change a path, with the place of the path among their arguments.
+_PATH_EVENTS = {
+    "os.mkdir": 0,
+    "os.truncate": 0,
+    "os.rename": 1,
+    "os.link": 1,
+    "os.symlink": 1,
+}
+
+# Events that are compared with all their arguments.
+_COMPARED_EVENTS = (
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+    "os.putenv",
+    "os.unsetenv",
+    "os.setxattr",
+    "os.removexattr",
+    "os.chown",
+    "os.kill",
+    "os.killpg",
+    "syslog.syslog",
+    "sqlite3.connect",
+    "subprocess.Popen",
+    "urllib.Request",
+    "webbrowser.open",
+    "smtplib.connect",
+    "ftplib.connect",
+)
+
+# Events that send something to an address.
+_SEND_EVENTS = ("socket.connect", "socket.sendto", "socket.sendmsg")
+
+# Events that send a question to a name server.
+_NAME_EVENTS = (
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.gethostbyaddr",
+    "socket.getnameinfo",
+)
+
+# Flags of `open` that allow writing.
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+
+# The first address of IPv4 and of IPv6 that leads back to the same machine.
+_LOOPBACK = ("127.0.0.1", "::1")
+
+# Packages whose connections to their own Java process are allowed.
+_SPARK = ("pyspark", "py4j")
+
+_SPARK_CONNECTION = "pyspark connects to its own Java process"
+
+
+@contextlib.contextmanager
+def watched_files() -> Generator["WatchedFiles"]:
+    """Watch files, programs and connections. Temporary files are in a folder of their own
+    meanwhile."""
+    if not _hooked:
+        sys.addaudithook(_hook)  # Python offers no way to remove an audit hook
+        _hooked.append(True)
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="margin-audit-"))
+    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
+    files = WatchedFiles(folder)
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    _watching.append(files)
+    try:
+        yield files
+    finally:
+        _watching.remove(files)
+        tempfile.tempdir = before
+        if variable is None:
+            os.environ.pop("TMPDIR", None)
+        else:
+            os.environ["TMPDIR"] = variable
+        files.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def gate_draws() -> Generator[None]:
+    """The time in which the gate draws noise, so that connections of pyspark are not counted."""
+    _drawing.append(True)
+    try:
+        yield
+    finally:
+        _drawing.pop()
+
+
+class WatchedFiles:
+    """A record of what is written to files, started or connected to.
+
+    Parameters
+    ----------
+    folder
+        The folder of temporary files.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._paths: set[str] = set()
+        self._events: list[str] = []
+        self._connections: list[str] = []
+        self._before = _listed(".")
+        self._result: list[Any] = []
+
+    def note(
+        self,
+        event: str,
+        arguments: tuple[Any, ...],
+        caller: FrameType | None = None,
+    ) -> None:
+        """Record an event that Python reports to an audit hook; `caller` is the frame that caused
+        it, for connections only."""
+        if event == "open":
+            path, mode, flags = (*arguments, None, None)[:3]
+            writes = isinstance(mode, str) and any(letter in "wax+" for letter in mode)
+            if writes or (isinstance(flags, int) and flags & _WRITING):
+                self._add_path(path)
+        elif event in _COMPARED_EVENTS:
+            self._events.append(self._masked(f"{event} {arguments}"))
+        elif event in _PATH_EVENTS:
+            self._add_path(arguments[_PATH_EVENTS[event]])
+        elif event in _SEND_EVENTS:
+            if event == "socket.connect" and _is_spark(arguments[1], caller):
+                if not _drawing:
+                    self._events.append(_SPARK_CONNECTION)
+            else:
+                self._connections.append(event)
+        # No server is asked for the name of the loopback address.
+        elif event in _NAME_EVENTS and arguments[0] not in _LOOPBACK:
+            self._events.append(f"{event} {arguments[0]!r}")
+
+    def stop(self) -> None:
+        """Read everything that was written, before the folder of temporary files is deleted."""
+        paths = {*self._paths, *map(str, Path(self._folder).rglob("*"))}
+        for name, state in _listed(".").items():
+            if state != self._before.get(name):
+                paths.add(os.path.abspath(name))
+            # A new folder counts with everything in it.
+            if state is None and name not in self._before:
+                paths.update(os.path.abspath(path) for path in Path(name).rglob("*"))
+        for path in sorted(paths):
+            if path == os.devnull or any(part in path for part in _COMPILED):
+                continue
+            # Temporary files that were deleted are not compared: whether rows are written to disk
+            # depends on their number, as time does.
+            temporary = path.startswith(self._folder)
+            if os.path.isfile(path):
+                self._result.append(("temporary" if temporary else path, Path(path).read_bytes()))
+            elif os.path.lexists(path) and not temporary:
+                self._result.append((path, None))
+        self._result.sort(key=repr)
+        events = [event for event in self._events if not any(part in event for part in _COMPILED)]
+        self._result += events
+
+    def found(self) -> list[Any]:
+        """The paths and contents of the files that were written, then the other events in order.
+
+        Raises
+        ------
+        Violation
+            If a connection was opened.
+        """
+        if self._connections:
+            raise Violation(
+                f"The mechanism opens a connection or sends a message ({self._connections[0]}). "
+                "The audit cannot see what is sent there, so it must not happen during a run."
+            )
+        return self._result
+
+    def _add_path(self, path: object) -> None:
+        if isinstance(path, str | bytes | os.PathLike):
+            self._paths.add(os.path.abspath(os.fsdecode(path)))
+
+    def _masked(self, text: str) -> str:
+        """A text without the names of temporary files."""
+        return re.sub(re.escape(self._folder) + r"[^'\" ,)]*", "TEMPORARY", text)
+
+
+def _is_spark(address: object, caller: FrameType | None) -> bool:
+    """True if pyspark itself connects to the loopback address."""
+    if not isinstance(address, tuple) or address[0] not in _LOOPBACK or caller is None:
+        return False
+    modules = [sys.modules.get(name) for name in _SPARK]
+    folders = [os.path.dirname(str(module.__file__)) for module in modules if module]
+    file = caller.f_code.co_filename
+    return any(file.startswith(f"{folder}{os.sep}") for folder in folders)
+
+
+# The records that are being filled; the last one receives the events.
+_watching: list[WatchedFiles] = []
+
+# Holds one item while the gate draws noise.
+_drawing: list[bool] = []
+
+# Holds one item once the audit hook is installed.
+_hooked: list[bool] = []
+
+
+def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+    if _watching:
+        # `sys._getframe` causes an event itself, so it is called for connections only.
+        caller = sys._getframe(1) if event == "socket.connect" else None
+        _watching[-1].note(event, arguments, caller)
+
+
+def _listed(folder: str) -> dict[str, tuple[int, int] | None]:
+    """The visible entries of a folder: for a file its time of change and its size, for a folder
+    nothing."""
+    found: dict[str, tuple[int, int] | None] = {}
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                found[entry.name] = None
+            elif entry.is_file(follow_symlinks=False):
+                state = entry.stat()
+                found[entry.name] = state.st_mtime_ns, state.st_size
+    return found

@@ -1,0 +1,258 @@
+"""`audit`: tries a mechanism on pairs of neighbouring tables and reports what is wrong."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..data.opening import open_source
+from ..data.rows_per_person import bound
+from ..data.source import CodesSource, Source
+from ..domain.domain import Domain
+from ..errors import MarginError
+from ..noise.entropy import SeededEntropy
+from ..privacy.budget import Budget
+from ..private import Private
+from .black_box import BlackBox, many_outputs
+from .distinguishing_event import distinguishing_event, largest_probability
+from .laws.law import Law
+from .neighbouring_tables import full_table, neighbours
+from .outputs.outcome import outcome
+from .replay import Replay
+from .violation import Violation
+
+__all__ = ["Audit", "Trial", "audit"]
+
+Pair = tuple[Any, Any]
+
+# Number of runs in which each answer is drawn many times.
+_LAW_RUNS = 6
+
+# Number of pairs on which the black box runs.
+_BLACK_BOX_PAIRS = 3
+
+# The key that decides which rows of a unit are kept.
+_KEY = bytes(range(16))
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Audit:
+    """What an audit found.
+
+    Attributes
+    ----------
+    pairs
+        The number of pairs of neighbouring tables that were tried.
+    runs
+        The number of runs of the black box on each table; 0 without a black box.
+    findings
+        Everything that is wrong, one sentence or more each. Empty if nothing was found, which
+        proves nothing beyond the pairs that were tried.
+    alpha
+        An upper bound on the probability that the black box accuses a correct mechanism; 0 without
+        a black box.
+    """
+
+    pairs: int
+    runs: int
+    findings: tuple[str, ...]
+    alpha: float
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing was found."""
+        return not self.findings
+
+
+def audit(
+    mechanism: Any,
+    *,
+    domain: Domain,
+    budget: Budget,
+    workload: Any = None,
+    pairs: int | Iterable[Pair] = 50,
+    seed: int = 0,
+    unit: str | None = None,
+    black_box: BlackBox | None = None,
+) -> Audit:
+    """Look for a way in which a mechanism lets out more than its budget allows.
+
+    Parameters
+    ----------
+    mechanism
+        An object with a method ``run(private, workload)``; see `Mechanism`.
+    domain, budget, workload
+        What the mechanism is run with.
+    pairs
+        Pairs of neighbouring tables: of codes, or of anything that `release` reads, such as data
+        frames and paths of files. Or the number of random pairs of tables of codes.
+    seed
+        The seed of the random tables and of the noise.
+    unit
+        The column that identifies the unit of a row, as for `release`. At most
+        `budget.rows_per_person` rows of each unit are counted, and neighbours differ in all rows of
+        one unit.
+    black_box
+        The settings of the black box. By default, it is skipped.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    MarginError
+        If `mechanism` has no method ``run``.
+
+    Examples
+    --------
+    >>> from margin.privacy.budget import PureDP
+    >>> class Nothing:
+    ...     def run(self, private, workload):
+    ...         return None
+    >>> audit(Nothing(), domain=Domain({"a": 2}), budget=PureDP(1), pairs=5).ok
+    True
+    """
+    if isinstance(mechanism, type) or not callable(getattr(mechanism, "run", None)):
+        raise MarginError("mechanism must be an object with a method run(private, workload)")
+    tables = list(neighbours(domain, budget, pairs, seed) if isinstance(pairs, int) else pairs)
+    trial = Trial(
+        mechanism=mechanism,
+        domain=domain,
+        budget=budget,
+        workload=workload,
+        tables=tables,
+        is_random=isinstance(pairs, int),
+        seed=seed,
+        unit=unit,
+        black_box=black_box,
+    )
+    return Audit(
+        pairs=len(tables),
+        runs=0 if black_box is None else black_box.runs,
+        findings=tuple(dict.fromkeys(trial.findings())),
+        alpha=0.0 if black_box is None else black_box.alpha,
+    )
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Trial:
+    """A mechanism and the tables on which it is tried; see `audit`.
+
+    Parameters
+    ----------
+    mechanism, domain, budget, workload, seed, unit, black_box
+        As for `audit`.
+    tables
+        Pairs of neighbouring tables.
+    is_random
+        Whether the tables are random codes over the domain.
+    """
+
+    mechanism: Any
+    domain: Domain
+    budget: Budget
+    tables: list[Pair]
+    workload: Any = None
+    is_random: bool = True
+    seed: int = 0
+    unit: str | None = None
+    black_box: BlackBox | None = None
+
+    def findings(self) -> Iterator[str]:
+        """Everything that is wrong, one finding after another: first of pairs of tables, then of
+        the laws of the draws, then of the black box."""
+        entropy, law = SeededEntropy(self.seed), Law(self.seed)
+        replay = Replay(
+            mechanism=self.mechanism,
+            domain=self.domain,
+            budget=self.budget,
+            workload=self.workload,
+            entropy=entropy,
+            law=law,
+        )
+        self._warm_up()
+        has_failed = False
+        for finding in self._compare_pairs(replay):
+            has_failed = True
+            yield finding
+        # If a replay failed, the answers are drawn no more.
+        runs = 0 if has_failed else min(len(self.tables), _LAW_RUNS)
+        yield from self._test_laws(replay, runs)
+        yield from self.black_box_findings(entropy)
+
+    def black_box_findings(self, entropy: SeededEntropy) -> Iterator[str]:
+        """What the black box finds."""
+        if self.black_box is None:
+            return
+        chosen = self.tables[:_BLACK_BOX_PAIRS]
+        bound_of_budget = largest_probability(self.budget)
+        for pair in chosen:
+            first, second = (self._outputs(self.black_box, data, entropy) for data in pair)
+            alpha = self.black_box.alpha / len(chosen)
+            if finding := distinguishing_event(first, second, bound_of_budget, alpha):
+                yield finding
+
+    def _outputs(
+        self,
+        black_box: BlackBox,
+        data: Any,
+        entropy: SeededEntropy,
+    ) -> Any:
+        return many_outputs(
+            black_box,
+            self.mechanism,
+            self._opened(data),
+            domain=self.domain,
+            budget=self.budget,
+            workload=self.workload,
+            entropy=entropy,
+        )
+
+    def _opened(self, data: Any) -> Source:
+        source = CodesSource(data) if isinstance(data, np.ndarray) else open_source(data)
+        if self.unit is None:
+            return source
+        return bound(source, self.unit, self.budget.rows_per_person, _KEY)
+
+    def _warm_up(self) -> None:
+        """Run once before anything is compared, because libraries write files when they are first
+        loaded or compiled."""
+        for table, _ in self.tables[:1]:
+            with contextlib.suppress(Violation):
+                private = Private(
+                    self._opened(table),
+                    domain=self.domain,
+                    budget=self.budget,
+                    entropy=SeededEntropy(self.seed),
+                )
+                outcome(self.mechanism, private, self.workload)
+
+    def _compare_pairs(self, replay: Replay) -> Iterator[str]:
+        for first, second in self.tables:
+            try:
+                replay.compare(partial(self._opened, first), partial(self._opened, second))
+            except Violation as violation:
+                yield str(violation)
+
+    def _test_laws(self, replay: Replay, runs: int) -> Iterator[str]:
+        for number in range(runs):
+            # Every second run is on the table with many rows, if the tables are random. The other
+            # runs take the first and the second table of a pair in turn.
+            pair = self.tables[number % len(self.tables)]
+            takes_full = self.is_random and number % 2 == 1
+            data = full_table(self.domain) if takes_full else pair[number // 2 % 2]
+            try:
+                replay.observe(self._opened(data))
+            except Violation as violation:
+                yield str(violation)
+        yield from replay.law.judge()

@@ -1,0 +1,69 @@
+"""The statistics of the black box: errors are found, at a stated risk of false alarms."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+
+from margin.audit.distinguishing_event import distinguishing_event, largest_probability
+from margin.noise.entropy import SeededEntropy
+from margin.noise.laws import DiscreteGaussian, DiscreteLaplace
+from margin.privacy.budget import ZCDP, PureDP
+
+
+def laplace(scale, shift, count, seed, cells=6):
+    noise = DiscreteLaplace(scale).sample(count * cells, SeededEntropy(seed)).reshape(count, cells)
+    return (noise + np.array([shift] + [0] * (cells - 1))).astype(float)
+
+
+def test_the_false_alarms_are_as_rare_as_stated():
+    """At a risk of 0.05 a correct mechanism is accused in at most 12 of 60 audits but with
+    probability 1e-4."""
+    claim = largest_probability(PureDP(1))
+    alarms = [
+        distinguishing_event(
+            laplace(F(1), 0, 400, seed), laplace(F(1), 1, 400, 1000 + seed), claim, 0.05
+        )
+        != ""
+        for seed in range(60)
+    ]
+    assert sum(alarms) <= 12
+
+
+@pytest.mark.parametrize("scale", [F(1, 2), F(1, 10)])
+def test_too_little_noise_is_found(scale):
+    found = distinguishing_event(
+        laplace(scale, 0, 20_000, 1),
+        laplace(scale, 1, 20_000, 2),
+        largest_probability(PureDP(1)),
+        1e-6,
+    )
+    assert "on its neighbour" in found
+
+
+def test_too_little_gaussian_noise_is_found():
+    first, second = (
+        DiscreteGaussian(F(1, 8)).sample(20_000, SeededEntropy(seed)).reshape(-1, 1) + float(seed)
+        for seed in (0, 1)
+    )
+    assert distinguishing_event(first, second, largest_probability(ZCDP("0.5")), 1e-6)
+
+
+def test_float_noise_is_found_by_its_last_bits():
+    """Noise on a grid of 2**-53 that does not hold for counts of one: the fractions differ (Mironov
+    2012)."""
+    rng = np.random.default_rng(1)
+    noise = rng.laplace(size=(2, 4000, 1))
+    first, second = noise[0], noise[1] + 1
+    fractions = [(table * 2.0**53) % 1 for table in (first, second)]
+    assert distinguishing_event(*fractions, largest_probability(PureDP(1)), 1e-6)
+
+
+def test_the_claims():
+    pure = largest_probability(PureDP(1))
+    assert pure(0.1) == pytest.approx(np.e * 0.1) and pure(1.0) == 1.0
+    assert pure(0.9) == pytest.approx(1 - 0.1 / np.e)
+    concentrated = largest_probability(ZCDP("0.5"))
+    assert (np.diff(concentrated(np.linspace(0, 1, 50))) >= 0).all() and 0 < concentrated(0.0)[
+        0
+    ] <= 1e-10
