@@ -99,7 +99,7 @@ class Counting:
         >>> synopsis = margin.simulate(
         ...     people(), domain=people_domain(), budget=margin.PureDP(1), seed=1
         ... ).synopsis
-        >>> count = synopsis.count({"region": ["north", "south"], "sex": "F"})
+        >>> count = synopsis.count({"region": ["coast", "hills"], "sex": "female"})
         >>> low, high = count.interval(0.95)
         >>> low < count.estimate < high
         True
