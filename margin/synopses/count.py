@@ -47,7 +47,8 @@ class Count:
     def __str__(self) -> str:
         low, high = self.interval(0.95)
         about = "reconstructed, " if self.reconstructed else ""
-        return f"{self.estimate:,.6g} ({about}95 %: {low:,.6g} to {high:,.6g})"
+        bounds = "error not known" if math.isnan(low) else f"95 %: {low:,.6g} to {high:,.6g}"
+        return f"{self.estimate:,.6g} ({about}{bounds})"
 
     @property
     def variance(self) -> float:

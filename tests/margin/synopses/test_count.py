@@ -186,6 +186,30 @@ def test_fieller_is_the_set_of_ratios_that_are_not_refuted(top, bottom, covarian
         assert high == pytest.approx(inside.max(), rel=1e-2, abs=1e-3)
 
 
+def test_fieller_holds_for_small_counts_where_the_logarithm_does_not():
+    """A share of 5 in 40 with noise of standard deviation 6, in 2,000 draws; false alarm 10^-6."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 6, (2000, 2))
+    inside = np.zeros(2)
+    for first, rest in noise.tolist():
+        top = max(5 + first, 0.0)
+        bottom = max(40 + first + rest, top, 1e-9)
+        ratio = Ratio(
+            estimate=top / bottom,
+            noise_variance=math.nan,
+            numerator=Count(estimate=top, noise_variance=36.0),
+            denominator=Count(estimate=bottom, noise_variance=72.0),
+            covariance=36.0,
+            share=True,
+        )
+        low, high = ratio.interval()
+        inside[0] += low <= 5 / 40 <= high
+        if top > 0:
+            relative = 36 / top**2 - 72 / (top * bottom) + 72 / bottom**2
+            inside[1] += abs(math.log(ratio.estimate * 8)) <= 1.959964 * math.sqrt(relative)
+    assert inside[0] >= stats.binom.ppf(1e-6, 2000, 0.95) and inside[1] < 0.8 * 2000
+
+
 def test_bounds_of_a_ratio_without_a_denominator_say_nothing():
     none = Count(estimate=0.0, noise_variance=4.0)
     ratio = Ratio(
@@ -212,6 +236,7 @@ def test_a_count_is_printed_with_its_bounds():
     missed = Count(estimate=3.0, noise_variance=4.0, missed_variance=5.0, reconstructed=True)
     assert str(missed) == "3 (reconstructed, 95 %: 0 to 8.87989)"
     assert eval(repr(missed)) == missed
+    assert str(Count(estimate=3.0, noise_variance=math.nan)) == "3 (error not known)"
 
 
 def test_impossible_cells_have_no_error():
