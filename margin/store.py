@@ -286,7 +286,7 @@ def _domain(declared: Any) -> Domain:
 
 
 def _check_depth(value: Any) -> None:
-    """ValueError if a value is nested too deeply: later code may go through it by recursion."""
+    """Raise ValueError if a value is nested too deeply for later code, which may use recursion."""
     level = [value]
     for _ in range(_DEPTH):
         # Collect the lists and objects that lie one level deeper.

@@ -33,7 +33,7 @@ def add_commands(commands: Any) -> None:
         does="print the number of rows that satisfy some conditions, with bounds",
         examples=[
             "margin count people.margin",
-            "margin count people.margin region=coast sex=female,male",
+            "margin count people.margin region=north sex=F,M",
             "margin count people.margin 'age>=18' 'age<65' --json",
         ],
     )

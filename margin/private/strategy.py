@@ -300,7 +300,7 @@ class Strategy:
         return 2 * m * max(1, self.l1), max(equal, unequal)
 
     def check(self, domain: Domain) -> None:
-        """DomainError unless the factors fit the view of a domain."""
+        """Raise DomainError unless the factors fit the view of a domain."""
         shape = domain.shape(self.view)
         columns = tuple(factor.columns for factor in self.factors)
         if columns not in {shape, (math.prod(shape),)}:

@@ -502,7 +502,7 @@ class ViewSynopsis(Synopsis):
             names = ", ".join(self.domain.attributes[axis] for axis in axes)
             raise SolverError(
                 f"the marginal on {names} must be reconstructed, but the solver failed: "
-                f"{status.value} (pass it with reconstruction=)"
+                f"{status.value} (choose another solver with reconstruction=)"
             )
 
     @cached_property
