@@ -562,7 +562,7 @@ def test_the_error_of_ranges(codes):
     domain = Domain({"age": 12, "sex": 2})
     rows = np.column_stack([codes[:, 0] * 6 + codes[:, 3], codes[:, 2]])
     truth = np.bincount(rows[:, 0], minlength=12)
-    ranges = [(i, j) for i in range(12) for j in range(i, 12)]
+    ranges = [range(i, j) for i in range(12) for j in range(i + 1, 13)]
     for mechanism in (Hierarchical(attributes=["age"]), Wavelet(attributes=["age"])):
         for budget in BUDGETS:
             errors, variances = [], []
@@ -578,8 +578,8 @@ def test_the_error_of_ranges(codes):
                 errors.append(
                     np.mean(
                         [
-                            (f.count - truth[i : j + 1].sum()) ** 2
-                            for f, (i, j) in zip(found, ranges, strict=True)
+                            (f.estimate - truth[list(one)].sum()) ** 2
+                            for f, one in zip(found, ranges, strict=True)
                         ]
                     )
                 )
@@ -653,7 +653,7 @@ def test_a_range_is_checked(codes):
         mechanism=Flat(),
     )
     assert made.count({}).variance == pytest.approx(48 * made.variance)
-    for wrong in ({"d": (0, 4)}, {"d": (3, 1)}, {"d": (-1, 2)}, {"nobody": (0, 1)}):
+    for wrong in ({"d": range(5)}, {"d": range(3, 1)}, {"d": range(-1, 2)}, {"nobody": 0}):
         with pytest.raises(DomainError):
             made.count(wrong)
 
