@@ -53,7 +53,7 @@ class SolvedRound:
 
 def pack_rounds(
     rounds: Sequence[SolvedRound],
-) -> tuple[dict[str, list[str]], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The fields and arrays of rounds in a file: names in lists, numbers in arrays."""
     solvers = sorted({one.solver for one in rounds})
     statuses = sorted({one.status.name for one in rounds})
@@ -64,7 +64,7 @@ def pack_rounds(
     arrays = {
         "solved": np.array(numbers, np.int64).reshape(-1, 4),
     }
-    return {"solvers": solvers, "statuses": statuses}, arrays
+    return {"rounds": len(rounds), "solvers": solvers, "statuses": statuses}, arrays
 
 
 def unpack_rounds(
@@ -85,9 +85,10 @@ def unpack_rounds(
             "the file"
         )
     solved = arrays["solved"].astype(np.int64, casting="equiv")
-    if solved.ndim != 2 or solved.shape[1] != 4 or (solved[:, :2] < 0).any():
+    shape = (int(fields["rounds"]), 4)
+    if solved.shape != shape or (solved[:, :2] < 0).any():
         raise ValueError(
-            "solved must have shape (rounds, 4), with places >= 0 in its first two columns, but it "
+            f"solved must have shape {shape}, with places >= 0 in its first two columns, but it "
             f"has shape {solved.shape} or a negative place; get a fresh copy of the file"
         )
     rounds = []
