@@ -94,10 +94,12 @@ class Ripple:
     """Sets negative cells to zero and subtracts what was added from their neighbours, repeatedly.
 
     Source: Qardaji, Yang and Li, SIGMOD 2014, section 4.4. Neighbours are cells that differ in one
-    attribute (section 4.7); each loses an equal part. The order of the steps does not change the
-    result, so each round treats all negative cells at once. A table whose total is not positive
-    becomes zero, because the procedure would not end on it. After `sweeps` rounds, `Simplex` is
-    applied to tables that still have negative cells.
+    attribute (section 4.7); each loses an equal part. The paper treats one cell at a time, in an
+    order that it does not state; here each round treats all negative cells at once. As the
+    threshold goes to zero, every order leads to the same table. With a positive threshold, cells
+    between minus the threshold and zero remain, and which remain depends on the order. A table
+    whose total is not positive becomes zero, because the procedure would not end on it. After
+    `sweeps` rounds, `Simplex` is applied to tables that still have negative cells.
 
     Cells that must be zero are not neighbours of any cell. At the start, their content is spread
     evenly over the other cells of the table, and so is the difference to a known total.
