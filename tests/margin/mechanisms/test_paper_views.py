@@ -166,7 +166,7 @@ def test_a_measured_number_of_rows_is_charged(budget):
     domain = binary(9)
     codes = np.random.default_rng(1).integers(0, 2, (500, 9))
     events = _events(codes, domain, budget, PriView.paper())
-    assert [event.method for event in events][0] == "count_rows"
+    assert events[0].method == "count_rows"
     assert {event.method for event in events[1:]} == {"measure"}
     assert sum(event.units for event in events) == budget.units
     assert events[0].units == pytest.approx(budget.units / 1000, abs=1)
