@@ -113,9 +113,9 @@ def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float)
     instance = recorded(data, d, s)[round]
     made = (OURS | LIMITED)[solver](given)
     for _ in range(2 if solver in OURS else 1):  # the first call of ours loads the compiled loops
-        began = _seconds()
+        began = process_seconds()
         response = made.solve(instance, seed=seed_of(data, d, s, round))
-        seconds = _seconds() - began
+        seconds = process_seconds() - began
     return {
         "value": "" if response.value is None else response.value,
         "bound": response.bound,
@@ -126,17 +126,20 @@ def measure(*, data: str, d: int, s: int, round: int, solver: str, given: float)
 
 
 @lru_cache(maxsize=1)
-def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
+def recorded(
+    data: str, d: int, s: int, *, last: int = LAST, run: int = 0
+) -> dict[int, BestResponse]:
     """The instance of each round of a run with s samples per round.
 
-    The only noise is that of the sampling.
+    The only noise is that of the sampling. Runs of other numbers have other queries and draws.
     """
-    rng = np.random.default_rng(seed_of(data, d, s))
+    more = (run,) if run else ()
+    rng = np.random.default_rng(seed_of(data, d, s, *more))
     domain, bits = table(data, d, 20_000)
-    asked = Conjunctions.random(domain, 3, QUERIES, seed_of(data, d))
+    asked = Conjunctions.random(domain, 3, QUERIES, seed_of(data, d, *more))
     truth = asked.counts(bits) / bits.rows
     logit, instances = np.zeros(len(asked)), {}
-    for turn in range(1, LAST + 1):
+    for turn in range(1, last + 1):
         chance = np.exp(np.concatenate([logit, -logit]) - np.abs(logit).max())
         drawn = np.bincount(
             rng.choice(2 * len(asked), s, p=chance / chance.sum()), minlength=2 * len(asked)
@@ -152,7 +155,7 @@ def recorded(data: str, d: int, s: int) -> dict[int, BestResponse]:
     return instances
 
 
-def _seconds() -> float:
+def process_seconds() -> float:
     """Process seconds so far, including processes that have ended."""
     now = os.times()
     return time.process_time() + now.children_user + now.children_system

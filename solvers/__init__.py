@@ -27,6 +27,7 @@ from .reconstruct.lbfgs import LBFGS
 from .reconstruct.mirror_descent import MirrorDescent
 from .reconstruct.newton import Newton
 from .reconstruct.problem import Problem, Solution, Solver
+from .reconstruct.structure import Structure
 from .reconstruct.trust_exact import TrustExact
 from .response.anneal import Anneal
 from .response.apart import CpSat, MaxSat
@@ -94,6 +95,7 @@ __all__ = [
     "Solutions",
     "Solver",
     "Status",
+    "Structure",
     "Tables",
     "TrustExact",
     "Zeros",

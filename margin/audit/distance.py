@@ -24,11 +24,14 @@ class Distance:
         The sum of the squared changes.
     spread
         The largest change less the smallest change.
+    largest
+        The largest absolute change.
     """
 
     l1: int
     l2_squared: int
     spread: int
+    largest: int
 
 
 def distance(ours: Any, theirs: Any) -> Distance:
@@ -83,7 +86,8 @@ def sparse_distance(ours: tuple[Any, Any], theirs: tuple[Any, Any]) -> Distance:
 
 def _distance(changes: Sequence[int]) -> Distance:
     if not changes:
-        return Distance(0, 0, 0)
+        return Distance(0, 0, 0, 0)
     l1 = sum(abs(change) for change in changes)
     l2_squared = sum(change * change for change in changes)
-    return Distance(l1, l2_squared, max(changes) - min(changes))
+    largest = max(abs(change) for change in changes)
+    return Distance(l1, l2_squared, max(changes) - min(changes), largest)

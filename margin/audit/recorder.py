@@ -202,6 +202,9 @@ def _check_distance(reply: Reply, true: Sequence[Any]) -> None:
             f"{method}: there are {len(reply.true)} true answers on one table and {len(true)} on "
             "its neighbour; the number must be equal."
         )
+    if method == "above_threshold":
+        _check_scores(reply, true)
+        return
     choices = is_choice(reply.events[0])
     if not choices and len(reply.events) != len(true):
         raise Violation(
@@ -214,6 +217,23 @@ def _check_distance(reply: Reply, true: Sequence[Any]) -> None:
         is_sparse = isinstance(ours, tuple)
         found = sparse_distance(ours, theirs) if is_sparse else distance(ours, theirs)
         _check_declared(event, found)
+
+
+def _check_scores(reply: Reply, true: Sequence[Any]) -> None:
+    """Check that each score of comparisons moves by no more than the noise hides.
+
+    Only comparisons leave, so the bounds are on the change of each score by itself: once in the
+    threshold, twice in each comparison.
+    """
+    if int(np.ravel(reply.true[0])[0]) != int(np.ravel(true[0])[0]):
+        raise Violation("above_threshold: the threshold must not depend on the rows.")
+    found = distance(reply.true[1], true[1]).largest
+    threshold, comparison = reply.events
+    if found > threshold.l1 or 2 * found > comparison.l1:
+        raise Violation(
+            f"above_threshold: a score differs by {found} between neighbouring tables, but at most "
+            f"{threshold.l1}, and half of {comparison.l1}, were declared."
+        )
 
 
 def _check_declared(event: Event, found: Distance) -> None:

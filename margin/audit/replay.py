@@ -20,6 +20,7 @@ from .event_cost import is_choice
 from .laws.law import Law
 from .outputs.outcome import Outcome, outcome
 from .recorder import Player, Recorder, Reply
+from .thresholds import check_cuts
 from .violation import Violation
 
 __all__ = ["Replay", "check_replay", "check_tape"]
@@ -134,4 +135,6 @@ def check_tape(tape: Sequence[Reply], budget: Budget) -> None:
             raise Violation(
                 f"{event.method}: {declared} choices were declared, but the answer has {found}."
             )
-    check_costs([event for reply in tape for event in reply.events], budget)
+    events = [event for reply in tape for event in reply.events]
+    check_costs(events, budget)
+    check_cuts(events, budget)

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 
 __all__ = ["add_commands"]
 
+_COLUMNS = ("count", "low", "high", "noise_sd", "missed_sd")
+
+_MEASURED = "With 95 % probability the true count lies between low and high."
+
+_RECONSTRUCTED = (
+    "No published table holds all these attributes: the counts were reconstructed from smaller\n"
+    "tables. low and high allow for noise, and for an estimate of what these tables do not say."
+)
+
 
 def add_commands(commands: Any) -> None:
     """Add `margin marginal` and `margin info` to the parser of the command line."""
@@ -144,22 +153,23 @@ def _listed(form: object) -> str:
     return " or ".join(map(str, values))
 
 
-def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], float, float | None]]":
-    """Each cell: its categories, its count and its noise's standard deviation (None if unknown)."""
+def _rows(marginal: "margin.Marginal") -> "Iterator[tuple[tuple[Value, ...], list[float | None]]]":
+    """Each cell: its categories, and its numbers in the order of `_COLUMNS`, None if unknown."""
     kinds = [attribute.labels for attribute in marginal.domain.values()]
-    cells = itertools.product(*kinds)
-    numbers = zip(marginal.counts.flat, marginal.variance.flat, strict=True)
-    for labels, (count, variance) in zip(cells, numbers, strict=True):
-        error = None if math.isnan(variance) else math.sqrt(variance)
-        yield labels, float(count), error
+    from ..domain.exports import uncertainty
+
+    columns = {"count": marginal.counts, **uncertainty(marginal)}
+    numbers = zip(*(columns[name].flat for name in _COLUMNS), strict=True)
+    for labels, cell in zip(itertools.product(*kinds), numbers, strict=True):
+        yield labels, [None if math.isnan(number) else float(number) for number in cell]
 
 
 def _as_table(marginal: "margin.Marginal") -> str:
     """Write a marginal as a table for people: labels on the left, numbers on the right."""
-    rows = [[*map(printable, marginal.attributes), "count", "noise sd"]]
-    for labels, count, error in _rows(marginal):
-        noise = "" if error is None else f"{error:,.1f}"
-        rows.append([*map(printable, labels), f"{count:,.1f}", noise])
+    rows = [[*map(printable, marginal.attributes), "count", "low", "high"]]
+    for labels, numbers in _rows(marginal):
+        shown = ["" if number is None else f"{number:,.1f}" for number in numbers[:3]]
+        rows.append([*map(printable, labels), *shown])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     names = len(marginal.attributes)
     lines = []
@@ -169,6 +179,8 @@ def _as_table(marginal: "margin.Marginal") -> str:
             cells.append(cell.ljust(width) if place < names else cell.rjust(width))
         lines.append("  ".join(cells))
     head, *others = lines
+    if not any(map(math.isnan, marginal.variance.flat)):
+        others.append(_RECONSTRUCTED if marginal.reconstructed else _MEASURED)
     return "\n".join([painted(head, "bold", sys.stdout), *others])
 
 
@@ -178,10 +190,10 @@ def _unchanged(label: "Value") -> "Value":
 
 def _as_csv(marginal: "margin.Marginal", form: "Callable[[Value], Value]") -> str:
     """Write a marginal as CSV. `form` is applied to each name and label."""
-    head = _csv_line([*map(form, marginal.attributes), "count", "noise_sd"])
+    head = _csv_line([*map(form, marginal.attributes), *_COLUMNS])
     lines = [head]
-    for labels, count, error in _rows(marginal):
-        lines.append(_csv_line([*map(form, labels), count, error]))
+    for labels, numbers in _rows(marginal):
+        lines.append(_csv_line([*map(form, labels), *numbers]))
     return "\n".join(lines)
 
 

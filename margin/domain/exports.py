@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._optional import needed
+from .._types import Floats
 
 if TYPE_CHECKING:
     import pandas
 
     from .marginal import Marginal
 
-__all__ = ["to_arrow", "to_json", "to_pandas", "to_polars", "to_xarray"]
+__all__ = ["to_arrow", "to_json", "to_pandas", "to_polars", "to_xarray", "uncertainty"]
 
 
 def to_arrow(marginal: "Marginal") -> Any:
     """A `pyarrow.Table` with one row for each cell.
 
-    Its columns are the attributes, "count" (the number of rows), and "noise_sd" (the standard
-    deviation of the noise in the count, in rows; null where it is not known).
+    Its columns are the attributes, "count" (the number of rows), "low" and "high" (the bounds of
+    `Marginal.interval` at 95 %), and "noise_sd" and "missed_sd" (the roots of the two parts of the
+    variance, in rows). The last four are null where they are not known.
     """
     import pyarrow as pa
 
@@ -31,12 +33,23 @@ def to_arrow(marginal: "Marginal") -> Any:
     for axis, name in enumerate(marginal.attributes):
         columns[name] = [cell[axis] for cell in cells]
     columns["count"] = marginal.counts.ravel().tolist()
-    columns["noise_sd"] = [_deviation(variance) for variance in marginal.variance.flat]
+    for name, numbers in uncertainty(marginal).items():
+        columns[name] = [None if math.isnan(number) else number for number in numbers.flat]
     return pa.table({name: _column(values) for name, values in columns.items()})
 
 
-def _deviation(variance: float) -> float | None:
-    return None if math.isnan(variance) else math.sqrt(variance)
+def uncertainty(marginal: "Marginal") -> dict[str, Floats]:
+    """The bounds and standard deviations of the columns of `to_arrow`, by name.
+
+    Each has the shape of the counts, and is NaN where it is not known.
+    """
+    low, high = marginal.interval(0.95)
+    return {
+        "low": low,
+        "high": high,
+        "noise_sd": np.sqrt(marginal.noise_variance),
+        "missed_sd": np.sqrt(marginal.missed_variance),
+    }
 
 
 def _column(values: list[Any]) -> Any:
@@ -71,27 +84,28 @@ def to_polars(marginal: "Marginal") -> Any:
 
 
 def to_xarray(marginal: "Marginal") -> Any:
-    """An `xarray.Dataset` with the variables "count" and "noise_sd". Its dimensions are the
+    """An `xarray.Dataset` with the columns of `to_arrow` as variables. Its dimensions are the
     attributes, and its coordinates their categories."""
     xarray = needed("xarray")
     coordinates = {name: list(attribute.labels) for name, attribute in marginal.domain.items()}
     variables = {
-        "count": (marginal.attributes, marginal.counts),
-        "noise_sd": (marginal.attributes, np.sqrt(marginal.variance)),
+        name: (marginal.attributes, numbers)
+        for name, numbers in {"count": marginal.counts, **uncertainty(marginal)}.items()
     }
     return xarray.Dataset(variables, coords=coordinates)
 
 
 def to_json(marginal: "Marginal") -> str:
-    """A JSON text with the categories of each attribute, and nested lists of the counts and of the
-    standard deviations of their noise. The latter are null if one is not known."""
-    deviations = np.sqrt(marginal.variance)
-    is_known = not np.isnan(deviations).any()
-    form = {
+    """A JSON text with the categories of each attribute, whether the counts were reconstructed, and
+    nested lists of the counts and of the other columns of `to_arrow`. A list is null if one of its
+    numbers is not known."""
+    form: dict[str, Any] = {
         "attributes": {name: list(form.labels) for name, form in marginal.domain.items()},
+        "reconstructed": marginal.reconstructed,
         "counts": marginal.counts.tolist(),
-        "noise_sd": deviations.tolist() if is_known else None,
     }
+    for name, numbers in uncertainty(marginal).items():
+        form[name] = None if np.isnan(numbers).any() else numbers.tolist()
     return json.dumps(
         form,
         ensure_ascii=False,

@@ -1,4 +1,4 @@
-"""`Marginal`: a table of counts over a view, with the noise variance of each count."""
+"""`Marginal`: a table of counts over a view, with the variance of the error of each count."""
 
 from collections.abc import Iterable
 from statistics import NormalDist
@@ -30,11 +30,14 @@ class Marginal:
     counts
         The number of rows in each cell: floats of shape ``domain.sizes``, one axis for each
         attribute. Noisy counts need not be whole numbers.
-    variance
+    noise_variance
         The variance of each count that comes from noise, in squared rows, with the shape of
         `counts`. It is zero for true counts and NaN where it is not known. It does not include the
-        error of what a reconstruction assumes beyond the published views, nor the gain from
-        non-negativity.
+        gain from non-negativity.
+    missed_variance
+        For a marginal that was reconstructed from smaller ones, the variance of each count that
+        comes from what these do not say, in squared rows, with the shape of `counts`. It is NaN
+        where it is not known. None if nothing was missed: then noise is the only error.
     attributes
         The names of the axes; the names in `domain` if None.
 
@@ -50,26 +53,29 @@ class Marginal:
     """
 
     # There may be hundreds of thousands of marginals, so the restricted domain is not stored.
-    __slots__ = ("_whole", "attributes", "counts", "variance")
+    __slots__ = ("_missed", "_whole", "attributes", "counts", "noise_variance")
 
+    _missed: Floats | None
     _whole: Domain
     attributes: View
     counts: Floats
-    variance: Floats
+    noise_variance: Floats
 
     def __init__(
         self,
         domain: Domain,
         counts: Floats,
-        variance: Floats,
+        noise_variance: Floats,
         *,
+        missed_variance: Floats | None = None,
         attributes: View | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "_whole", domain)
         put(self, "attributes", domain.attributes if attributes is None else attributes)
         put(self, "counts", counts)
-        put(self, "variance", variance)
+        put(self, "noise_variance", noise_variance)
+        put(self, "_missed", missed_variance)
 
     def __setattr__(
         self,
@@ -80,13 +86,33 @@ class Marginal:
             f"a marginal is read-only, so {name!r} cannot be changed; make a new marginal"
         )
 
-    def __reduce__(self) -> tuple[type["Marginal"], tuple[Domain, Floats, Floats]]:
-        return Marginal, (self.domain, self.counts, self.variance)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _marginal, (self.domain, self.counts, self.noise_variance, self._missed)
 
     def __repr__(self) -> str:
+        missed = f", missed_variance={self._missed!r}" if self.reconstructed else ""
         return (
-            f"Marginal(domain={self.domain!r}, counts={self.counts!r}, variance={self.variance!r})"
+            f"Marginal(domain={self.domain!r}, counts={self.counts!r}, "
+            f"noise_variance={self.noise_variance!r}{missed})"
         )
+
+    @property
+    def reconstructed(self) -> bool:
+        """Whether the counts were reconstructed from marginals on fewer attributes."""
+        return self._missed is not None
+
+    @property
+    def missed_variance(self) -> Floats:
+        """The variance of each count that comes from what a reconstruction misses, in squared rows.
+
+        It is zero if nothing was reconstructed, and NaN where it is not known.
+        """
+        return np.zeros_like(self.noise_variance) if self._missed is None else self._missed
+
+    @property
+    def variance(self) -> Floats:
+        """The variance of each count, in squared rows: `noise_variance` plus `missed_variance`."""
+        return self.noise_variance if self._missed is None else self.noise_variance + self._missed
 
     @property
     def domain(self) -> Domain:
@@ -99,17 +125,19 @@ class Marginal:
         return float(self.counts.sum())
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Confidence intervals for the noise in each count.
+        """Intervals for the true counts.
 
         An interval is the count plus and minus a normal quantile times the standard deviation of
-        its noise, with negative bounds set to 0. It covers the error from noise only. A count that
-        no published view covers also has an error from the reconstruction, which the interval does
-        not include. The bounds are NaN where the variance is not known.
+        its error, with negative bounds set to 0. The error of a count that a published view covers
+        is noise, whose law is known. A reconstructed count also misses what no published view says
+        (`missed_variance`). That part is estimated: its size is learnt from the published views,
+        and the level then holds on average over many marginals, not for each one. The bounds are
+        NaN where the variance is not known.
 
         Parameters
         ----------
         level
-            The probability that an interval contains the count without noise, > 0 and < 1.
+            The probability that an interval contains the true count, > 0 and < 1.
 
         Returns
         -------
@@ -142,7 +170,8 @@ class Marginal:
         dropped = tuple(axis for axis in range(len(self.domain)) if axis not in kept)
         counts = in_order_of(self.counts.sum(axis=dropped), kept)
         variance = np.full(counts.shape, np.nan if self.variance.any() else 0.0)
-        return Marginal(self.domain.restrict(view), counts, variance)
+        missed = variance if self.reconstructed else None
+        return Marginal(self.domain.restrict(view), counts, variance, missed_variance=missed)
 
     def to_pandas(self) -> "pandas.Series[float]":
         """The counts as a series named "count", indexed by the categories of the attributes."""
@@ -179,3 +208,13 @@ class Marginal:
             axes=axes,
         )
         return drawn
+
+
+def _marginal(
+    domain: Domain,
+    counts: Floats,
+    noise_variance: Floats,
+    missed_variance: Floats | None,
+) -> Marginal:
+    """A marginal from what `Marginal.__reduce__` gives."""
+    return Marginal(domain, counts, noise_variance, missed_variance=missed_variance)

@@ -7,8 +7,10 @@ from .items.diffpart import DiffPart
 from .items.dpsense import DPSense, DPSenseS
 from .items.item_counts import FourierItems, PeeledItems, PlainItems, SampledItems
 from .items.privbasis import PrivBasis
+from .items.thresholds import LogThreshold, Zealous
 from .learning.dualquery import DualQuery
 from .learning.mwem import MWEM
+from .learning.pmw import PMW
 from .learning.polynomial import Learning
 from .ordered.hierarchical import Hierarchical
 from .ordered.wavelet import Wavelet
@@ -17,6 +19,7 @@ from .sparse.dyadic import Dyadic
 from .sparse.filter_priority import FilterPriority
 from .sparse.haar import Haar
 from .sparse.high_pass import HighPass
+from .sparse.prefix_tree import PrefixTree
 from .sparse.priority_sample import PrioritySample
 from .sparse.threshold_sample import ThresholdSample
 from .strategies import DataCubes, MatrixMechanism
@@ -29,6 +32,7 @@ from .views.priview import PriView
 
 __all__ = [
     "MWEM",
+    "PMW",
     "Adaptive",
     "Auto",
     "CountSketch",
@@ -48,9 +52,11 @@ __all__ = [
     "Hierarchical",
     "HighPass",
     "Learning",
+    "LogThreshold",
     "MatrixMechanism",
     "PeeledItems",
     "PlainItems",
+    "PrefixTree",
     "PriView",
     "PrioritySample",
     "PrivBasis",
@@ -59,4 +65,5 @@ __all__ = [
     "ThresholdSample",
     "Uniform",
     "Wavelet",
+    "Zealous",
 ]

@@ -374,7 +374,7 @@ def noise_errors(synopsis: Synopsis, size: int) -> list[float]:
     # The variance is NaN where it is not known.
     errors = []
     for answer in answered(synopsis, small):
-        norm = math.sqrt(float(answer.variance.sum()))
+        norm = math.sqrt(float(answer.noise_variance.sum()))
         error = norm / max(answer.total, 1.0)
         if math.isfinite(error):
             errors.append(error)

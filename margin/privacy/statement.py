@@ -145,7 +145,7 @@ class Statement:
             return (
                 f"Protects all rows with the same {self.unit!r}, however many the table holds:"
                 f" {alike} all of them {change}. The software counts at most {self.rows} of"
-                f" them.{public}"
+                f" them, so totals may be too low.{public}"
             )
         if self.rows == 1:
             return (

@@ -6,11 +6,12 @@ neighbouring tables: to the m rows of one person, and to replaced rows. The proo
 docs/proofs, one page for each method.
 """
 
+from .above import Comparisons
 from .choose import Choices
+from .frequent import Cut, Frequent, FrequentItems
 from .gate import Chargeable
 from .linear import Answers, Linear
 from .measure import Measures
-from .queries import Queries
 from .sets import Pattern, Sets
 from .sketch import Sketches
 from .sparse import Keep, Largest, Sparse, SparseCells
@@ -19,6 +20,8 @@ from .strategy import Strategy
 __all__ = [
     "Answers",
     "Chargeable",
+    "Cut",
+    "FrequentItems",
     "Keep",
     "Largest",
     "Pattern",
@@ -28,7 +31,7 @@ __all__ = [
 ]
 
 
-class Private(Measures, Linear, Choices, Queries, Sparse, Sketches, Sets):
+class Private(Measures, Linear, Choices, Comparisons, Sparse, Sketches, Sets, Frequent):
     """A table that can only be measured with noise, and only within a budget.
 
     The guarantee holds for all results of this object together, for any two tables that are

@@ -3,6 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from .._checks import positive_integer
 from .._numbers import Number
@@ -13,8 +17,9 @@ from ..noise.kept_cells import Keep
 from ..noise.laws import DiscreteLaplace
 from ..privacy.event import Event
 from ..sparse.axes import Axis, Leaves
-from ..sparse.grid import Grid
-from .cell_counts import cells_in
+from ..sparse.grid import Grid, ordered
+from .cell_counts import Cells, Counted, cells_in
+from .counts import digest
 from .gate import Gate
 from .sparse_noise import MAX_KEPT, Kept, Largest, check_size, kept_cells, largest_cells
 
@@ -74,6 +79,7 @@ class Sparse(Gate):
         *,
         keep: "Rule | Callable[[int, DiscreteLaplace], Rule]",
         axes: Sequence[Axis] | None = None,
+        within: npt.ArrayLike | None = None,
         spend: Number | None = None,
     ) -> SparseCells:
         """Add noise to every cell of a view of huge size, and keep the counts of some cells only.
@@ -96,14 +102,18 @@ class Sparse(Gate):
             depend on the data.
         axes
             One axis for each attribute, of its size; `Leaves` by default.
+        within
+            Codes of the first attributes of the view: distinct prefixes, integers of shape
+            (prefixes, attributes). Only the cells that begin with one of them are considered. They
+            must not depend on the data, except through results of `Private`. None takes all cells.
         spend
             The share of the whole budget to spend, such as "1/3"; by default all that is left.
 
         Raises
         ------
         DomainError
-            When the table has 10**300 cells or more, the axes do not fit the view, or too many
-            empty cells would be kept. Nothing is charged.
+            When the table has 10**300 cells or more, the axes or the prefixes do not fit the view,
+            or too many empty cells would be kept. Nothing is charged.
         BudgetError
             When the budget does not hold enough. Nothing is charged.
         """
@@ -112,6 +122,12 @@ class Sparse(Gate):
         cells = Grid([Leaves(size) for size in sizes])
         grid = cells if axes is None else Grid(axes)
         _check_grid(grid, sizes)
+        prefixes = None
+        if within is not None:
+            if axes is not None:
+                raise DomainError("give either axes or within, and not both")
+            prefixes = _prefixes(within, sizes)
+            grid = _below(prefixes, sizes)
 
         # The noise; the squared L2 distance holds also for nodes that count with a sign.
         units = self._units(spend)
@@ -125,7 +141,7 @@ class Sparse(Gate):
         rule = self._rule(keep, grid, noise)
         event = Event(
             method="sparse_cells",
-            about=(checked, grid.axes, grid.cells, rule),
+            about=(checked, grid.axes, grid.cells, rule, *_named(prefixes)),
             units=units,
             sampler=noise,
             l1=l1,
@@ -134,7 +150,9 @@ class Sparse(Gate):
         )
 
         # Count, charge, draw.
-        with closing(cells_in(self._source, self.domain, checked, cells, grid)) as true:
+        nodes = grid if prefixes is None else cells
+        with closing(cells_in(self._source, self.domain, checked, cells, nodes)) as found:
+            true = found if prefixes is None else _beginning(found, cells, grid, prefixes)
 
             def draw() -> Kept:
                 if isinstance(rule, Keep):
@@ -142,10 +160,14 @@ class Sparse(Gate):
                 return largest_cells(grid, noise, true, rule, self._entropy)
 
             kept = self._answer([event], [true], draw)
+        codes = grid.unpack(kept.words)
+        if prefixes is not None:
+            # The first column numbers the prefixes.
+            codes = np.hstack([prefixes[codes[:, 0]], codes[:, 1:]])
         return SparseCells(
             domain=self.domain.restrict(checked),
-            axes=grid.axes,
-            codes=grid.unpack(kept.words),
+            axes=grid.axes if prefixes is None else cells.axes,
+            codes=codes,
             counts=kept.counts,
             keep=rule,
             cut=kept.cut,
@@ -183,6 +205,67 @@ class Sparse(Gate):
             raise DomainError(f"theta ({rule.theta}) must be at most 2**60; pass a smaller number")
         check_size(grid.cells, noise, rule)
         return rule
+
+
+def _named(prefixes: Integers | None) -> tuple[str, ...]:
+    """What identifies prefixes in an event."""
+    return () if prefixes is None else (digest(prefixes),)
+
+
+def _prefixes(within: npt.ArrayLike, sizes: tuple[int, ...]) -> Integers:
+    """A copy of the prefixes in ascending order, checked."""
+    given: npt.NDArray[Any] = np.array(within)
+    fits = given.ndim == 2 and given.dtype.kind in "iu" and 1 <= given.shape[1] < len(sizes)
+    if not fits or not 1 <= len(given) <= MAX_KEPT:
+        raise DomainError(
+            "within must hold one or more rows of codes of the first attributes of the view, with"
+            " at least one attribute left over"
+        )
+    limits = np.array(sizes[: given.shape[1]], object)
+    if (given < 0).any() or (given >= limits).any():
+        raise DomainError("within must hold codes that the attributes declare")
+    rows: Integers = np.unique(given.astype(np.int64), axis=0)
+    if len(rows) < len(given):
+        raise DomainError("within must hold each prefix once")
+    return rows
+
+
+def _below(prefixes: Integers, sizes: tuple[int, ...]) -> Grid:
+    """The grid of the cells that begin with one of some prefixes: their number, then the rest."""
+    rest = sizes[prefixes.shape[1] :]
+    return Grid([Leaves(len(prefixes)), *map(Leaves, rest)])
+
+
+def _beginning(
+    found: Cells,
+    cells: Grid,
+    grid: Grid,
+    prefixes: Integers,
+) -> Counted:
+    """The non-empty cells that begin with one of some prefixes, as nodes of the grid of `_below`.
+
+    Each cell begins with at most one of them.
+    """
+    width = prefixes.shape[1]
+    words = []
+    counts = []
+    for some, numbers in found.blocks():
+        codes = cells.unpack(some)
+        # Rank prefixes and the beginnings of cells together.
+        together = np.concatenate([prefixes, codes[:, :width]])
+        _, rank = np.unique(together, axis=0, return_inverse=True)
+        rank = rank.ravel()
+        number_of = np.full(int(rank.max()) + 1, -1)
+        number_of[rank[: len(prefixes)]] = np.arange(len(prefixes))
+        places = number_of[rank[len(prefixes) :]]
+        inside = places >= 0
+        words.append(grid.pack([places[inside], *codes[inside, width:].T]))
+        counts.append(numbers[inside])
+    if not words:
+        return Counted(np.empty((0, len(grid.radices)), np.int64), np.empty(0, np.int64))
+    all_words = np.concatenate(words)
+    order = ordered(all_words)
+    return Counted(all_words[order], np.concatenate(counts)[order])
 
 
 def _check_grid(grid: Grid, sizes: tuple[int, ...]) -> None:

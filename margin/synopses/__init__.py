@@ -5,6 +5,7 @@ from .columns import ColumnCounts
 from .itemsets import ItemsetCounts
 from .marginals import MarginalSynopsis
 from .records import RecordSynopsis
+from .rounds import SolvedRound
 from .sketch import SketchSynopsis
 from .table import RangeCount, TableSynopsis
 from .uniform import UniformSynopsis
@@ -19,6 +20,7 @@ __all__ = [
     "RangeCount",
     "RecordSynopsis",
     "SketchSynopsis",
+    "SolvedRound",
     "TableSynopsis",
     "UniformSynopsis",
     "ViewSynopsis",

@@ -15,6 +15,8 @@ from ..domain.marginal import Marginal
 from ..domain.workload import Workload
 from ..errors import DomainError
 from ..queries import BitTable, Queries
+from ..solvers import Status
+from .rounds import SolvedRound, pack_rounds, unpack_rounds
 from .synopsis import Packed, Provenance, Synopsis
 
 __all__ = ["RecordSynopsis"]
@@ -48,12 +50,16 @@ class RecordSynopsis(Synopsis):
     mean_error, largest_error
         Noisy estimates of the mean and of the largest absolute error over the queries of the
         release, as shares of the rows; None if they were not requested.
+    rounds
+        How each record was found, in the order of the records; see `SolvedRound`. The records of
+        one round follow each other: with one record a round there is one entry for each round.
     """
 
     table: BitTable
     total: int
     mean_error: float | None = None
     largest_error: float | None = None
+    rounds: tuple[SolvedRound, ...] = ()
 
     def answer(self, queries: Queries) -> NDArray[np.float64]:
         """Answer queries by the share of the records for which each is true: shape (queries,).
@@ -108,6 +114,9 @@ class RecordSynopsis(Synopsis):
         """Describe the content in words for people: a dictionary of texts by their titles."""
         lines = {"records": f"{self.table.rows:,}, for about {self.total:,} rows"}
         about = "of the rows, an estimate over the queries asked"
+        if self.rounds:
+            proved = sum(one.status is Status.OPTIMAL for one in self.rounds)
+            lines["responses"] = f"{proved:,} of {len(self.rounds):,} proved to be best"
         if self.mean_error is not None:
             lines["mean error"] = f"{self.mean_error:.2g} {about}"
         if self.largest_error is not None:
@@ -117,13 +126,16 @@ class RecordSynopsis(Synopsis):
     def pack(self) -> Packed:
         """The content of a file: the records as bits, with one line for a binary attribute and one
         line for each category of any other attribute."""
+        names, arrays = pack_rounds(self.rounds)
         fields: dict[str, Any] = {
             "records": self.table.rows,
             "total": self.total,
             "mean_error": self.mean_error,
             "largest_error": self.largest_error,
+            "rounds": len(self.rounds),
+            **names,
         }
-        return Packed(fields, {"bits": self.table.words})
+        return Packed(fields, {"bits": self.table.words, **arrays})
 
     @classmethod
     def room(
@@ -134,7 +146,12 @@ class RecordSynopsis(Synopsis):
     ) -> Mapping[str, int]:
         """The largest number of entries that `unpack` accepts in each array of a file, by name."""
         lines = sum(1 if size == 2 else size for size in domain.sizes)
-        return {"bits": lines * -(-int(fields["records"]) // 64)}
+        rounds = int(fields["rounds"])
+        return {
+            "bits": lines * -(-int(fields["records"]) // 64),
+            "solved": 4 * rounds,
+            "seconds": rounds,
+        }
 
     @classmethod
     def unpack(
@@ -146,8 +163,7 @@ class RecordSynopsis(Synopsis):
     ) -> Self:
         """Make the synopsis from the content of a file; see `Synopsis.unpack`."""
         # Words of another type are refused, not converted.
-        (words,) = packed.arrays.values()
-        bits = words.astype(np.uint64, casting="equiv")
+        bits = packed.arrays["bits"].astype(np.uint64, casting="equiv")
         table = BitTable.of_words(domain, bits, int(packed.fields["records"]))
         errors = {name: packed.fields[name] for name in ("mean_error", "largest_error")}
         if not all(error is None or isinstance(error, float) for error in errors.values()):
@@ -160,6 +176,7 @@ class RecordSynopsis(Synopsis):
             domain=domain,
             table=table,
             total=total,
+            rounds=unpack_rounds(packed.fields, packed.arrays),
             provenance=provenance,
             **errors,
         )

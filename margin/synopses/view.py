@@ -25,6 +25,7 @@ from ..solvers import (
     Rows,
     Solutions,
     Solver,
+    Structure,
     Tables,
     coverage_error,
 )
@@ -59,12 +60,15 @@ class _Answers:
     axes
         The axes of each marginal, ascending: shape (n, k).
     counts, variances
-        A table for each marginal, with axes in this order.
+        A table for each marginal, with axes in this order: its counts, and their noise variances.
+    missed
+        The variances of what reconstructions miss; None for a marginal that a view covers.
     """
 
     axes: Integers
     counts: list[Floats]
     variances: list[Floats]
+    missed: list[Floats | None]
 
 
 @dataclass(
@@ -177,7 +181,7 @@ class ViewSynopsis(Synopsis):
         for places, given in self._by_shape(views):
             axes = np.sort(given, axis=1)
             nothing = [_NOTHING] * len(places)
-            answers = _Answers(axes, nothing.copy(), nothing.copy())
+            answers = _Answers(axes, nothing.copy(), nothing.copy(), [None] * len(places))
             # Read the marginals within views, and reconstruct the others.
             covered = self.tables.covered(axes)
             self._read(np.flatnonzero(covered), answers)
@@ -187,12 +191,16 @@ class ViewSynopsis(Synopsis):
             for row in np.flatnonzero(turned).tolist():
                 answers.counts[row] = in_view_order(answers.counts[row], given[row])
                 answers.variances[row] = in_view_order(answers.variances[row], given[row])
-            tables = zip(places, answers.counts, answers.variances, strict=True)
-            for place, table, variance in tables:
+                missed = answers.missed[row]
+                if missed is not None:
+                    answers.missed[row] = in_view_order(missed, given[row])
+            tables = zip(places, answers.counts, answers.variances, answers.missed, strict=True)
+            for place, table, variance, missed in tables:
                 marginals[place] = Marginal(
                     self.domain,
                     table,
                     variance,
+                    missed_variance=missed,
                     attributes=views[place],
                 )
         return [marginal for marginal in marginals if marginal is not None]
@@ -238,10 +246,11 @@ class ViewSynopsis(Synopsis):
     def coverage_error(self, view: Iterable[str]) -> float:
         """Estimate the error of a marginal that is not caused by noise.
 
-        It is the root of the mean square over the cells, in rows: 0 if a view covers the marginal,
-        NaN if no estimate is possible. The solver is tried on marginals of the same shape that the
-        views contain, with only as much information as there is about this one. The error by noise
-        is in `Marginal.variance`.
+        It is the root of the mean square over the cells, in rows: 0 where a view covers the
+        marginal, NaN where no estimate is possible. The solver is tried on marginals of the same
+        shape that the views contain, with only as much information as there is about this one. The
+        error by noise is in `Marginal.noise_variance`. `Marginal.missed_variance` estimates the
+        same error for each cell, and always has an estimate.
 
         Raises
         ------
@@ -418,6 +427,7 @@ class ViewSynopsis(Synopsis):
             for row in rows.tolist():
                 answers.counts[row] = np.zeros(shape)
                 answers.variances[row] = np.full(shape, np.nan)
+                answers.missed[row] = np.full(shape, np.nan)
             return
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
@@ -425,10 +435,12 @@ class ViewSynopsis(Synopsis):
             variances = solutions.variance
             if variances is None:
                 variances = np.full_like(solutions.table, np.nan)
-            tables = zip(some.tolist(), solutions.table, variances, strict=True)
-            for row, table, variance in tables:
+            missed = self._structure.missed_variance(answers.axes[some], solutions)
+            tables = zip(some.tolist(), solutions.table, variances, missed, strict=True)
+            for row, table, variance, left_out in tables:
                 answers.counts[row] = table
                 answers.variances[row] = variance
+                answers.missed[row] = left_out
 
     def _solved(self, axes: Integers) -> Solutions:
         """Reconstruct the marginals on some axes; SolverError if one of them fails."""
@@ -452,6 +464,10 @@ class ViewSynopsis(Synopsis):
     @cached_property
     def _reconstruction(self) -> Reconstruction:
         return Reconstruction(self.tables, self.reconstruction)
+
+    @cached_property
+    def _structure(self) -> Structure:
+        return Structure(self.tables, self._reconstruction.solver)
 
 
 def _split(

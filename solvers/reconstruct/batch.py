@@ -267,6 +267,7 @@ class Solutions:
     seconds: float
     relaxation: Floats
     variance: Floats | None = None
+    undetermined: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -281,6 +282,7 @@ class Solutions:
             seconds=self.seconds / len(self),
             relaxation=float(self.relaxation[row]),
             variance=None if self.variance is None else self.variance[row],
+            undetermined=None if self.undetermined is None else self.undetermined[row],
         )
 
     def __iter__(self) -> Iterator[Solution]:
@@ -300,8 +302,6 @@ class Solutions:
     def stack(cls, solutions: Sequence[Solution]) -> "Solutions":
         """Join the solutions of problems of one shape."""
         statuses = [_ORDER.index(solution.status) for solution in solutions]
-        variances = [solution.variance for solution in solutions if solution.variance is not None]
-        complete = len(variances) == len(solutions)
         return cls(
             table=np.stack([solution.table for solution in solutions]),
             statuses=np.array(statuses, dtype=np.int8),
@@ -310,8 +310,15 @@ class Solutions:
             iterations=np.array([solution.iterations for solution in solutions]),
             seconds=sum(solution.seconds for solution in solutions),
             relaxation=np.array([solution.relaxation for solution in solutions]),
-            variance=np.stack(variances) if complete else None,
+            variance=_all_of([solution.variance for solution in solutions]),
+            undetermined=_all_of([solution.undetermined for solution in solutions]),
         )
+
+
+def _all_of(tables: Sequence[Floats | None]) -> Floats | None:
+    """Tables of one shape as one array; None if a table is missing."""
+    present = [table for table in tables if table is not None]
+    return np.stack(present) if len(present) == len(tables) else None
 
 
 class OneByOne(ABC):

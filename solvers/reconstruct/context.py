@@ -19,11 +19,17 @@ from ..status import Status
 from ..tables.tables import Axes, Tables
 from ..threads import single_thread
 from ..types import Floats, Integers
+from .bars import Bars
 from .batch import Batch, Solutions
 from .dual import Dual, is_large
 from .newton import Newton
 from .problem import Problem, Solution, Solver
-from .sampling import sampled_variance, standard_errors
+from .sampling import (
+    random_structure,
+    sampled_undetermined,
+    sampled_variance,
+    standard_errors,
+)
 from .shrinkage import strength_around, strength_for
 from .split import dual_of
 
@@ -238,16 +244,14 @@ class _Surroundings:
         shape = tuple(self.problem.shape[place] for place in places[0].tolist())
         coefficients = self.strides[places] @ _cell_digits(shape)
         table = np.maximum(_table_of(shape, self.moments[coefficients]), 0.0)
-        variance = None
-        if self.solver.bars:
-            variance = self._variances(places, coefficients, table, shape)
+        bars = self._bars(places, coefficients, table, shape) if self.solver.bars else None
         if self.tables.zeros is not None:
             empty = self.tables.zeros.cells_of_many(asked)
             if empty is not None:
                 # These cells hold only rounding errors.
                 table[empty] = 0.0
-                if variance is not None:
-                    variance[empty] = 0.0
+                for part in bars or ():
+                    part[empty] = 0.0
         count = len(asked)
         solution = self.solution
         return Solutions(
@@ -258,38 +262,50 @@ class _Surroundings:
             iterations=np.full(count, solution.iterations),
             seconds=solution.seconds,
             relaxation=np.full(count, solution.relaxation),
-            variance=None if variance is None else variance.reshape(count, *shape),
+            variance=None if bars is None else bars.variance.reshape(count, *shape),
+            undetermined=None if bars is None else bars.undetermined.reshape(count, *shape),
         )
 
-    def _variances(
+    def _bars(
         self,
         places: Integers,
         coefficients: Integers,
         table: Floats,
         shape: tuple[int, ...],
-    ) -> Floats:
-        """The noise variances of the cells of marginals of one shape, shape (n, cells)."""
+    ) -> Bars:
+        """The uncertainty of the cells of marginals of one shape, each part of (n, cells)."""
         if table.shape[1] > EXACT_BAR_CELLS:
-            return np.stack([self._sampled(kept) for kept in places.tolist()])
-        rows = zip(places, coefficients, table, strict=True)
-        return np.stack([self._variance(*one, shape) for one in rows])
+            found = [self._sampled(kept) for kept in places.tolist()]
+        else:
+            rows = zip(places, coefficients, table, strict=True)
+            found = [self._exact(*one, shape) for one in rows]
+        return Bars(
+            variance=np.stack([one.variance for one in found]),
+            undetermined=np.stack([one.undetermined for one in found]),
+        )
 
-    def _variance(
+    def _exact(
         self,
         places: Integers,
         coefficients: Integers,
         share: Floats,
         shape: tuple[int, ...],
-    ) -> Floats:
-        """The noise variances of the cells of one marginal, by the delta method.
+    ) -> Bars:
+        """The uncertainty of the cells of one marginal, by the delta method.
 
         `share` are the marginal's shares of the total, shape (cells,).
         """
         problem = self.problem
-        changes = self._changes(places, coefficients, share, shape)
+        centred, changes = self._changes(places, coefficients, share, shape)
         by_targets = problem.total**2 * (problem.variance @ changes**2)
         by_total = share - problem.target @ changes
-        return np.asarray(by_targets + problem.total_variance * by_total**2)
+        # See `Dual._undetermined`, with the indicator of the marginal's cell for that of one cell.
+        explained = (centred * changes).sum(axis=0)
+        free = np.clip(share - share**2 - explained, 0.0, np.maximum(share, 0.0))
+        return Bars(
+            variance=np.asarray(by_targets + problem.total_variance * by_total**2),
+            undetermined=np.asarray(problem.total**2 * free),
+        )
 
     def _changes(
         self,
@@ -297,8 +313,8 @@ class _Surroundings:
         coefficients: Integers,
         share: Floats,
         shape: tuple[int, ...],
-    ) -> Floats:
-        """Derivatives of the shares P(y) of the cells y of a marginal by the targets: (m, cells).
+    ) -> tuple[Floats, Floats]:
+        """E[f 1_y] - E[f] P(y), and the derivatives of the shares P(y), both of shape (m, cells).
 
         The derivative is H^-1 (E[f 1_y] - E[f] P(y)), where H is the Hessian of the dual and f the
         vector of the m known functions. Each is a product f = g h of a function g of the asked axes
@@ -318,7 +334,7 @@ class _Surroundings:
         centred = functions[inner] * with_cell
         centred -= self.moments[problem.index, None] * share
         if not self.often or self._inverse is None:
-            return self._solve(centred)
+            return centred, self._solve(centred)
         # The functions of the asked axes that the problem knows, and those that it does not.
         position = np.minimum(np.searchsorted(problem.index, coefficients), len(problem.index) - 1)
         known = np.flatnonzero(problem.index[position] == coefficients)
@@ -328,15 +344,33 @@ class _Surroundings:
         changes[known] = -self._ridge[position, None] * self._inverse[position]
         changes[known, position] += 1.0
         changes[unknown] = functions[unknown] @ centred.T @ self._inverse
-        return _table_of(shape, changes.T)
+        return centred, _table_of(shape, changes.T)
 
-    def _sampled(self, kept: Sequence[int]) -> Floats:
-        """Estimate the noise variances of the cells of a large marginal by sampling.
+    def _sampled(self, kept: Sequence[int]) -> Bars:
+        """The uncertainty of the marginal on these places, from random errors.
 
-        `_changes` would take too long for so many cells. `kept` are the positions of its axes.
+        The matrices of `_changes` have a column for each cell, which would take too long.
         """
         tilt, *pushed = self._pushed
-        return sampled_variance(self.problem, self._distribution, tilt, pushed, kept)
+        structures = random_structure(self.problem, self._distribution, self._ridge)
+        changes = (change for change, _ in structures)
+        explained = zip(changes, self._explained, strict=True)
+        return Bars(
+            variance=sampled_variance(self.problem, self._distribution, tilt, pushed, kept),
+            undetermined=sampled_undetermined(self.problem, self._distribution, explained, kept),
+        )
+
+    @cached_property
+    def _explained(self) -> Floats:
+        """The inverse of the Hessian times the moments of `random_structure`, shape (probes, m)."""
+        structures = random_structure(self.problem, self._distribution, self._ridge)
+        return self._solved(np.stack([moments for _, moments in structures], axis=1))
+
+    def _solved(self, right: Floats) -> Floats:
+        """The inverse of the Hessian times right-hand sides of shape (m, n), one solution a row."""
+        inverse = self._inverse if self.often else None
+        solved = self._solve(right) if inverse is None else inverse @ right
+        return np.ascontiguousarray(solved.T)
 
     @cached_property
     def _pushed(self) -> Floats:
@@ -347,10 +381,7 @@ class _Surroundings:
         problem = self.problem
         deviation = np.sqrt(problem.variance)
         errors = [deviation * error for error in standard_errors(len(deviation))]
-        right = np.stack([problem.target, *errors], axis=1)
-        inverse = self._inverse if self.often else None
-        solved = self._solve(right) if inverse is None else inverse @ right
-        return np.ascontiguousarray(solved.T)
+        return self._solved(np.stack([problem.target, *errors], axis=1))
 
     @cached_property
     def _distribution(self) -> Floats:
@@ -402,6 +433,7 @@ def _judged(problem: Problem, solution: Solution) -> Solution:
         table=nothing,
         status=Status.FAILED,
         variance=None,
+        undetermined=None,
     )
 
 

@@ -23,9 +23,15 @@ from ..fitted import (
 from ..limits import EXTENDED_NUMBERS, HESSIAN_UNKNOWNS, NUMBERS_AT_ONCE, SUMMED_NUMBERS
 from ..status import Status
 from ..types import Floats, Integers
+from .bars import Bars
 from .problem import Problem, Solution
 from .rules import PRECONDITIONER, SAME, cancels, converged, use_of_factor
-from .sampling import sampled_variance, standard_errors
+from .sampling import (
+    random_structure,
+    sampled_undetermined,
+    sampled_variance,
+    standard_errors,
+)
 
 _EXACT_MISS = 1e-5
 """If a moment with an exact target has a larger error, the targets contradict each other."""
@@ -137,12 +143,11 @@ class Penalised:
         distribution = dual.distribution(theta)
         done = reached(dual.gradient(theta, distribution), theta, self.tolerance)
         status = Status.OPTIMAL if done else Status.ITERATION_LIMIT
-        variance = dual.variance(distribution).reshape(problem.shape) if bars else None
         if done and contradicts(problem, distribution):
             status = Status.RELAXED
         return problem.solution(
             distribution,
-            variance=variance,
+            bars=dual.bars(distribution) if bars else None,
             status=status,
             objective=math.log(len(problem.possible)) - dual.value(theta),
             iterations=steps,
@@ -364,45 +369,83 @@ class Dual:
             self._weights_of = theta, np.exp(logits - top), top
         return self._weights_of[1:]
 
-    def variance(self, distribution: Floats) -> Floats:
-        """Compute the noise variance of each cell by the delta method, shape (cells,).
+    def bars(self, distribution: Floats) -> Bars:
+        """The two parts of the uncertainty of each cell, both of shape (cells,)."""
+        inverse = self.inverse(distribution)
+        # The variance overwrites the inverse.
+        undetermined = self._undetermined(distribution, inverse)
+        variance = self._variance(distribution, inverse)
+        return Bars(variance=variance, undetermined=undetermined)
 
-        It is the sum of squared derivatives of the optimum times the variances of the data. The
-        data with independent errors are the coefficients (total x target) and the total. Let g be
-        the known functions minus their means, at one cell. The derivative of the share p of this
-        cell by the targets is p g' H^-1. So its variance is p**2 times a quadratic form in g. A
-        product of two functions is a multiple of one extended function (`Transform.products`), so
-        one transform computes the forms of all cells.
+    def _undetermined(
+        self,
+        distribution: Floats,
+        inverse: Floats,
+    ) -> Floats:
+        """See `Bars.undetermined`; shape (cells,).
 
-        If cells are near zero and the noise is small, H^-1 is large, and rounding errors dominate
-        this result. Then the squares of g' H^-1 are summed directly, which takes longer. If there
-        are too many of them, `sampled_variance` estimates the variance.
+        Before anything is known, the cells have the covariance diag(p) - p p'. The moments have the
+        covariance H with their errors, so the cell has the variance p - p ** 2 - p ** 2 (f - E f)'
+        H^-1 (f - E f) when they are known.
+        """
+        mean = self.moments(distribution)
+        known = self._quadratic(inverse, inverse @ mean, mean)
+        free = distribution - distribution**2 * (1 + known)
+        return np.asarray(self.problem.total**2 * np.clip(free, 0.0, distribution))
+
+    def _quadratic(
+        self,
+        weights: Floats,
+        pulled: Floats,
+        mean: Floats,
+    ) -> Floats:
+        """The quadratic form (f - E f)' M (f - E f) of each cell, shape (cells,).
+
+        `weights` is M, shape (m, m), and `pulled` is M E f. Products of functions are functions
+        again: their weights are added up, and transformed once.
         """
         problem = self.problem
         basis = transform(problem.shape)
-        inverse = self.inverse(distribution)
+        place, factor = _products(problem.shape, problem.index.tobytes())
+        if factor is not None:
+            weights = weights * factor
+        width = math.prod(basis.width(size) for size in problem.shape)
+        summed = np.bincount(place.ravel(), weights.ravel(), width).astype(np.float64)
+        linear = problem.functions(pulled)
+        return np.asarray(basis.narrow(summed) - 2 * linear + mean @ pulled)
+
+    def _variance(
+        self,
+        distribution: Floats,
+        inverse: Floats,
+    ) -> Floats:
+        """Variances of the cells by the delta method, shape (cells,); `inverse` is overwritten.
+
+        They are the squared derivatives of the optimum by the targets and the total, times the
+        variances of these. The known quantities that are independent are the coefficients, total x
+        target, and the total. With centred functions g, the cell p changes by p g' H^-1 per unit of
+        the targets.
+
+        Where cells are near zero and the noise is small, H^-1 is so large that the quadratic form
+        of these derivatives is nothing but rounding errors. The squares of g' H^-1 are then summed
+        instead, which takes longer. If there are too many of them, the variance comes from
+        `sampled_variance`.
+        """
+        problem = self.problem
         mean = self.moments(distribution)
         pulled = inverse @ (problem.variance * (inverse @ mean))
         tilt = inverse @ problem.target
-        # The weights of all pairs of functions in the quadratic form.
         inverse *= np.sqrt(problem.variance)
         weights = np.matmul(inverse, inverse.T, out=self._work[0])
         squares = float(np.trace(weights))
-        place, factor = _products(problem.shape, problem.index.tobytes())
-        if factor is not None:
-            weights *= factor
-        # Products of functions are functions again: their weights are added up.
-        width = math.prod(basis.width(size) for size in problem.shape)
-        summed = np.bincount(place.ravel(), weights.ravel(), width).astype(np.float64)
-        linear, tilted = problem.functions(np.stack([pulled, tilt]))
-        quadratic = np.maximum(basis.narrow(summed) - 2 * linear + mean @ pulled, 0.0)
+        quadratic = np.maximum(self._quadratic(weights, pulled, mean), 0.0)
         largest = (distribution**2 * quadratic).max()
         if cancels(squares, problem.cells, distribution.max(), largest):
             if len(tilt) * problem.cells > SUMMED_NUMBERS:
                 pushed = (inverse @ error for error in standard_errors(len(tilt)))
                 return sampled_variance(problem, distribution, tilt, pushed)
             quadratic = self._sum_of_squares(inverse.T, mean)
-        by_total = 1 + tilt @ mean - tilted
+        by_total = 1 + tilt @ mean - problem.functions(tilt)
         variance = problem.total**2 * quadratic + problem.total_variance * by_total**2
         return np.asarray(distribution**2 * variance)
 
@@ -441,8 +484,8 @@ class LargeDual(Dual):
         accuracy = min(0.1, math.sqrt(np.abs(gradient).max(initial=0.0)))
         return self._solve(distribution, gradient, accuracy)
 
-    def variance(self, distribution: Floats) -> Floats:
-        """Variances of the cells by `sampled_variance`, shape (cells,)."""
+    def bars(self, distribution: Floats) -> Bars:
+        """The two parts of the uncertainty of each cell, from random errors; shape (cells,)."""
         problem = self.problem
         deviation = np.sqrt(problem.variance)
         tilt = self._solve(distribution, problem.target, 1e-6)
@@ -450,7 +493,14 @@ class LargeDual(Dual):
             self._solve(distribution, deviation * error, 1e-3)
             for error in standard_errors(len(deviation))
         )
-        return sampled_variance(problem, distribution, tilt, pushed)
+        structures = random_structure(problem, distribution, self.ridge)
+        explained = (
+            (table, self._solve(distribution, moments, 1e-3)) for table, moments in structures
+        )
+        return Bars(
+            variance=sampled_variance(problem, distribution, tilt, pushed),
+            undetermined=sampled_undetermined(problem, distribution, explained),
+        )
 
     def solver(self, distribution: Floats) -> Callable[[Floats], Floats]:
         """Make a function that solves with the Hessian, by conjugate gradients; see `Dual.solver`.

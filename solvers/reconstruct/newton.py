@@ -184,9 +184,11 @@ class Newton(Penalised):
             zeros=np.zeros((0, 0), np.bool_) if batch.zeros is None else batch.zeros,
         )
         settings = loops.Settings(self.tolerance, self.iterations, self.bars)
+        rows = (count, batch.cells) if self.bars else (0, 0)
         result = loops.Result(
             tables=np.empty((count, batch.cells)),
-            variances=np.empty((count, batch.cells) if self.bars else (0, 0)),
+            variances=np.empty(rows),
+            undetermined=np.empty(rows),
             status=np.zeros(count, dtype=np.int64),
             steps=np.zeros(count, dtype=np.int64),
             values=np.zeros(count),
@@ -200,14 +202,15 @@ class Newton(Penalised):
             loops.solve_range(first, stop, *arguments)
 
         in_parts(count, min(self.threads or processors(), count), solve)
-        variance = result.variances.reshape(count, *batch.shape) if self.bars else None
+        shape = (count, *batch.shape)
         return Solutions(
-            table=result.tables.reshape(count, *batch.shape),
+            table=result.tables.reshape(shape),
             statuses=_relaxed(batch, result.tables, _STATUSES[result.status]),
             objective=np.log(batch.possible) - result.values,
             residual=result.residuals,
             iterations=result.steps,
-            variance=variance,
+            variance=result.variances.reshape(shape) if self.bars else None,
+            undetermined=result.undetermined.reshape(shape) if self.bars else None,
             seconds=time.process_time() - started,
             relaxation=np.full(count, self.strength_on(batch.shape)),
         )

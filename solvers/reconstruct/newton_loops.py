@@ -60,13 +60,14 @@ class Settings(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Arrays that receive the results, one row per problem.
+    """Where the results go, one row per problem.
 
-    `variances` has no rows if `Settings.bars` is false.
+    `variances` and `undetermined` (see `Bars`) have no rows without bars.
     """
 
     tables: Floats
     variances: Floats
+    undetermined: Floats
     status: Integers
     steps: Integers
     values: Floats
@@ -449,7 +450,7 @@ def solve_range(
     The last three arguments are plain tuples with the fields of the records in their order.
     """
     sizes, offsets, index, target, variance, ridge, total, total_variance, first, zeros = packed
-    tables, variances, status, steps, values, residuals = result
+    tables, variances, undetermined, status, steps, values, residuals = result
     bars = settings[2]
     cell_count = tables.shape[1]
     largest = 1
@@ -491,7 +492,7 @@ def solve_range(
             tables[problem, cell] = work.cells[cell] * amount
         if bars:
             errors = (variance[low:high], amount, total_variance[problem])
-            _bars(known, errors, shape, work, variances[problem])
+            _bars(known, errors, shape, work, variances[problem], undetermined[problem])
 
 
 @compiled
@@ -545,14 +546,14 @@ def _bars(
     shape: _Shape,
     work: _Work,
     result: Floats,
+    undetermined: Floats,
 ) -> None:
-    """Compute the noise variance of each cell by the delta method.
+    """`Bars`: the variance of each cell by the delta method, in `result`, and `undetermined`.
 
-    `errors` are the variances of the targets, the total, and the variance of the total. The data
-    with independent errors are the coefficients (total x target) and the total. Let g be the known
-    functions minus their means, at one cell, and p its share. The derivative of p by the targets is
-    p g' H^-1, and the derivative of the count total x p by the total is p (1 - g' H^-1 target).
-    `Dual.variance` explains why there are two ways to compute the quadratic form.
+    `errors` are the variances of the targets, the total, and the total's variance. The independent
+    errors are in the coefficients, total x target, and in the total. With centred functions g, a
+    cell p changes by p g' H^-1 per unit of the targets and by p (1 - g' H^-1 target) / total x
+    total per unit of total. `Dual._variance` tells why there are two ways to the quadratic form.
     """
     variance, total, total_variance = errors
     index, target, ridge, _, pairs = known
@@ -565,16 +566,25 @@ def _bars(
     matrix = work.matrix
     inverse = work.inverse
     size = index.size
-    # The inverse of the Hessian times the targets, and times the root of their variances.
+    # The inverse of the Hessian times the targets, and the inverse itself.
     table = average if binary else extended(cells, sizes, first, work.second)
     _hessian(table, index, ridge, shape, pairs, matrix)
     tilt[:size] = target
     if not factor(matrix, size, tilt):
         result[:] = np.nan
+        undetermined[:] = np.nan
         return
-    inverse_times(matrix, size, np.sqrt(variance), inverse)
-    # The quadratic form of each cell, by one transform of the products of the functions.
+    inverse_times(matrix, size, np.ones(size), inverse)
+    # What the moments do not determine (`Dual._undetermined`): the quadratic form of the inverse.
     buffers = (first, work.second, work.spread)
+    explained = _form_of(inverse, index, average, shape, pairs, buffers)
+    for cell in range(cells.size):
+        free = cells[cell] - cells[cell] ** 2 * (1 + explained[cell])
+        undetermined[cell] = total * total * min(max(free, 0.0), cells[cell])
+    # What the targets' errors add, by the inverse times the root of their variances.
+    for row in range(size):
+        for column in range(size):
+            inverse[row, column] *= math.sqrt(variance[column])
     quadratic = _spread_form(inverse, index, average, shape, pairs, buffers)
     squares = 0.0
     for row in range(size):
@@ -603,6 +613,54 @@ def _bars(
 
 
 @compiled
+def _form_of(
+    matrix: Floats,
+    index: Integers,
+    average: Floats,
+    shape: _Shape,
+    pairs: _Pairs,
+    buffers: tuple[Floats, Floats, Floats],
+) -> Floats:
+    """The table of (f - E f)' M (f - E f) for a symmetric matrix M; see `_spread_form`."""
+    single, places, factors = pairs
+    spread = buffers[2]
+    size = index.size
+    spread[:] = 0.0
+    for row in range(size):
+        one = matrix[row, :size]
+        if shape.binary:
+            spread[0] += one[row]
+            for column in range(row + 1, size):
+                spread[index[row] ^ index[column]] += 2 * one[column]
+        else:
+            spread[places[row, row]] += factors[row, row] * one[row]
+            for column in range(row + 1, size):
+                spread[places[row, column]] += 2 * factors[row, column] * one[column]
+        # The linear part, -2 f' M E f, and the constant, E f' M E f.
+        pulled = 0.0
+        for column in range(size):
+            pulled += one[column] * average[index[column]]
+        spread[single[row]] -= 2 * pulled
+        spread[0] += pulled * average[index[row]]
+    return _transformed(shape, buffers)
+
+
+@compiled
+def _transformed(
+    shape: _Shape,
+    buffers: tuple[Floats, Floats, Floats],
+) -> Floats:
+    """The sum of products of functions on each cell, from their weights in the last buffer."""
+    first, second, spread = buffers
+    if shape.binary:
+        sums(spread, first, shape.sizes, True)
+        result: Floats = spread
+    else:
+        result = narrowed(spread, shape.sizes, first, second)
+    return result
+
+
+@compiled
 def _spread_form(
     inverse: Floats,
     index: Integers,
@@ -617,9 +675,9 @@ def _spread_form(
     products are added up for each extended function, and transformed once.
     `buffers` are `_Work.first`, `second` and `spread`.
     """
-    sizes, binary = shape
+    binary = shape.binary
     single, places, factors = pairs
-    first, second, spread = buffers
+    spread = buffers[2]
     size = index.size
     spread[:] = 0.0
     projected = np.zeros(size)
@@ -646,12 +704,7 @@ def _spread_form(
             pulled += one[column] * projected[column]
         spread[single[row]] -= 2 * pulled
     spread[0] += (projected**2).sum()
-    if binary:
-        sums(spread, first, sizes, binary)
-        result: Floats = spread
-    else:
-        result = narrowed(spread, sizes, first, second)
-    return result
+    return _transformed(shape, buffers)
 
 
 @compiled

@@ -15,6 +15,7 @@ from ..tables.consistency import ResidualConsistency
 from ..tables.moments import known_moments, require_small
 from ..tables.tables import Axes, Tables
 from ..types import Floats, Integers
+from .bars import Bars
 
 __all__ = ["Problem", "Solution", "Solver"]
 
@@ -219,7 +220,7 @@ class Problem:
         iterations: int,
         seconds: float,
         relaxation: float,
-        variance: Floats | None = None,
+        bars: Bars | None = None,
     ) -> "Solution":
         """Check the cells that a solver found, and make a `Solution`.
 
@@ -234,8 +235,10 @@ class Problem:
         objective
             The value of the solver's objective, or a function ``(problem, distribution)`` that
             computes it.
-        status, iterations, seconds, relaxation, variance
+        status, iterations, seconds, relaxation
             See `Solution`.
+        bars
+            The uncertainty of the cells, each part of shape (cells,); None if it is not computed.
         """
         if distribution is None or not self._is_distribution(distribution):
             distribution = None
@@ -257,7 +260,8 @@ class Problem:
             iterations=iterations,
             seconds=seconds,
             relaxation=relaxation,
-            variance=variance,
+            variance=None if bars is None else bars.variance.reshape(self.shape),
+            undetermined=None if bars is None else bars.undetermined.reshape(self.shape),
         )
 
     def _is_distribution(self, cells: Floats) -> bool:
@@ -323,6 +327,8 @@ class Solution:
     variance
         The noise variance of each cell, of the problem's shape; None if the solver does not compute
         it.
+    undetermined
+        See `Bars`, of the problem's shape; None if the solver does not compute it.
     """
 
     table: Floats
@@ -333,6 +339,7 @@ class Solution:
     seconds: float
     relaxation: float
     variance: Floats | None = None
+    undetermined: Floats | None = None
 
 
 class Solver(Protocol):

@@ -11,6 +11,7 @@ from ..basis import contrasts, transform
 from ..fitted import REUSE, SPLIT_UNKNOWNS
 from ..limits import BORDER_UNKNOWNS, NUMBERS_AT_ONCE, SPLIT_NUMBERS
 from ..types import Floats, Integers
+from .bars import Bars
 from .dual import Dual, LargeDual, is_large
 from .problem import Problem
 
@@ -81,16 +82,20 @@ class SplitDual(Dual):
 
         return solve
 
-    def variance(self, distribution: Floats) -> Floats:
-        """Compute the noise variance of each cell by the delta method; see `Dual.variance`."""
+    def bars(self, distribution: Floats) -> Bars:
+        """Compute both parts of the uncertainty of each cell; see `Dual.bars`."""
         problem = self.problem
         elimination = _Elimination(problem, self.ridge, distribution)
         mean = self.moments(distribution)
         tilt = elimination.solve(problem.target)
         by_total = 1 + tilt @ mean - problem.functions(tilt)
-        spread = elimination.spread(problem.variance)
+        spread, known = elimination.spread(problem.variance)
         variance = problem.total**2 * spread + problem.total_variance * by_total**2
-        return np.asarray(distribution**2 * variance)
+        free = np.clip(distribution - distribution**2 * known, 0.0, distribution)
+        return Bars(
+            variance=np.asarray(distribution**2 * variance),
+            undetermined=np.asarray(problem.total**2 * free),
+        )
 
 
 class _Elimination:
@@ -156,10 +161,11 @@ class _Elimination:
         solution[layout.bound] = (self.functions @ by_category).T / self.size
         return solution
 
-    def spread(self, variance: Floats) -> Floats:
-        """Compute the variance of each logit minus the mean logit, shape (cells,).
+    def spread(self, variance: Floats) -> tuple[Floats, Floats]:
+        """Two quadratic forms of each cell, both of shape (cells,).
 
-        `variance` is the error variance of the targets, shape (m,), which causes these errors.
+        The first is the variance of the cell's logit less the mean logit, if the targets have
+        errors of this variance, shape (m,). The second is 1 + (f - E f)' H^-1 (f - E f).
         """
         layout = self.layout
         rest = transform(layout.rest)
@@ -179,6 +185,7 @@ class _Elimination:
         known = np.concatenate([functions, np.zeros((width - outer, rest.cells))])
         # A cell's error is the error of its category's block alone, and what the border adds.
         spread = np.empty((self.size, rest.cells))
+        known_part = np.empty((self.size, rest.cells))
         step = max(1, NUMBERS_AT_ONCE // (width * rest.cells))
         for start in range(0, self.size, step):
             some = slice(start, start + step)
@@ -186,8 +193,15 @@ class _Elimination:
             alone = self.inverse[some] @ inner
             spread[some] = (right * (form @ right)).sum(axis=1)
             spread[some] += (own * alone * (alone - 2 * (carried[some] @ right))).sum(axis=1)
-        shape = (self.size, *layout.rest)
-        return np.moveaxis(np.maximum(spread, 0.0).reshape(shape), 0, layout.axis).reshape(-1)
+            # The same two steps for the inverse of the Hessian itself.
+            known_part[some] = (inner * alone).sum(axis=1)
+            known_part[some] += (right * (self.border @ right)).sum(axis=1)
+        return self._cells(np.maximum(spread, 0.0)), self._cells(known_part)
+
+    def _cells(self, by_category: Floats) -> Floats:
+        """A flattened table of the problem from one with the separate axis first."""
+        shape = (self.size, *self.layout.rest)
+        return np.moveaxis(by_category.reshape(shape), 0, self.layout.axis).reshape(-1)
 
 
 def dual_of(problem: Problem, ridge: Floats) -> Dual:

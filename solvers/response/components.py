@@ -10,7 +10,7 @@ from ..fitted import (
     ANNEALING_SWEEPS,
     CHECK_SWEEPS,
     ENUMERATED_RECORDS,
-    PROVED_DENSITY,
+    PROVED_GAP,
     PROVED_TERMS,
 )
 from ..status import Status
@@ -19,6 +19,7 @@ from .anneal import Anneal
 from .best_response import BestResponse, Responder, Response, Seed
 from .milp import Milp
 from .presolve import presolve, take
+from .relaxation import relaxed
 
 
 @dataclass(
@@ -29,10 +30,15 @@ class ByComponents:
     """Makes the instance smaller (`presolve`), and solves its connected components separately.
 
     Two components have no attribute in common, so their best records make up the best record. A
-    tiny component is solved by trying all records. Other components are annealed; if they are
-    sparse, an integer programme may also prove that the record is optimal. If annealing finds no
-    record that meets the constraints, an integer programme searches for one. `Response.work` is the
-    sum over the components, each in the unit of its back-end.
+    tiny component is solved by trying all records. Other components are annealed; where a proof is
+    cheap, the record is also proved to be optimal. If annealing finds no record that meets the
+    constraints, an integer programme searches for one. `Response.work` is the sum over the
+    components, each in the unit of its back-end.
+
+    The linear relaxation of a component bounds the value of its records, and its solution, rounded,
+    is another record. If the better record reaches the bound, it is proved to be best. If it nearly
+    does, `exact` is asked. The relaxation tells dense components apart: there the bound is far
+    above every record, and a proof is out of reach.
 
     Parameters
     ----------
@@ -41,12 +47,14 @@ class ByComponents:
     otherwise
         The back-end for the other components.
     exact
-        A second back-end for those other components that have at most `sparse` terms per attribute
-        and at most `most` terms in all; None to use none. The better of the two answers is kept,
-        and false claims are detected.
-    sparse, most
-        See `exact`. The linear relaxation gives good bounds for sparse programmes, and useless ones
-        for dense programmes.
+        A second back-end for other components that the relaxation does not settle but whose `gap`
+        is small. Its answer is compared with the answer of `otherwise`: a failure or a wrong claim
+        does no harm. None for no proofs by relaxation or second back-end.
+    gap
+        The largest difference of the relaxation's bound and the value of the better record for
+        which `exact` is asked, in units of the mean absolute weight of the terms.
+    most
+        The largest number of terms of a component for which the relaxation is solved.
 
     Examples
     --------
@@ -59,7 +67,7 @@ class ByComponents:
     tiny: int = ENUMERATED_RECORDS
     otherwise: Responder = field(default_factory=lambda: Anneal(sweeps=ANNEALING_SWEEPS))
     exact: Responder | None = field(default_factory=lambda: Milp(nodes=1))
-    sparse: float = PROVED_DENSITY
+    gap: float = PROVED_GAP
     most: int = PROVED_TERMS
 
     def solve(
@@ -119,14 +127,27 @@ class ByComponents:
         response = _checked(part, self.otherwise.solve(part, seed=seed), seed)
         if response.record is None or response.status is Status.FAILED:
             response = _rescued(part, response, seed)
-        light = part.terms <= min(self.most, self.sparse * len(part.sizes))
         settled = response.status in (Status.OPTIMAL, Status.INFEASIBLE)
-        if self.exact is not None and light and not settled:
-            other = _checked(part, self.exact.solve(part, seed=seed), seed)
-            response = _better(part, response, other)
+        if self.exact is not None and part.terms <= self.most and not settled:
+            response = self._proved(part, response, self.exact, seed)
         if response.record is not None:
             x[own] = response.record
         return response
+
+    def _proved(
+        self,
+        part: BestResponse,
+        response: Response,
+        exact: Responder,
+        seed: int,
+    ) -> Response:
+        """A response improved by the relaxation, and by `exact` if the gap is small."""
+        bounded = _better(part, response, relaxed(part, seed=seed))
+        mean = float(np.abs(part.weight).mean()) if part.terms else 0.0
+        if not 0 < bounded.gap <= self.gap * mean:
+            return bounded
+        other = _checked(part, exact.solve(part, seed=seed), seed)
+        return _better(part, bounded, other)
 
 
 def components(instance: BestResponse) -> Integers:
@@ -264,7 +285,7 @@ def _better(
         status=status,
         bound=min(one.bound, held.bound),
         work=one.work + other.work,
-        detail=held.detail,
+        detail="; ".join(dict.fromkeys(filter(None, (one.detail, held.detail)))),
     )
 
 

@@ -28,10 +28,14 @@ class Highs:
         The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
+    published
+        Whether the programme is stated as in the paper, with one row for each conjunction, instead
+        of one row for each literal. Both have the same best records; proofs take longer.
     """
 
     nodes: int | None = None
     time_limit: float | None = None
+    published: bool = False
 
     def solve(
         self,
@@ -49,7 +53,7 @@ class Highs:
                 status=Status.MISSING,
                 detail=f"highspy: {error}",
             )
-        programme = Programme.of(instance)
+        programme = Programme.of(instance, published=self.published)
         if programme.columns == 0:
             return settled(instance, seed=seed)
         solver = highspy.Highs()

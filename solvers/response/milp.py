@@ -29,6 +29,9 @@ class Milp:
         The largest number of nodes of branch and bound, or None; the same on every machine.
     time_limit
         Seconds, or None.
+    published
+        Whether the programme is stated as in the paper, with one row for each conjunction, instead
+        of one row for each literal. Both have the same best records; proofs take longer.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class Milp:
 
     nodes: int | None = None
     time_limit: float | None = None
+    published: bool = False
 
     def solve(
         self,
@@ -48,7 +52,7 @@ class Milp:
         seed: Seed = 0,
     ) -> Response:
         """Find a good record for the instance; see `Responder.solve`."""
-        programme = Programme.of(instance)
+        programme = Programme.of(instance, published=self.published)
         if programme.columns == 0:
             return settled(instance, seed=seed)
         options: dict[str, float] = {"mip_rel_gap": 0.0}

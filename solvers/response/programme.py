@@ -27,14 +27,16 @@ class Programme:
     value. Any other attribute has one 0-1 column for each class, with sum one. So each literal l is
     a column or one minus a column. Then each term of weight w with several literals has a column:
 
-    - a conjunction with w > 0: c <= l for each literal l, with cost w;
+    - a conjunction with w > 0: c <= l for each literal l, with cost w; as published, one row k c <=
+      sum of l for its k literals;
     - a conjunction with w < 0: n <= sum of (1 - l), with cost -w, and w is added to the offset.
       n is 1 if the conjunction does not hold;
     - a parity: sum of l = 2 e + 1 - c with a further integer column e, and cost w for c.
 
-    c and n need not be declared integers: they are integers at the optimum. A row for each literal
-    makes the linear relaxation tighter than one row for each conjunction (as in Dual Query, section
-    5.2). The rows of the instance's constraints come last.
+    With a row for each literal the linear relaxation is tighter, and c and n need not be declared
+    integers: they are integers at the optimum. The published programme (Dual Query, section 5.2)
+    has one row for each conjunction and declares c and n integers. Both have the same best records.
+    The rows of the instance's constraints come last.
 
     Attributes
     ----------
@@ -60,14 +62,37 @@ class Programme:
     reduced: Reduced
 
     @classmethod
-    def of(cls, instance: BestResponse) -> "Programme":
-        """The programme of an instance, after `compress`."""
-        return _Builder(compress(instance)).build()
+    def of(
+        cls,
+        instance: BestResponse,
+        *,
+        published: bool = False,
+    ) -> "Programme":
+        """The programme of an instance, after `compress`.
+
+        With `published`, each conjunction has one row and a whole column.
+        """
+        return _Builder(compress(instance), published=published).build()
 
     @property
     def columns(self) -> int:
         """The number of columns."""
         return len(self.cost)
+
+    def rounded(self, point: NDArray[np.floating]) -> Floats:
+        """The columns of the attributes at a point, rounded to a record, shape (used columns,).
+
+        A binary attribute has the value to which its column is nearer; any other attribute has the
+        class with the largest column.
+        """
+        sizes = self.reduced.instance.sizes
+        first, width = _columns(sizes)
+        values = np.round(point[: int(width.sum())])
+        for start, count in zip(first[sizes != 2], width[sizes != 2], strict=True):
+            group = slice(start, start + count)
+            largest = np.argmax(point[group])
+            values[group] = np.arange(count) == largest
+        return values
 
     def record(
         self,
@@ -112,8 +137,14 @@ def _columns(sizes: Integers) -> tuple[Integers, Integers]:
 class _Builder:
     """Builds the programme: rows and columns are added family by family."""
 
-    def __init__(self, reduced: Reduced) -> None:
+    def __init__(
+        self,
+        reduced: Reduced,
+        *,
+        published: bool,
+    ) -> None:
         self.reduced = reduced
+        self.published = published
         self.instance = reduced.instance
         instance = self.instance
         self.first, width = _columns(instance.sizes)
@@ -241,9 +272,23 @@ class _Builder:
         self.offset += int((base * weight).sum())
 
     def _wanted(self, terms: Flags) -> None:
-        """Add conjunctions of positive weight: columns c, and rows c <= l for each literal l."""
-        columns = self._new(self.instance.weight[terms])
+        """Add conjunctions of positive weight: columns c, and rows c <= l for each literal l.
+
+        As published, there is one row k c <= sum of l for the k literals of each.
+        """
+        columns = self._new(self.instance.weight[terms], whole=self.published)
         literals, own = self._literals(terms)
+        if self.published:
+            rows = np.arange(len(columns))
+            lengths = np.bincount(own, minlength=len(columns))
+            self._add(
+                np.concatenate([own, rows]),
+                np.concatenate([self.column[literals], columns]),
+                np.concatenate([self.sign[literals], -lengths]),
+                -np.bincount(own, self.base[literals], minlength=len(columns)),
+                np.full(len(columns), np.inf),
+            )
+            return
         rows = np.arange(len(literals))
         self._add(
             np.concatenate([rows, rows]),
@@ -257,7 +302,7 @@ class _Builder:
         """Add conjunctions of negative weight: columns n, and rows n <= sum of (1 - l)."""
         weight = self.instance.weight[terms]
         self.offset += int(weight.sum())
-        columns = self._new(-weight)
+        columns = self._new(-weight, whole=self.published)
         literals, own = self._literals(terms)
         rows = np.arange(len(columns))
         room = np.bincount(own, 1 - self.base[literals], minlength=len(columns))

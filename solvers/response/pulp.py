@@ -39,11 +39,15 @@ class Pulp:
         pass it.
     time_limit
         Seconds, or None.
+    published
+        Whether the programme is stated as in the paper, with one row for each conjunction, instead
+        of one row for each literal. Both have the same best records; proofs take longer.
     """
 
     solver: Any = "PULP_CBC_CMD"
     nodes: int | None = None
     time_limit: float | None = None
+    published: bool = False
 
     def solve(
         self,
@@ -53,7 +57,7 @@ class Pulp:
         seed: Seed = 0,
     ) -> Response:
         """Find a good record for the instance; see `Responder.solve`."""
-        programme = Programme.of(instance)
+        programme = Programme.of(instance, published=self.published)
         if programme.columns == 0:
             return settled(instance, seed=seed)
         with warnings.catch_warnings():
@@ -70,7 +74,7 @@ class Pulp:
             except Exception as error:  # a solver of PuLP may raise anything
                 status = Status.FAILED
                 point = None
-                detail = f"{self._name}: {type(error).__name__}: {error}"
+                detail = f"{self.name}: {type(error).__name__}: {error}"
         return conclude(
             instance,
             programme,
@@ -83,8 +87,8 @@ class Pulp:
         )
 
     @property
-    def _name(self) -> str:
-        """The solver's name."""
+    def name(self) -> str:
+        """The name of the solver of PuLP."""
         return self.solver if isinstance(self.solver, str) else type(self.solver).__name__
 
     def _run(self, programme: Programme) -> tuple[Status, Floats | None, str]:
@@ -95,7 +99,7 @@ class Pulp:
         pulp: Any = importlib.import_module("pulp")  # it loads highspy, so only on use
         solver = self._solver(pulp)
         if solver is None or not solver.available():
-            return Status.MISSING, None, f"PuLP finds no solver {self._name}"
+            return Status.MISSING, None, f"PuLP finds no solver {self.name}"
         model, columns = _model(pulp, programme)
         started = time.monotonic()
         model.solve(solver)
@@ -103,7 +107,7 @@ class Pulp:
         status = self._status(pulp, model.sol_status)
         if self.time_limit is not None and seconds >= 0.95 * self.time_limit:
             status = Status.TIME_LIMIT
-        detail = "" if status.ok else f"{self._name}: {pulp.LpSolution[model.sol_status]}"
+        detail = "" if status.ok else f"{self.name}: {pulp.LpSolution[model.sol_status]}"
         values: list[float] = [column.value() for column in columns]
         found = model.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
         if not found or None in values:

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 from ..._types import Floats, Integers
 from ...noise.kept_cells import Keep
 from ...noise.laws import DiscreteGaussian, DiscreteLaplace
+from ...private import Cut
 
 __all__ = ["at_most", "kept_counts", "median_size", "variance_of"]
 
@@ -80,13 +81,14 @@ def median_size(sampler: Any) -> tuple[int, float]:
 @lru_cache(maxsize=4096)
 def kept_counts(
     sampler: Any,
-    rule: Keep,
+    rule: Keep | Cut,
     count: int,
 ) -> tuple[Floats, Integers, float]:
     """The law of what a filter with Laplace noise publishes of a cell.
 
     A noisy count v of at least theta is kept with probability min(1, |v| / tau); for a two-sided
-    rule, |v| must be at least theta.
+    rule, |v| must be at least theta. A `Cut` keeps it from its threshold on, if the true count is
+    at least `least`.
 
     Parameters
     ----------
@@ -109,8 +111,12 @@ def kept_counts(
     """
     reach = int(45 * float(sampler.scale)) + 10
     values = np.arange(count - reach, count + reach + 1)
-    size = np.abs(values) if rule.two_sided else values
-    chance = np.where(size >= rule.theta, np.minimum(1.0, np.abs(values) / float(rule.tau)), 0.0)
+    if isinstance(rule, Cut):
+        chance = (values >= rule.threshold) * float(count >= rule.least)
+    else:
+        size = np.abs(values) if rule.two_sided else values
+        share = np.minimum(1.0, np.abs(values) / float(rule.tau))
+        chance = np.where(size >= rule.theta, share, 0.0)
     # P(X = x) = tanh(1 / (2 scale)) exp(-|x| / scale).
     rate = 1 / float(sampler.scale)
     weights = np.exp(-rate * np.abs(values - count)) * math.tanh(rate / 2)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...privacy.event import Event
 from ..event_cost import is_choice
+from ..thresholds import law_of_first
 from .choices import ChoiceTest
 from .evidence import Evidence
 from .noise import NoiseTest
@@ -32,6 +33,9 @@ _CHOICES = 500
 
 # Largest number of times that an answer is drawn again.
 _REPEATS = 100
+
+# Number of times that comparisons with a threshold are made again.
+_PLACES = 1000
 
 Key = tuple[object, ...]
 
@@ -66,6 +70,8 @@ class Law:
         """Look at one answer of the gate."""
         if is_choice(events[0]):
             self._choices.add(events, true[0], np.atleast_1d(answer)[None])
+        elif events[0].method == "above_threshold":
+            self._add_place(events, true, answer)
         elif hasattr(answer, "words"):
             self._sparse.add(events[0], true[0], answer)
         elif isinstance(answer, list):
@@ -108,6 +114,19 @@ class Law:
             for answer in answers:
                 self.add(events, true, answer)
 
+    def _add_place(
+        self,
+        events: Sequence[Event],
+        true: Sequence[Any],
+        place: int,
+    ) -> None:
+        """Look at the place of the first score found above the threshold; -1 means none."""
+        chances = law_of_first(events, true)
+        edges = np.concatenate([[0.0], np.cumsum(chances)])
+        start = place % chances.size
+        uniform = edges[start] + self._evidence.random.random() * chances[start]
+        self._evidence.add_uniform("above_threshold: places", np.array([uniform]))
+
     def judge(self) -> list[str]:
         """Everything that is wrong with what was added, in sentences."""
         return self._evidence.judge()
@@ -125,6 +144,8 @@ def _law_of(events: Sequence[Event], true: Sequence[Any]) -> Key:
 
 def _repeats(events: Sequence[Event], true: Sequence[Any]) -> int:
     """The number of times that an answer is drawn again."""
+    if events[0].method == "above_threshold":
+        return _PLACES
     size = sum(len(table[0]) if isinstance(table, tuple) else np.size(table) for table in true)
     enough = min(_REPEATS, max(_ANSWERS, _ENOUGH // max(size, 1)))
     repeats = max(8, min(enough, _DRAWS // max(size, 1)))

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ..._types import Floats, Integers
 from ...noise.kept_cells import Keep
 from ...privacy.event import Event
+from ...private import Cut
 from .distributions import kept_counts
 from .evidence import Evidence
 
@@ -47,10 +48,10 @@ class SparseTest:
         words = np.asarray(kept.words)
         if (np.diff(words[:, 0]) < 0).any() or len(np.unique(words, axis=0)) < len(words):
             self._evidence.findings.append(
-                "sparse_cells: the kept cells are not in increasing order, or a cell occurs twice. "
-                "Their order can reveal which cells held rows."
+                f"{event.method}: the kept cells are not in increasing order, or a cell occurs "
+                "twice. Their order can reveal which cells held rows."
             )
-        if not isinstance(rule, Keep) or not isinstance(cells, int):
+        if not isinstance(rule, Keep | Cut) or not isinstance(cells, int):
             return
         self._add_entering(event, rule, cells, true, words)
         if words.shape[1] > 1 or cells > _CELLS:
@@ -61,16 +62,22 @@ class SparseTest:
         found[words[:, 0]] = kept.counts
         uniform, expected = self._by_count(event.sampler, rule, table, found)
         present = found != _ABSENT
+        if isinstance(rule, Cut) and (
+            (table[present] < rule.least).any() or (found[present] < rule.threshold).any()
+        ):
+            self._evidence.findings.append(
+                f"{event.method}: an item is published that the rule must drop."
+            )
         self._evidence.add_kept(cells, present - expected, expected * (1 - expected))
         for name, chosen in (("empty", table == 0), ("other", table != 0)):
             self._evidence.add_uniform(
-                f"sparse_cells: counts kept of {name} cells", uniform[chosen]
+                f"{event.method}: counts kept of {name} cells", uniform[chosen]
             )
 
     def _by_count(
         self,
         sampler: Any,
-        rule: Keep,
+        rule: Keep | Cut,
         table: Integers,
         found: Integers,
     ) -> tuple[Floats, Floats]:
@@ -92,7 +99,7 @@ class SparseTest:
     def _add_entering(
         self,
         event: Event,
-        rule: Keep,
+        rule: Keep | Cut,
         cells: int,
         true: SparseTable,
         words: Integers,
@@ -102,5 +109,5 @@ class SparseTest:
         new = sum(tuple(word) not in held for word in words.tolist())
         p = kept_counts(event.sampler, rule, 0)[2]
         expected = (cells - len(held)) * p
-        name = "sparse_cells: numbers of kept empty cells"
+        name = f"{event.method}: numbers of kept empty cells"
         self._evidence.add_sum(name, new - expected, expected + 1e-9, 1)

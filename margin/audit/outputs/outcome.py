@@ -7,7 +7,8 @@ temporary files; the environment, the working folder and settings of the process
 started; the state of the mechanism itself, of its classes and of the variables of their modules.
 
 It does not contain what C code or another library keeps to itself, such as a cache, the state of a
-random generator, shared memory, or a file that C code writes elsewhere.
+random generator, shared memory, or a file that C code writes elsewhere. The library's own clock
+stands still during a run: the seconds that a synopsis reports are all zero, and are not compared.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import MarginError
+from ...synopses import clock
 from ..violation import Violation
 from .digest import Digest, combined, difference, digest_of
 from .process_state import state_around, watched_environment
@@ -114,6 +116,7 @@ def _watched() -> Generator[dict[str, Any]]:
         found["warnings"] = warned = stack.enter_context(watched_warnings())
         found["logs"] = stack.enter_context(watched_logs())
         found["environment"] = stack.enter_context(watched_environment())
+        stack.enter_context(clock.stopped())
         yield found
     found["files"] = files.found()
     told = [(warning.category.__name__, str(warning.message)) for warning in warned]

@@ -252,7 +252,7 @@ class _Asked:
         the same number of attributes."""
         groups = []
         for length, (views, _) in self._groups.items():
-            found = precision(np.array(views, dtype=np.int64).reshape(-1, length))
+            found = precision(np.array(views, dtype=np.int64).reshape(len(views), length))
             groups.append(
                 _Known(
                     precision=found,
@@ -272,7 +272,7 @@ class _Asked:
         noise = 0.0
         missed = 0.0
         for group, (length, (views, weights)) in zip(known, self._groups.items(), strict=True):
-            sizes = self._sizes[np.array(views, dtype=np.int64).reshape(-1, length)]
+            sizes = self._sizes[np.array(views, dtype=np.int64).reshape(len(views), length)]
             width = widths(sizes)
             share = np.array(weights) / sizes.prod(axis=1) * rows**2
             measured = group.precision > 0

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from ..._checks import positive_integer
 from ..._numbers import UNIT, Number, exact, probability, shown
 from ...domain.domain import Domain, View
@@ -19,11 +21,11 @@ from ...privacy.loss import certified_epsilon, gaussian_epsilon
 from ...privacy.rounds import Rounds
 from ...private import Private
 from ...queries import Conjunctions, Queries
-from ...solvers import Anneal, ByComponents, Responder
+from ...solvers import Anneal, ByComponents, Pulp, Responder
 from ...synopses.records import RecordSynopsis
 from ..fitted import RECORD_WEIGHT
 from .game import Play, probe
-from .parameters import chosen
+from .parameters import chosen, guarantee
 
 __all__ = ["Accounting", "DualQuery", "privacy"]
 
@@ -43,6 +45,12 @@ _FOR_ROWS = Fraction(1, 50)
 
 _FOR_ERROR = Fraction(1, 50)
 """Share of epsilon for the estimates of the error."""
+
+_PAPER_SECONDS = 20.0
+"""Seconds for each integer programme of the published method (section 6.4).
+
+The authors' own program has 30.
+"""
 
 _MARGIN = 1.03
 """Factor on the least budget that a message names, so that this budget is accepted after rounding.
@@ -194,8 +202,8 @@ class DualQuery:
         The number of queries that are drawn in each round: one number for all, or one for each.
     response
         The solver of the integer programme. Ten sweeps of annealing are enough: with several
-        records and a pool, better solvers gave no better answers. The published variant takes
-        `ByComponents`, which proves optima where it can.
+        records and a pool, better solvers gave no better answers. `ByComponents` proves optima
+        where that is cheap. The published variant takes a solver of integer programmes.
     records
         The number of records of each round. More records cost no privacy: they answer the same
         draws.
@@ -277,17 +285,113 @@ class DualQuery:
 
         One record answers the draws of each round, with the parameters of section 6.1, for as many
         rounds as the per-round composition of the published experiments allows.
+
+        Each round states the integer programme of section 5.2 and gives it to a solver, which has
+        20 seconds. If the time is up, the best record so far is taken (section 6.4). If there is
+        none, the record is random. `RecordSynopsis.rounds` says for each round which solver it was,
+        how it ended, the record's value, a bound on all values, and the seconds. None of this
+        depends on the rows in any other way than through the noisy draws, which are paid for. This
+        includes the seconds: an instance follows from the draws and from earlier records.
+
+        With a time limit, equal seeds of a simulation may give different records on another or
+        busier machine. For equal results, give a solver with another limit or none, such as
+        ``margin.solvers.Pulp(nodes=1000, published=True)``.
+
+        Parameters
+        ----------
+        queries, step, rounds, samples, size
+            See the class.
+        response
+            Any back-end of `margin.solvers`. None takes CBC through PuLP, as
+            ``margin.solvers.Pulp(time_limit=20, published=True)``. The authors used CPLEX:
+            ``Pulp(solver="CPLEX_CMD", time_limit=20, published=True)`` if it is installed.
         """
+        if response is None:
+            response = Pulp(time_limit=_PAPER_SECONDS, published=True)
         return cls(
             queries=queries,
             step=step,
             rounds=rounds,
             samples=samples,
-            response=ByComponents(otherwise=Anneal(sweeps=30)) if response is None else response,
+            response=response,
             records=1,
             pool=1,
             size=size,
             accounting="per_round",
+        )
+
+    @classmethod
+    def for_accuracy(
+        cls,
+        alpha: Number,
+        beta: Number,
+        *,
+        queries: Queries,
+        response: Responder | None = None,
+        size: int | None = None,
+    ) -> "DualQuery":
+        """Theorem 4.6: parameters for errors of at most alpha, except with probability beta.
+
+        They are step = alpha / 4, rounds = 16 ln|Q| / alpha**2 and samples = 48 ln(2 |X| rounds /
+        beta) / alpha**2, rounded up. |Q| counts the queries and their negations; |X| counts the
+        records on the attributes that queries name. They are worst-case parameters: with those of
+        `DualQuery()` or `DualQuery.paper()`, the same budget gives smaller errors in practice. The
+        budget must pay for all rounds.
+
+        The theorem needs the best record of each round. If some are not proved to be best, the
+        bound is alpha plus the average over the rounds of (bound - value) / samples, from
+        `RecordSynopsis.rounds`. The number of rows by which counts are divided must be the true
+        one.
+
+        Parameters
+        ----------
+        alpha
+            The largest error, as a share of the rows, > 0 and < 1.
+        beta
+            The probability that an error is larger, > 0 and < 1.
+        queries, size
+            See the class.
+        response
+            The solver. None takes `margin.solvers.ByComponents`.
+
+        Raises
+        ------
+        BudgetError
+            When alpha or beta is not between 0 and 1.
+        DomainError
+            When queries are not an object such as `margin.queries.Conjunctions`.
+
+        Examples
+        --------
+        >>> from margin import Domain
+        >>> from margin.queries import Conjunctions
+        >>> queries = Conjunctions.random(Domain(dict.fromkeys("abcdef", 2)), 3, 160, seed=1)
+        >>> mechanism = DualQuery.for_accuracy("0.2", "0.05", queries=queries)
+        >>> mechanism.step, mechanism.rounds, mechanism.samples
+        (Fraction(1, 20), 2308, 18711)
+        """
+        if not isinstance(queries, Queries):
+            raise DomainError("queries must be an object such as margin.queries.Conjunctions(...)")
+        given = {"alpha": exact("alpha", alpha), "beta": exact("beta", beta)}
+        for name, number in given.items():
+            if not 0 < number < 1:
+                raise BudgetError(f"{name} ({shown(number)}) must be > 0 and < 1")
+        sizes = np.array(queries.domain.sizes)[queries.used]
+        rule = guarantee(
+            given["alpha"],
+            given["beta"],
+            queries=len(queries),
+            log_records=float(np.log(sizes).sum()),
+        )
+        return cls(
+            queries=queries,
+            step=rule.step,
+            rounds=rule.rounds,
+            samples=rule.samples,
+            response=ByComponents() if response is None else response,
+            records=1,
+            pool=1,
+            size=size,
         )
 
     @staticmethod
@@ -341,6 +445,7 @@ class DualQuery:
             domain=private.domain,
             table=play.run(draws),
             total=size,
+            rounds=tuple(play.solved),
         )
         if not self.estimate_error:
             return synopsis

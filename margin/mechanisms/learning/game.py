@@ -17,7 +17,9 @@ from ...privacy.rounds import Rounds
 from ...private.queries import QueryRounds
 from ...queries import BitTable, Queries
 from ...queries.bits import Lines
-from ...solvers import BestResponse, Constraint, Responder
+from ...solvers import BestResponse, Constraint, Responder, Status
+from ...synopses import clock
+from ...synopses.rounds import RANDOM_RECORD, SolvedRound
 
 __all__ = ["Play", "probe"]
 
@@ -26,6 +28,9 @@ log = logging.getLogger("margin")
 
 _Record = NDArray[np.unsignedinteger[Any]]
 """Codes of one record, or of several: shape (attributes,) or (records, attributes)."""
+
+_Claims = tuple[Status, float | None]
+"""The status of a solver and its bound, if it gives one."""
 
 _GRAIN = 1 << 10
 """Scale of weights that are not whole numbers, before they are rounded."""
@@ -60,6 +65,8 @@ class Play:
     ----------
     failures
         The number of records for which the solver failed so far.
+    solved
+        How each record was found so far.
     """
 
     queries: Queries
@@ -69,6 +76,10 @@ class Play:
     weight: float
     failures: int = field(
         default=0,
+        init=False,
+    )
+    solved: list[SolvedRound] = field(
+        default_factory=list,
         init=False,
     )
 
@@ -145,26 +156,49 @@ class Play:
         it keeps all of them.
         """
         record: NDArray[Any] | None = None
+        claims: _Claims = (Status.FAILED, None)
+        began = clock.seconds()
         # The solver may be a user's own. The budget is spent, so the round must go on after any
         # error.
         try:
-            found = self.response.solve(instance, seed=seed).record
+            answer = self.response.solve(instance, seed=seed)
+            found = answer.record
+            claims = _claims(answer)
         except Exception as error:
             log.debug("a response failed: %s", type(error).__name__)
         else:
             record = None if found is None else np.asarray(found)
+        seconds = clock.seconds() - began
         fits = record is not None and _fits(record, instance)
         if record is not None and fits and instance.feasible(record):
-            return record.astype(instance.record_type)
+            kept = record.astype(instance.record_type)
+            self.solved.append(_solved(self._solver, instance, kept, claims, seconds))
+            return kept
+        drawn = self._instead(instance, record if fits else None, seed)
+        # A solver whose record cannot be used has proved nothing about the record in its place.
+        failed = Status.FAILED if claims[0].ok else claims[0]
+        self.solved.append(_solved(RANDOM_RECORD, instance, drawn, (failed, None), seconds))
+        return drawn
+
+    def _instead(
+        self,
+        instance: BestResponse,
+        record: NDArray[Any] | None,
+        seed: tuple[int, int],
+    ) -> _Record:
+        """A record after the solver failed: random, or its record made to keep the rules."""
         self.failures += 1
         rng = np.random.default_rng(seed)
-        if record is not None and fits:
-            drawn = record.astype(instance.record_type)
-        else:
-            drawn = instance.random(rng)
+        drawn = instance.random(rng) if record is None else record.astype(instance.record_type)
         if self.queries.domain.zeros is not None:
             self.queries.domain.zeros.mend(drawn[None], rng)
         return drawn
+
+    @property
+    def _solver(self) -> str:
+        """The name of the solver."""
+        name = getattr(self.response, "name", None)
+        return name if isinstance(name, str) else type(self.response).__name__
 
     @cached_property
     def _rules(self) -> tuple[Constraint, ...]:
@@ -185,6 +219,34 @@ def _fits(record: NDArray[Any], instance: BestResponse) -> bool:
     if record.shape != instance.sizes.shape or record.dtype.kind not in "iu":
         return False
     return bool((record >= 0).all() and (record < instance.sizes).all())
+
+
+def _claims(answer: object) -> _Claims:
+    """The status and the bound of a solver's answer, which may be anything."""
+    status = getattr(answer, "status", None)
+    bound = getattr(answer, "bound", None)
+    if not isinstance(status, Status):
+        return Status.FAILED, None
+    return status, float(bound) if isinstance(bound, int | float | np.integer) else None
+
+
+def _solved(
+    solver: str,
+    instance: BestResponse,
+    record: _Record,
+    claims: _Claims,
+    seconds: float,
+) -> SolvedRound:
+    """How a record was found. The solver's claims are checked against the record."""
+    status, bound = claims
+    held = instance.respond(record, status=status, bound=bound)
+    return SolvedRound(
+        solver=solver,
+        status=held.status,
+        value=instance.objective(record),
+        bound=held.bound,
+        seconds=seconds,
+    )
 
 
 class _Kept:

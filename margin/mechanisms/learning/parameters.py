@@ -22,7 +22,7 @@ from ..fitted import (
     WIDE_ATTRIBUTES,
 )
 
-__all__ = ["Parameters", "chosen"]
+__all__ = ["Guarantee", "Parameters", "chosen", "guarantee"]
 
 _LEAST_DRAWS = 4.0
 _MOST_DRAWS = 2e7
@@ -39,6 +39,61 @@ class Parameters:
     samples: int
     records: int
     pool: int
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class Guarantee:
+    """Values for the parameters of these names of `DualQuery`, from a bound on its error."""
+
+    step: Fraction
+    rounds: int
+    samples: int
+
+
+def guarantee(
+    alpha: Fraction,
+    beta: Fraction,
+    *,
+    queries: int,
+    log_records: float,
+) -> Guarantee:
+    """Theorem 4.6: the parameters for errors of at most alpha, except with probability beta.
+
+    For Q the queries with their negations, and X the possible records,
+
+        T = 16 ln|Q| / alpha**2,  eta = alpha / 4,  s = 48 ln(2 |X| T / beta) / alpha**2.
+
+    Proof. By a Chernoff bound and the choice of s (Lemma 4.5), the drawn queries of a round are,
+    for each record, true with a frequency within alpha / 4 of their expectation: except with
+    probability beta in all rounds together. The rows of the table have an average frequency, and
+    the best response at least as much. So the expected payoff q(D) - q(x) of each round is at most
+    alpha / 2. By the regret of multiplicative weights, the average payoff of any one query is at
+    most eta + ln|Q| / (eta T) = alpha / 2 more. Negations bound the error from below.
+
+    Parameters
+    ----------
+    alpha, beta
+        The bound on the error, as a share of the rows, and the probability that it fails.
+    queries
+        The number of queries, without negations.
+    log_records
+        The natural logarithm of the number of possible records.
+    """
+    rounds = _at_least(16 * math.log(2 * queries) / float(alpha) ** 2)
+    logarithm = math.log(2) + log_records + math.log(rounds) - math.log(beta)
+    return Guarantee(
+        step=alpha / 4,
+        rounds=rounds,
+        samples=_at_least(48 * logarithm / float(alpha) ** 2),
+    )
+
+
+def _at_least(number: float) -> int:
+    """The next whole number, with room for rounding errors."""
+    return math.ceil(number * (1 + 1e-12))
 
 
 def chosen(

@@ -115,7 +115,7 @@ def checked_target(
 def least_theta(
     cells: int,
     noise: DiscreteLaplace,
-    target: int,
+    target: float,
     *,
     two_sided: bool,
 ) -> int:

@@ -116,8 +116,8 @@ function records(asked, answer) {
 }
 
 const SOURCES = {
-  covered: "Measured: a published view holds these attributes together. With 95 % probability, the count without noise lies between the bounds.",
-  reconstructed: "Reconstructed: no published view holds these attributes together. The bounds show only the part of the error that comes from noise.",
+  covered: "Measured: a published view holds these attributes together. With 95 % probability, the true count lies between the bounds.",
+  reconstructed: "Reconstructed: no published view holds these attributes together. The bounds allow for noise, and for what smaller tables do not say. The second part is an estimate: on average over many tables, 95 % of the counts lie between the bounds.",
   answered: "An answer of this release. The bounds, if known, show the part of the error that comes from noise.",
 };
 

@@ -51,9 +51,11 @@ TABLES = [
     Ask("sparse_cells", ["a", "b", "c"], keep=Keep(1, 3, False), spend="1/2"),
     Ask("sparse_cells", ["b", "c"], keep=lambda cells, noise: Keep(1 + cells // 12, 4, True)),
     Ask("sparse_cells", ["c", "a"], keep=Largest(5, 2)),
+    Ask("sparse_cells", ["b", "c", "a"], keep=Keep(2, 2, False), within=[[2], [0]]),
     Ask("sparse_cells", ["c", "a"], keep=Largest(4, 2, nested=True), axes=[Tree(4), Tree(2)]),
     Ask("sparse_cells", ["a", "c"], keep=Keep(3, 3, True), axes=[Halves(2), Halves(4)]),
     Ask("sketch_counts", ["a", "b", "c"], rows=5, width=3, key=17),
+    Ask("above_threshold", CELLS, np.arange(len(CELLS)) % 5, threshold=3, spend="2/3"),
 ]
 BASKETS = [
     Ask("truncated_counts", list("fbd"), most=2, grain=7),
@@ -61,6 +63,7 @@ BASKETS = [
     Ask("truncated_counts", most=5, grain=64),
     Ask("sampled_counts", list("abcde"), most=3),
     Ask("sampled_counts", most=1),
+    Ask("frequent_items", list("fbd"), most=2, least=3),
     Ask("chosen_counts", chosen=[4, 0, 2]),
     Ask("walsh_counts", first=5, most=3, grain=12),
     Ask("walsh_counts", list("abcde"), first=8, most=5, grain=3),

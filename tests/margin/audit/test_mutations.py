@@ -49,9 +49,11 @@ from margin.private import (
     Keep,
     Largest,
     Strategy,
+    above,
     cell_counts,
     choose,
     counts,
+    frequent,
     gate,
     item_counts,
     items,
@@ -188,7 +190,7 @@ SOUND = [
     Baskets(),
 ]
 ITEMS = Domain(dict.fromkeys("abcdef", 2))
-ITEM_METHODS = {name for part in (items.Items, sets.Sets) for name in vars(part)}
+ITEM_METHODS = {name for part in (items.Items, sets.Sets, frequent.Frequent) for name in vars(part)}
 
 
 def tried(mechanism, budget=PureDP(1), pairs=40, runs=0):
@@ -877,6 +879,63 @@ def items_peeled_at_the_rate_of_all(patch):
     )
 
 
+def threshold_of_too_large_a_delta(patch):
+    gap = frequent.least_gap
+    patch.setattr(
+        frequent, "least_gap", lambda scale, **more: gap(scale, **more | {"delta": F(1, 5)})
+    )
+
+
+def threshold_on_the_true_counts(patch):
+    rewritten(
+        patch,
+        frequent.Frequent,
+        "_above",
+        r"large = noisy >= rule\.threshold",
+        "large = counts[frequent] >= rule.threshold",
+    )
+
+
+def rare_items_get_noise_too(patch):
+    rewritten(
+        patch,
+        frequent.Frequent,
+        "_above",
+        r"frequent = counts >= rule\.least",
+        "frequent = counts >= 1",
+    )
+
+
+def threshold_without_noise(patch):
+    rewritten(
+        patch,
+        above.Comparisons,
+        "above_threshold",
+        r"limit = level \+ threshold_noise\.sample\(1, self\._entropy\)\[0\]",
+        "limit = level",
+    )
+
+
+def comparisons_at_half_the_noise(patch):
+    rewritten(
+        patch,
+        above.Comparisons,
+        "above_threshold",
+        r"\(1, 2\), strict=True",
+        "(1, 1), strict=True",
+    )
+
+
+def one_noise_for_all_comparisons(patch):
+    rewritten(
+        patch,
+        above.Comparisons,
+        "above_threshold",
+        r"score_noise\.sample\(scores\.size, self\._entropy\)",
+        "score_noise.sample(1, self._entropy)",
+    )
+
+
 def a_block_of_noise_again(patch):
     again = "block[:] = drawn[: block.size] if start else draw(block.size)"
     rewritten(patch, laws, "_in_blocks", r"block\[:\] = draw\(block\.size\)", again)
@@ -918,6 +977,8 @@ PATTERNS = Ask("pattern_counts", None, [(((0, 1),), ()), (((1, 2, 3),), ()), (()
 RULE = Ask(
     "sparse_cells", ["a", "b", "c"], keep=lambda cells, noise: Keep(1 + cells // 12, 4, True)
 )
+FREQUENT = Ask("frequent_items", most=2, least=4)
+FIRST = Ask("above_threshold", MOSTLY, np.zeros(7, int), threshold=9)
 CERTIFIED = Draw(before="9/100", times=10, step="1/62", samples=(50,) * 4, size=1)
 GATES = [
     (half_the_scale, Standard(), PureDP(1), 0),
@@ -1006,6 +1067,12 @@ GATES = [
     ),
     (certified_beside_what_was_done, CERTIFIED, ApproxDP(1, "1e-6"), 0),
     (rho_for_epsilon, CERTIFIED, ApproxDP(1, "1e-6"), 0),
+    (threshold_of_too_large_a_delta, FREQUENT, ApproxDP(1, "1e-2"), 0),
+    (threshold_on_the_true_counts, FREQUENT, ApproxDP(1, "1e-2"), 0),
+    (rare_items_get_noise_too, FREQUENT, ApproxDP(1, "1e-1"), 0),
+    (threshold_without_noise, FIRST, PureDP("0.05"), 0),
+    (comparisons_at_half_the_noise, FIRST, PureDP(1), 0),
+    (one_noise_for_all_comparisons, FIRST, PureDP(1), 0),
     (items_peeled_at_the_rate_of_all, Ask("select_items", count=4), PureDP(1), 0),
     (a_block_of_noise_again, Standard(), PureDP(1), 0),
     (

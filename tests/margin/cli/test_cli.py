@@ -67,7 +67,8 @@ def test_formats_agree(files, capsys):
     answer = margin.load("out.margin").marginal(["sex", "age"])
     _, table, _ = run(capsys, "marginal", "out.margin", "sex", "age")
     lines = table.splitlines()
-    assert lines[0].split() == ["sex", "age", "count", "noise", "sd"] and len(lines) == 7
+    assert lines[0].split() == ["sex", "age", "count", "low", "high"] and len(lines) == 8
+    assert lines[-1] == "With 95 % probability the true count lies between low and high."
     _, text, _ = run(capsys, "marginal", "out.margin", "sex", "age", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(row["count"]) for row in rows] == answer.counts.ravel().tolist()
@@ -232,7 +233,8 @@ def test_labels_that_a_spreadsheet_would_run_are_made_safe_on_request(
     margin.release(rows, domain=domain, budget=margin.PureDP(100)).save("x.margin")
     _, out, _ = run(capsys, "marginal", "x.margin", "=name", "number", "--format", "csv", *option)
     head, *found = csv.reader(io.StringIO(out, newline=""))
-    assert head == [f"{sign}=name", "number", "count", "noise_sd"]
+    numbers = ["count", "low", "high", "noise_sd", "missed_sd"]
+    assert head == [f"{sign}=name", "number", *numbers]
     assert [row[0] for row in found[::2]] == safe and [row[1] for row in found[:2]] == ["-1", "2"]
     assert run(capsys, "records", "x.margin", "-n", "500", "-o", "r.csv", *option)[0] == 0
     with open("r.csv", newline="") as file:

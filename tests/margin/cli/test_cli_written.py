@@ -13,6 +13,8 @@ from margin.mechanisms import (
     Dyadic,
     FilterPriority,
     HighPass,
+    LogThreshold,
+    PrefixTree,
     PriView,
     ThresholdSample,
 )
@@ -40,6 +42,8 @@ def trips(tmp_path, monkeypatch):
             Dyadic(FilterPriority(size=20), ["a"]),
         ),
         ("CountSketch(width=64)", CountSketch(width=64)),
+        ("PrefixTree(end='over')", PrefixTree(end="over")),
+        ("LogThreshold(most=3)", LogThreshold(most=3)),
         ("PriView(views=[['a', 'b']])", PriView(views=[["a", "b"]])),
         (
             "MatrixMechanism(strategy=OptimisedMarginals(largest=True))",

@@ -623,3 +623,13 @@ def test_learning_is_paid_for_only_where_it_may_pay():
         seed=0,
     )
     assert spent[1:5] == pytest.approx([0.03 / 4] * 4, rel=1e-6)
+
+
+@pytest.mark.parametrize("mechanism", [Auto(), Adaptive()], ids=["Auto", "Adaptive"])
+def test_attributes_of_one_category_are_released(mechanism):
+    domain = Domain({"one": 1, "a": 2, "alone": 1})
+    table = {"one": [0, 0, 0], "a": [0, 1, 1], "alone": [0, 0, 0]}
+    settings = {"domain": domain, "budget": PureDP(100), "mechanism": mechanism}
+    synopsis = margin.simulate(table, **settings, seed=0).synopsis
+    assert synopsis.marginal(["alone", "one"]).counts == pytest.approx(3, abs=1)
+    assert synopsis.marginal(["a", "one"]).counts.shape == (2, 1)

@@ -36,8 +36,9 @@ from margin.privacy.budget import ZCDP, CertifiedDP
 from margin.privacy.rounds import Rounds
 from margin.private.queries import scores_of
 from margin.queries import BitTable, Conjunctions, Parities
-from margin.solvers import Anneal, Greedy, Status
-from margin.synopses import RecordSynopsis
+from margin.solvers import Anneal, ByComponents, Enumerate, Greedy, Highs, Pulp, Status
+from margin.synopses import RecordSynopsis, SolvedRound
+from margin.synopses.rounds import pack_rounds, unpack_rounds
 from margin.testing import check_mechanism
 
 DOMAIN = Domain({"a": 2, "b": 3, "c": 2, "d": 4})
@@ -595,7 +596,8 @@ def test_paper_mode_uses_the_published_accounting():
     from margin.mechanisms.learning.dualquery import privacy
 
     gate = private(budget)
-    synopsis = DualQuery.paper(queries=queries, samples=200).run(gate, None)
+    quick = DualQuery.paper(queries=queries, samples=200, response=Greedy())
+    synopsis = quick.run(gate, None)
     rounds = synopsis.table.rows
     cost = [
         privacy(
@@ -609,6 +611,88 @@ def test_paper_mode_uses_the_published_accounting():
         for t in (rounds, rounds + 1)
     ]
     assert cost[0] <= 1 < cost[1]
+
+
+# How each round was solved
+
+
+def test_paper_mode_gives_each_round_to_a_solver_of_integer_programmes():
+    assert DualQuery.paper().response == Pulp(time_limit=20, published=True)
+    queries = Conjunctions.random(BINARY, 3, 60, 1)
+    for response in (Pulp(published=True), Highs(published=True), Enumerate()):
+        mechanism = DualQuery.paper(queries=queries, samples=40, rounds=3, response=response)
+        gate = private(PureDP(100, **REPLACE), codes=CODES[:500])
+        synopsis = mechanism.run(gate, None)
+        if synopsis.rounds[0].status is Status.MISSING:
+            pytest.skip(f"{response} is not installed")
+        assert len(synopsis.rounds) == synopsis.table.rows == 3
+        name = getattr(response, "name", type(response).__name__)
+        for one in synopsis.rounds:
+            assert one.solver == name and one.status is Status.OPTIMAL
+            assert one.value == one.bound <= 40 and one.seconds > 0
+
+
+def test_rounds_say_what_happened_when_the_solver_failed():
+    failing = {Crashes(): Status.FAILED, Lies(): Status.FAILED, Empty(): Status.TIME_LIMIT}
+    for response, status in failing.items():
+        synopsis = small(response=response, records=2).run(private(PureDP(2, **REPLACE)), None)
+        assert len(synopsis.rounds) == synopsis.table.rows == 8
+        for one in synopsis.rounds:
+            assert one.solver == "random record" and one.status is status
+            assert one.value <= one.bound
+    annealed = small(response=Anneal(sweeps=5)).run(private(PureDP(2, **REPLACE)), None)
+    assert {one.solver for one in annealed.rounds} == {"Anneal"}
+
+
+def test_rounds_are_saved_and_crafted_ones_are_refused(tmp_path):
+    run = {"domain": BINARY, "budget": PureDP(1, **REPLACE), "seed": 3}
+    mechanism = small(response=Enumerate())
+    synopsis = simulate(CODES, mechanism=mechanism, **run).synopsis
+    synopsis.save(tmp_path / "a.margin")
+    again = load(tmp_path / "a.margin", allow_simulation=True).synopsis
+    assert again.rounds == synopsis.rounds and len(again.rounds) == synopsis.table.rows
+    assert all(isinstance(one, SolvedRound) for one in again.rounds)
+    assert "proved to be best" in again.summary()["responses"]
+    fields, arrays = pack_rounds(synopsis.rounds)
+    wrong = [
+        (fields, arrays | {"solved": arrays["solved"][:-1]}),
+        (fields, arrays | {"solved": arrays["solved"] - 10}),
+        (fields | {"solvers": [3]}, arrays),
+    ]
+    for crafted in wrong:
+        with pytest.raises(ValueError, match="unexpected"):
+            unpack_rounds(*crafted)
+
+
+# Theorem 4.6
+
+
+def test_the_parameters_of_theorem_4_6():
+    """T = 16 ln|Q| / alpha^2, eta = alpha / 4, s = 48 ln(2 |X| T / beta) / alpha^2."""
+    queries = Conjunctions(DOMAIN, [[0, 1], [1, 3]], [[1, 2], [0, 3]])
+    mechanism = DualQuery.for_accuracy("0.1", "0.05", queries=queries)
+    rounds = 16 * np.log(4) / 0.01  # two queries and their negations
+    draws = 48 * np.log(2 * (2 * 3 * 4) * mechanism.rounds / 0.05) / 0.01  # attributes a, b and d
+    assert mechanism.step == F(1, 40)
+    assert 0 <= mechanism.rounds - rounds < 1 and 0 <= mechanism.samples - draws < 1
+    assert mechanism.records == mechanism.pool == 1 and mechanism.response == ByComponents()
+    for alpha, beta in ((0, "0.1"), (1, "0.1"), ("0.1", 0), ("0.1", 1)):
+        with pytest.raises(BudgetError, match="must be > 0 and < 1"):
+            DualQuery.for_accuracy(alpha, beta, queries=queries)
+    with pytest.raises(DomainError, match="queries must be"):
+        DualQuery.for_accuracy("0.1", "0.1", queries=None)
+
+
+def test_errors_are_within_alpha():
+    """The theorem fails with a probability of at most beta = 1e-6."""
+    queries = Conjunctions.cells(BINARY, [["a", "b"], ["c", "d"], ["a", "e"]])
+    mechanism = DualQuery.for_accuracy("0.5", "1e-6", queries=queries)
+    budget = PureDP(10**6, **REPLACE)
+    run = {"domain": BINARY, "budget": budget, "mechanism": mechanism, "seed": 5}
+    synopsis = simulate(CODES, **run).synopsis
+    assert all(one.status is Status.OPTIMAL for one in synopsis.rounds)
+    truth = queries.counts(BitTable.of_codes(BINARY, CODES)) / len(CODES)
+    assert np.abs(synopsis.answer(queries) - truth).max() <= 0.5
 
 
 def test_equal_seeds_give_equal_records_and_wide_tables_are_read_as_they_are():

@@ -21,6 +21,7 @@ from margin import Domain, PureDP, mechanisms
 from margin.data.source import CodesSource
 from margin.mechanisms import (
     MWEM,
+    PMW,
     Adaptive,
     Auto,
     CountSketch,
@@ -106,6 +107,7 @@ ALL: list[tuple[Domain, object]] = (
             MatrixMechanism(strategy=EigenDesign()),
             MatrixMechanism(strategy=OptimisedMarginals()),
             MatrixMechanism(strategy=WeightedMarginals()),
+            PMW(rounds=2, replays=3),
             PeeledItems(k=2),
             PlainItems(longest=4),
             PriView(views=[["a", "b", "c"], ["c", "d"], ["e", "f", "a"]]),

@@ -53,6 +53,8 @@ def test_every_method_of_private_states_its_sensitivity():
         "basis_tables",
         "pattern_counts",
         "sketch_counts",
+        "frequent_items",
+        "above_threshold",
     ):
         text = inspect.getdoc(getattr(private.Private, name))
         assert re.search(r"sensitivity|No sensitivity|row added|Adding a row", text), name

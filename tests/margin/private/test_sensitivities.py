@@ -22,6 +22,7 @@ from margin.noise.laws import DiscreteGaussian, DiscreteLaplace, ExponentialMech
 from margin.privacy.budget import Neighbours
 from margin.privacy.rounds import Rounds
 from margin.private import Keep, Private, items, queries
+from margin.private.above import Comparisons
 from margin.private.choose import Choices
 from margin.private.gate import Gate
 from margin.private.items import Items
@@ -47,6 +48,11 @@ def rounds(gate, queries):
     )
     for place in range(3):
         draws.draw(np.arange(len(queries)) % (2 * place + 1))
+
+
+def frequent(gate):
+    if isinstance(gate.budget, ApproxDP):  # no other budget has a delta
+        gate.frequent_items(most=2, least=2)
 
 
 CASES = {
@@ -80,6 +86,12 @@ CASES = {
         lambda gate: gate.query_errors(Conjunctions(TABLE, [[0]], [[1]]), [0], records=3, size=5),
     ),
     "sparse_cells": (TABLE, lambda gate: gate.sparse_cells(["a", "b", "c"], keep=Keep(1, 3, True))),
+    "sparse_cells, below prefixes": (
+        TABLE,
+        lambda gate: gate.sparse_cells(
+            ["b", "a", "c"], keep=Keep(1, 3, True), within=[[2, 1], [0, 0], [0, 1], [1, 1]]
+        ),
+    ),
     "sparse_cells, trees": (
         TABLE,
         lambda gate: gate.sparse_cells(
@@ -93,6 +105,11 @@ CASES = {
         ),
     ),
     "sketch_counts": (TABLE, lambda gate: gate.sketch_counts(["b", "c"], rows=3, width=4, key=5)),
+    "above_threshold": (
+        TABLE,
+        lambda gate: gate.above_threshold(CELLS, np.arange(len(CELLS)) % 3, threshold=2, start=1),
+    ),
+    "frequent_items": (ITEMS, frequent),
     "truncated_counts": (
         ITEMS,
         lambda gate: gate.truncated_counts(["z", "v", "w", "x"], most=2, grain=12),
@@ -203,6 +220,11 @@ def plain(true):
             for pair in zip(found.tolist(), counts.tolist(), strict=True)
         ]
         return {tuple(word): int(count) for word, count in words}
+    if isinstance(true, tuple):
+        words, counts = true
+        return {
+            tuple(word): count for word, count in zip(words.tolist(), counts.tolist(), strict=True)
+        }
     return dict(enumerate(np.asarray(true).ravel().tolist()))
 
 
@@ -246,6 +268,9 @@ def apart(event, ours, theirs):
     moved = [ours.get(key, 0) - theirs.get(key, 0) for key in ours.keys() | theirs.keys()] or [0]
     if isinstance(event.sampler, ExponentialMechanism):
         return {"spread": (max(moved) - min(moved), event.spread)}
+    if event.method == "above_threshold":  # each score by itself; the threshold is public
+        factor = 2 if len(ours) > 1 else 1
+        return {"l1": (factor * max(map(abs, moved)), event.l1)} if factor > 1 else {}
     l1, l2_squared = sum(map(abs, moved)), sum(number**2 for number in moved)
     return {"l1": (l1, event.l1), "l2_squared": (l2_squared, event.l2_squared)}
 
@@ -313,6 +338,9 @@ def test_no_neighbours_are_further_apart_than_declared_and_some_come_as_near_as_
     if case == "count_rows" and budget.number_of_rows_is_public:
         assert least is None  # no event: given as it is
         return
+    if case == "frequent_items" and not isinstance(budget, ApproxDP):
+        assert least is None  # refused
+        return
     assert least >= REACHED.get(case, (1, 1))[budget.neighbours is Neighbours.REPLACE_ROW]
 
 
@@ -350,6 +378,13 @@ MISTAKES = [
     (items, "few_counts", "rank < most", "rank <= most", "sampled_counts"),
     (Sets, "pattern_counts", "free &= ~fits", "free |= fits", "pattern_counts"),
     (Sketches, "sketch_counts", "self.budget.rows**2 * shape[0]", "shape[0]", "sketch_counts"),
+    (
+        Comparisons,
+        "above_threshold",
+        "moved = self.budget.rows_per_person",
+        "moved = 1",
+        "above_threshold",
+    ),
     (Queries, "count_rows", "l1 = self.budget.rows_per_person", "l1 = 1", "count_rows"),
     (
         Queries,

@@ -1,6 +1,7 @@
 """What answers say of their own error, and that many are answered as one by one."""
 
 import itertools
+import pickle
 from statistics import NormalDist
 
 import numpy as np
@@ -131,3 +132,31 @@ def test_bars_of_a_release_hold_the_reconstruction_without_noise(codes):
 
 def test_the_battery_is_public():
     check_solver(Newton())
+
+
+def test_a_reconstructed_marginal_has_two_parts_of_variance():
+    domain = Domain({"a": 2})
+    counts, noise, missed = np.array([40.0, 60.0]), np.full(2, 9.0), np.full(2, 16.0)
+    both = Marginal(domain, counts, noise, missed_variance=missed)
+    assert both.reconstructed and both.variance.tolist() == [25.0, 25.0]
+    assert both.interval()[1] == pytest.approx(counts + 1.959964 * 5)
+    measured = Marginal(domain, counts, noise)
+    assert not measured.reconstructed and measured.missed_variance.tolist() == [0.0, 0.0]
+    assert measured.variance is measured.noise_variance
+    again = pickle.loads(pickle.dumps(both))
+    assert again.missed_variance.tolist() == missed.tolist() and "missed_variance" in repr(both)
+    assert both.project(["a"]).reconstructed and not measured.project(["a"]).reconstructed
+
+
+def test_answers_that_no_view_holds_say_that_they_were_reconstructed():
+    rng = np.random.default_rng(0)
+    table = {name: rng.integers(0, 2, 3000) for name in "abcde"}
+    domain = Domain(dict.fromkeys("abcde", 2))
+    mechanism = PriView(views=[["a", "b", "c"], ["c", "d", "e"], ["a", "e"]])
+    settings = {"domain": domain, "budget": PureDP(1), "mechanism": mechanism}
+    synopsis = margin.simulate(table, **settings, seed=0).synopsis
+    held, missed, turned = synopsis.marginals([["c", "a"], ["a", "b", "e"], ["e", "a", "b"]])
+    assert not held.reconstructed and missed.reconstructed
+    assert missed.missed_variance.min() > 0
+    assert (missed.variance == missed.noise_variance + missed.missed_variance).all()
+    assert turned.missed_variance == pytest.approx(missed.missed_variance.transpose(2, 0, 1))

@@ -36,11 +36,16 @@ def marginal(synopsis):
 def test_arrow_and_polars_have_a_row_a_cell(marginal):
     arrow = to_arrow(marginal)
     assert (
-        arrow.column_names == ["sex", "age", "count", "noise_sd"]
+        arrow.column_names == ["sex", "age", "count", "low", "high", "noise_sd", "missed_sd"]
         and arrow.num_rows == marginal.counts.size
     )
     assert arrow["count"].to_pylist() == marginal.counts.ravel().tolist()
-    assert arrow["noise_sd"].to_pylist() == pytest.approx(np.sqrt(marginal.variance.ravel()))
+    deviations = np.sqrt(marginal.noise_variance.ravel())
+    assert arrow["noise_sd"].to_pylist() == pytest.approx(deviations)
+    assert set(arrow["missed_sd"].to_pylist()) == {0.0}
+    low, high = marginal.interval()
+    assert arrow["low"].to_pylist() == low.ravel().tolist()
+    assert arrow["high"].to_pylist() == high.ravel().tolist()
     series = to_pandas(marginal)
     keys = list(
         zip(
@@ -70,7 +75,8 @@ def test_json_is_json(marginal):
         marginal.counts,
         np.full(marginal.counts.shape, math.nan),
     )
-    assert json.loads(to_json(unknown))["noise_sd"] is None
+    text = json.loads(to_json(unknown))
+    assert text["noise_sd"] is None and text["low"] is None and not text["reconstructed"]
     assert to_arrow(unknown)["noise_sd"].null_count == unknown.counts.size
 
 

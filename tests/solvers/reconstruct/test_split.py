@@ -42,8 +42,8 @@ def test_directions_and_variances_are_those_of_the_whole_hessian(sizes, seed):
         assert split.direction(distribution, gradient, fall) == pytest.approx(
             expected, rel=1e-8, abs=1e-9
         )
-    variance = whole.variance(distribution)
-    assert split.variance(distribution) == pytest.approx(
+    variance = whole.bars(distribution).variance
+    assert split.bars(distribution).variance == pytest.approx(
         variance, rel=1e-7, abs=1e-9 * variance.max()
     )
 
@@ -84,8 +84,8 @@ def test_empty_cells_and_exact_targets(what):
     solution = Newton().solve(one)
     assert solution.status is Status.OPTIMAL
     found = solution.table.ravel() / one.total
-    whole = Dual(one, ridge).variance(found)
-    assert SplitDual(one, ridge).variance(found) == pytest.approx(
+    whole = Dual(one, ridge).bars(found).variance
+    assert SplitDual(one, ridge).bars(found).variance == pytest.approx(
         whole, rel=1e-5, abs=1e-7 * whole.max()
     )
 

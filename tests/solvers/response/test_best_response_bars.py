@@ -55,6 +55,29 @@ def test_components_are_proved_by_the_relaxation_where_it_is_integral():
     assert ByComponents().solve(instance, seed=1).status is Status.OPTIMAL
 
 
+def negated_instance(attributes, samples, *, share=0.3, seed=0):
+    """Draws as in later rounds of Dual Query: most negations, and conjunctions of few values."""
+    rng = np.random.default_rng(seed)
+    places = np.stack([rng.choice(attributes, 3, replace=False) for _ in range(samples)])
+    negative = rng.random(samples) > share
+    values = np.where(negative[:, None], rng.integers(0, 2, places.shape), 0)
+    weights = np.where(negative, -1, 1)
+    return BestResponse.conjunctions(
+        np.full(attributes, 2), places, values, weights, constant=int(negative.sum())
+    )
+
+
+@pytest.mark.parametrize(("attributes", "samples"), [(235, 1000), (396, 1750)])
+def test_late_rounds_of_the_paper_are_proved(attributes, samples):
+    """Four terms to an attribute: the number of terms does not tell which instances are hard."""
+    for seed in range(3):
+        instance = negated_instance(attributes, samples, seed=seed)
+        assert instance.terms > 4 * attributes
+        response = ByComponents().solve(instance, seed=seed)
+        assert response.status is Status.OPTIMAL
+        assert response.value == Highs(published=True).solve(instance).value
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "solver", [Pulp(time_limit=3), Highs(time_limit=3), Pulp(solver="SCIP_PY", time_limit=3)]

@@ -1,0 +1,97 @@
+"""`SolvedRound`: how the integer programme of one synthetic record was solved."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..solvers import Status
+
+RANDOM_RECORD = "random record"
+"""Stands in place of the solver's name after it failed."""
+
+__all__ = ["RANDOM_RECORD", "SolvedRound", "pack_rounds", "unpack_rounds"]
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+)
+class SolvedRound:
+    """How one record of Dual Query was found.
+
+    All of it is post-processing: the integer programme is a function of the noisy draws, which are
+    paid for, and of earlier records. This holds for `seconds` as well. The time of a solve depends
+    on the programme and on the machine, and the rows of the table are not read meanwhile.
+
+    Attributes
+    ----------
+    solver
+        The solver that was asked; "random record" if it failed and a random record took its place.
+    status
+        How the solve ended. `Status.OPTIMAL` says that no record has a larger value. After
+        `Status.TIME_LIMIT` the record is the best one that the solver had found.
+    value
+        The value of the record: the sum of the weights of the drawn queries that are true for it.
+        For the first record of a round a weight is the number of draws.
+    bound
+        An upper bound on the value of every record. Without any proof it is the sum of all weights.
+    seconds
+        The time that the solver took, by the clock on the wall.
+    """
+
+    solver: str
+    status: Status
+    value: int
+    bound: int
+    seconds: float
+
+
+def pack_rounds(
+    rounds: Sequence[SolvedRound],
+) -> tuple[dict[str, list[str]], dict[str, NDArray[Any]]]:
+    """The fields and arrays of rounds in a file: names in lists, numbers in arrays."""
+    solvers = sorted({one.solver for one in rounds})
+    statuses = sorted({one.status.name for one in rounds})
+    numbers = [
+        (solvers.index(one.solver), statuses.index(one.status.name), one.value, one.bound)
+        for one in rounds
+    ]
+    arrays = {
+        "solved": np.array(numbers, np.int64).reshape(-1, 4),
+        "seconds": np.array([one.seconds for one in rounds], np.float64),
+    }
+    return {"solvers": solvers, "statuses": statuses}, arrays
+
+
+def unpack_rounds(
+    fields: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> tuple[SolvedRound, ...]:
+    """The rounds of `pack_rounds`.
+
+    Raises
+    ------
+    ValueError, KeyError, IndexError, TypeError
+        If the fields and arrays are not from `pack_rounds`.
+    """
+    solvers, statuses = fields["solvers"], fields["statuses"]
+    if not all(isinstance(name, str) for name in (*solvers, *statuses)):
+        raise ValueError("unexpected fields")
+    solved = arrays["solved"].astype(np.int64, casting="equiv")
+    seconds = arrays["seconds"].astype(np.float64, casting="equiv")
+    if solved.shape != (len(seconds), 4) or (solved[:, :2] < 0).any():
+        raise ValueError("unexpected arrays")
+    rounds = []
+    for (solver, status, value, bound), time in zip(solved.tolist(), seconds.tolist(), strict=True):
+        one = SolvedRound(
+            solver=solvers[solver],
+            status=Status[statuses[status]],
+            value=value,
+            bound=bound,
+            seconds=time,
+        )
+        rounds.append(one)
+    return tuple(rounds)

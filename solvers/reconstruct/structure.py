@@ -1,0 +1,284 @@
+"""`Structure`: how far the truth may be from a reconstruction, learnt from the views themselves."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..basis import transform
+from ..fitted import (
+    STRUCTURE_DOUBT,
+    STRUCTURE_MEDIAN,
+    STRUCTURE_RATIO,
+    STRUCTURE_TILT,
+    STRUCTURE_WIDENING,
+)
+from ..tables.tables import Axes, Tables
+from ..types import Floats, Integers
+from .batch import Solutions
+from .context import Reconstruction
+from .problem import Solution, Solver
+
+__all__ = ["Structure"]
+
+_PARTS = 48
+"""Largest number of parts of views that are compared with their reconstructions."""
+
+_PART_CELLS = 1 << 12
+"""Largest number of cells of such a part."""
+
+_GRID = np.exp(np.linspace(math.log(1e-5), math.log(3.0), 120))
+"""Scales that are tried; no unit."""
+
+_ROUNDING = 1e-9
+"""Variance, in squared counts, below which differences are rounding errors."""
+
+
+@dataclass(
+    frozen=True,
+    kw_only=True,
+    eq=False,
+)
+class _Miss:
+    """How far the reconstruction of a part of a view is from the view; tables of shape (cells,).
+
+    Attributes
+    ----------
+    difference
+        The view's counts less the reconstruction.
+    noise
+        The variance that noise causes in the difference.
+    sampling
+        The variance that a random sample of rows causes.
+    structure
+        The variance for a scale of one.
+    weight
+        The number of moments that were not known, for each cell.
+    """
+
+    difference: Floats
+    noise: Floats
+    sampling: Floats
+    structure: Floats
+    weight: float
+
+    def log_likelihood(self) -> Floats:
+        """The logarithm of the density of the differences, for each scale of the grid."""
+        known = self.noise + self.sampling + _ROUNDING
+        variance = known[:, None] + self.structure[:, None] * _GRID**2
+        terms = self.difference[:, None] ** 2 / variance + np.log(variance)
+        return np.asarray(-self.weight / 2 * terms.sum(axis=0))
+
+
+class Structure:
+    """The variance of what reconstructions of consistent tables miss.
+
+    The truth is taken to be p (1 + g), where p is the reconstruction as a distribution and g is
+    random. For every function of mean square one under p, its coefficient in g has the variance
+    1 / total + s ** 2. The first term is the structure of a random sample of rows. The scale s
+    depends on t, the largest number such that all sets of t of the asked axes lie in a view, and on
+    the number of asked axes k. If the views hold a share a of the sets of t + 1 axes, s lies
+    between its values for t and for t + 1, at a ** 2 of the way on the logarithmic scale.
+
+    Scales are learnt from the views: parts of views on k axes are reconstructed by the same solver
+    from their marginals on t axes alone, and compared with the views. The prior of s is log-normal.
+    For t = 0 and 1 its median is fixed, and beyond it is a fixed part of the scale for t - 1. The
+    estimate is the root of the posterior mean square.
+
+    Large cells miss more than this model says, and small ones less. So s ** 2 is multiplied by
+    (p x cells) ** 0.25. It is also multiplied by a fixed factor, since some marginals miss more
+    than others.
+
+    Parameters
+    ----------
+    tables
+        Consistent tables of positive total.
+    solver
+        The solver of the reconstructions. Its solutions must have `Solution.undetermined`.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        solver: Solver,
+    ) -> None:
+        self.tables = tables
+        self.solver = solver
+        self._width = max(len(view) for view in tables.views)
+        self._scales: dict[tuple[int, int], float] = {}
+
+    def missed_variance(
+        self,
+        asked: Integers,
+        solutions: Solutions,
+    ) -> Floats:
+        """The variance of the missed part of each cell, in squared counts.
+
+        Parameters
+        ----------
+        asked
+            The axes of the marginals, ascending, shape (n, k).
+        solutions
+            Their reconstructions.
+
+        Returns
+        -------
+        ndarray of shape (n, ...), as `solutions.table`; NaN if `undetermined` is None
+        """
+        if solutions.undetermined is None:
+            return np.full_like(solutions.table, math.nan)
+        count = len(asked)
+        scales = np.array([self.scale(axes) for axes in asked]).reshape(count, 1)
+        tables = solutions.table.reshape(count, -1)
+        factors = 1 / self.tables.total + scales**2 * _tilt(tables)
+        return np.asarray(factors.reshape(solutions.table.shape) * solutions.undetermined)
+
+    def scale(self, axes: Integers) -> float:
+        """The scale s of a marginal on ascending axes, of shape (k,), with its fixed factor."""
+        precision, _ = self.tables.holders(axes[None])
+        known = precision[0] > 0
+        order = np.bitwise_count(np.arange(len(known)))
+        # All moments up to `depth` axes are known, and a share of those on one axis more.
+        depth = 0
+        while known[order == depth + 1].all():
+            depth += 1
+        share = float(known[order == depth + 1].mean())
+        low = self._learnt(depth, len(axes))
+        high = self._learnt(depth + 1, len(axes)) if share > 0 else low
+        logarithm = (1 - share**2) * math.log(low) + share**2 * math.log(high)
+        return STRUCTURE_WIDENING * math.exp(logarithm)
+
+    def _learnt(
+        self,
+        depth: int,
+        count: int,
+    ) -> float:
+        """The scale for marginals on `count` axes whose moments are known up to `depth` axes."""
+        key = (depth, count)
+        if key not in self._scales:
+            if depth < 2:
+                median = STRUCTURE_MEDIAN[depth]
+            else:
+                median = self._learnt(depth - 1, count) * STRUCTURE_RATIO[min(depth, 3)]
+            self._scales[key] = self._posterior(depth, count, median)
+        return self._scales[key]
+
+    def _posterior(
+        self,
+        depth: int,
+        count: int,
+        median: float,
+    ) -> float:
+        """The root of the posterior mean square of a scale; the median if no view can tell."""
+        if depth >= self._width:
+            return median
+        doubt = STRUCTURE_DOUBT[min(depth, 3)]
+        log_density = -(np.log(_GRID / median) ** 2) / (2 * doubt**2)
+        for miss in self._misses(depth, max(min(count, self._width), depth + 1)):
+            log_density += miss.log_likelihood()
+        density = np.exp(log_density - log_density.max())
+        return math.sqrt(float(density @ _GRID**2 / density.sum()))
+
+    def _misses(
+        self,
+        depth: int,
+        count: int,
+    ) -> Iterator[_Miss]:
+        """Compare parts of views on `count` axes with what their marginals on `depth` axes say."""
+        parts = self._parts(count)
+        if not parts:
+            return
+        fewer = Reconstruction(_marginals_on(self.tables, depth), self.solver)
+        shapes: dict[tuple[int, ...], list[Axes]] = {}
+        for part in parts:
+            shapes.setdefault(tuple(self.tables.sizes[axis] for axis in part), []).append(part)
+        for some in shapes.values():
+            solutions = fewer.solve(np.array(some))
+            for part, solution in zip(some, solutions, strict=True):
+                if solution.status.ok and solution.undetermined is not None:
+                    yield self._miss(part, depth, solution)
+
+    def _miss(
+        self,
+        part: Axes,
+        depth: int,
+        solution: Solution,
+    ) -> _Miss:
+        """Compare one part of a view with its reconstruction."""
+        view = self.tables.covering(part)
+        assert view is not None  # `_parts` takes it from a view
+        basis = transform(solution.table.shape)
+        table = solution.table.ravel()
+        # The noise of the view in the moments that the reconstruction did not know, and in those
+        # that it knew.
+        precision = self.tables.component_precision(part)[basis.component]
+        unknown = basis.order > depth
+        above = (1 / precision[unknown]).sum() / basis.cells**2
+        below = (1 / precision[~unknown & (basis.order > 0)]).sum() / basis.cells**2
+        # The known moments agree, so only the rest of the reconstruction's noise counts.
+        assert solution.variance is not None and solution.undetermined is not None
+        rest = np.maximum(solution.variance.ravel() - below, 0.0)
+        undetermined = solution.undetermined.ravel()
+        return _Miss(
+            difference=self.tables.project(view, part).ravel() - table,
+            noise=above + rest,
+            sampling=undetermined / self.tables.total,
+            structure=undetermined * _tilt(table),
+            weight=float(unknown.mean()),
+        )
+
+    def _parts(self, count: int) -> list[Axes]:
+        """Random sets of `count` axes within views, the same ones in every call."""
+        rng = np.random.default_rng(0)
+        sizes = np.array(self.tables.sizes)
+        views = [view for view in self.tables.views if len(view) >= count]
+        found: set[Axes] = set()
+        for _ in range(20 * _PARTS if views else 0):
+            view = views[int(rng.integers(len(views)))]
+            part = tuple(sorted(rng.choice(view, count, replace=False).tolist()))
+            shape = sizes[list(part)]
+            if shape.min() > 1 and shape.prod() <= _PART_CELLS:
+                found.add(part)
+            if len(found) == _PARTS:
+                break
+        return sorted(found)
+
+
+def _tilt(tables: Floats) -> Floats:
+    """(p x cells) ** 0.25 for flattened tables, shape (..., cells), within 0.01 and 100 ** 0.25."""
+    total = np.maximum(tables.sum(axis=-1, keepdims=True), 1e-300)
+    relative = tables * tables.shape[-1] / total
+    return np.asarray(np.clip(relative, 0.01, 100.0) ** STRUCTURE_TILT)
+
+
+def _marginals_on(tables: Tables, count: int) -> Tables:
+    """The marginals of all views on `count` axes, as precise as the views make them."""
+    subsets = {
+        subset
+        for view in tables.views
+        for subset in itertools.combinations(view, min(count, len(view)))
+    }
+    # A view on fewer axes may lie within another view.
+    full = [set(subset) for subset in subsets if len(subset) == count]
+    kept = sorted(
+        subset
+        for subset in subsets
+        if len(subset) == count or not any(set(subset) <= other for other in full)
+    )
+    values = []
+    for subset in kept:
+        view = tables.covering(subset)
+        assert view is not None
+        values.append(tables.project(view, subset))
+    precisions = tuple(tables.component_precision(subset) for subset in kept)
+    return Tables(
+        sizes=tables.sizes,
+        views=tuple(kept),
+        values=tuple(values),
+        variances=tuple(max(tables.variance(subset), _ROUNDING) for subset in kept),
+        precisions=precisions,
+        zeros=tables.zeros,
+        known_total=tables.known_total,
+    )

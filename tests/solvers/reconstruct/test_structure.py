@@ -1,0 +1,195 @@
+"""What the known moments leave open, and how much of it the truth takes up."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from margin.solvers import LBFGS, Batch, Newton, Problem, Reconstruction, Structure, Tables
+from margin.solvers.basis import transform
+from margin.solvers.reconstruct import newton_loops
+from margin.solvers.reconstruct.dual import Dual, LargeDual
+from margin.solvers.reconstruct.split import SplitDual, splits
+
+
+def _problem(shape, rng, order=2, variance=1e-4):
+    """The moments of a random table up to some order, with errors."""
+    basis = transform(shape)
+    index = np.flatnonzero((basis.order <= order) & (basis.order > 0))
+    table = rng.dirichlet(np.ones(basis.cells))
+    return Problem(
+        shape=shape,
+        index=index,
+        target=basis.analyse(table)[index] * np.sqrt(basis.cells),
+        variance=np.full(len(index), variance),
+        total=1000.0,
+        total_variance=10.0,
+    )
+
+
+def _covariance(problem, ridge, distribution):
+    """The covariance of all cells that the moments leave open, by dense algebra."""
+    functions = problem.functions(np.eye(len(problem.index)))
+    change = (functions - (functions @ distribution)[:, None]) * distribution
+    centred = functions - (functions @ distribution)[:, None]
+    hessian = change @ centred.T + np.diag(ridge)
+    prior = np.diag(distribution) - np.outer(distribution, distribution)
+    return problem.total**2 * (prior - change.T @ np.linalg.solve(hessian, change))
+
+
+def _solved(problem):
+    newton = Newton()
+    solution = newton.solve(problem)
+    ridge = newton.ridge(problem)
+    return solution, ridge, solution.table.ravel() / problem.total
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2), (2, 3, 4, 2), (3, 3, 3), (5,)])
+def test_what_is_left_open_is_the_posterior_variance(shape):
+    problem = _problem(shape, np.random.default_rng(0))
+    solution, ridge, distribution = _solved(problem)
+    expected = _covariance(problem, ridge, distribution).diagonal()
+    # On one axis everything is known, but for the ridge.
+    assert solution.undetermined.ravel() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_a_separate_axis_gives_the_same():
+    problem = _problem((40, 4, 3, 3), np.random.default_rng(1), variance=1e-3)
+    solution, ridge, distribution = _solved(problem)
+    assert splits(problem, ridge)
+    split = SplitDual(problem, ridge).bars(distribution)
+    whole = Dual(problem, ridge).bars(distribution)
+    assert split.undetermined == pytest.approx(whole.undetermined, rel=1e-9)
+    assert solution.undetermined.ravel() == pytest.approx(whole.undetermined, rel=1e-9)
+
+
+def test_random_changes_give_nearly_the_same():
+    problem = _problem((3, 4, 2, 2), np.random.default_rng(2))
+    _, ridge, distribution = _solved(problem)
+    exact = Dual(problem, ridge).bars(distribution).undetermined
+    sampled = LargeDual(problem, ridge).bars(distribution).undetermined
+    # Each of 48 cells is right to 18 %: the mean of the logarithms to about 3 %.
+    assert abs(np.log(sampled / exact).mean()) < 0.15
+    assert np.abs(np.log(sampled / exact)).max() < 1.0
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 2, 2), (2, 3, 4, 2)])
+def test_compiled_loops_give_the_same(shape):
+    rng = np.random.default_rng(3)
+    problems = [_problem(shape, rng) for _ in range(4)]
+    together = Newton()._many(Batch.pack(problems), newton_loops)
+    for row, problem in enumerate(problems):
+        alone = Newton().solve(problem)
+        assert together.undetermined[row] == pytest.approx(alone.undetermined, rel=1e-6)
+
+
+def _tables(rows, sizes, views, variance=1.0):
+    """The exact tables of views, said to have some noise."""
+    values = []
+    for view in views:
+        counts = np.zeros([sizes[axis] for axis in view])
+        np.add.at(counts, tuple(rows[:, axis] for axis in view), 1.0)
+        values.append(counts)
+    return Tables(
+        sizes=tuple(sizes),
+        views=tuple(views),
+        values=tuple(values),
+        variances=(variance,) * len(views),
+    )
+
+
+def _truth(rows, sizes, axes):
+    counts = np.zeros([sizes[axis] for axis in axes])
+    np.add.at(counts, tuple(rows[:, axis] for axis in axes), 1.0)
+    return counts
+
+
+def _mixture(rng, rows=20_000, axes=8, classes=12):
+    """Bits that are independent within each of some classes."""
+    chances = rng.beta(0.5, 0.5, (classes, axes))
+    which = rng.integers(0, classes, rows)
+    return (rng.random((rows, axes)) < chances[which]).astype(np.int64)
+
+
+_VIEWS = [(0, 1, 2, 3, 4), (2, 3, 4, 5, 6), (0, 1, 5, 6, 7), (3, 4, 6, 7), (0, 2, 5, 7)]
+_BITS = (2,) * 8
+
+
+def _covered(rows, tables, solver, sizes=_BITS, count=4):
+    """The share of true counts inside 95 %, and the mean square of errors over its estimate."""
+    reconstruction = Reconstruction(tables, solver)
+    structure = Structure(tables, reconstruction.solver)
+    asked = np.array(list(itertools.combinations(range(len(sizes)), count)))
+    asked = asked[~tables.covered(asked)]
+    solutions = reconstruction.solve(asked)
+    variance = solutions.variance + structure.missed_variance(asked, solutions)
+    truth = np.stack([_truth(rows, sizes, axes) for axes in asked.tolist()])
+    errors = np.abs(solutions.table - truth)
+    inside = float((errors <= 1.96 * np.sqrt(variance) + 0.5).mean())
+    return inside, float((errors**2).sum() / variance.sum())
+
+
+@pytest.mark.parametrize("context", [None, 8], ids=["alone", "context"])
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_hold_for_the_truth(seed, context):
+    rows = _mixture(np.random.default_rng(seed))
+    tables = _tables(rows, _BITS, _VIEWS)
+    inside, ratio = _covered(rows, tables, Newton(context=context))
+    assert inside > 0.9 and 0.1 < ratio < 2
+
+
+def test_independent_bits_need_little_more_than_chance():
+    rng = np.random.default_rng(4)
+    rows = (rng.random((20_000, 8)) < rng.random(8)).astype(np.int64)
+    tables = _tables(rows, _BITS, _VIEWS)
+    inside, ratio = _covered(rows, tables, Newton())
+    assert inside > 0.9 and ratio > 0.4
+
+
+def test_the_scale_follows_the_structure():
+    rng = np.random.default_rng(5)
+    strong = _tables(_mixture(rng, classes=4), _BITS, _VIEWS)
+    weak_rows = (rng.random((20_000, 8)) < 0.4).astype(np.int64)
+    weak = _tables(weak_rows, _BITS, _VIEWS)
+    axes = np.array([1, 2, 6, 7])
+    assert Structure(strong, Newton()).scale(axes) > 5 * Structure(weak, Newton()).scale(axes)
+
+
+def test_scales_are_those_of_the_prior_where_no_view_can_tell():
+    rows = _mixture(np.random.default_rng(6))
+    pairs = _tables(rows, _BITS, list(itertools.combinations(range(8), 2)))
+    structure = Structure(pairs, Newton())
+    ratio = structure._learnt(2, 3) / structure._learnt(1, 3)
+    assert ratio == pytest.approx(0.35)
+
+
+def test_axes_of_which_nothing_is_known_are_answered():
+    rows = _mixture(np.random.default_rng(7))
+    tables = _tables(rows, _BITS, [(0, 1, 2)])
+    solutions = Reconstruction(tables, Newton()).solve(np.array([[3, 4]]))
+    missed = Structure(tables, Newton()).missed_variance(np.array([[3, 4]]), solutions)
+    assert np.isfinite(missed).all() and missed.min() > 0
+
+
+def test_a_batch_and_single_marginals_agree():
+    rows = _mixture(np.random.default_rng(8))
+    tables = _tables(rows, _BITS, _VIEWS)
+    asked = np.array([(0, 1, 2, 5), (1, 3, 5, 7), (0, 3, 6, 7)])
+    reconstruction = Reconstruction(tables, Newton())
+    together = Structure(tables, reconstruction.solver).missed_variance(
+        asked, reconstruction.solve(asked)
+    )
+    for row, axes in enumerate(asked):
+        alone = Structure(tables, reconstruction.solver)
+        solution = reconstruction.solve(axes[None])
+        assert alone.missed_variance(axes[None], solution)[0] == pytest.approx(together[row])
+
+
+def test_a_solver_that_tells_nothing_gives_nan():
+    rows = _mixture(np.random.default_rng(9))
+    tables = _tables(rows, _BITS, _VIEWS)
+    asked = np.array([(0, 1, 2, 5)])
+    solutions = Reconstruction(tables, LBFGS()).solve(asked)
+    solutions = dataclasses.replace(solutions, undetermined=None)
+    assert np.isnan(Structure(tables, LBFGS()).missed_variance(asked, solutions)).all()
