@@ -16,6 +16,7 @@ from margin.solvers import (
 from margin.solvers.basis import transform
 from margin.solvers.tables import nonnegativity
 from margin.solvers.tables.consistency import Components
+from margin.solvers.zeros import Zeros
 
 METHODS = [Clip(), Simplex(), Simplex(rounds=100), Ripple(), JointProjection()]
 
@@ -126,7 +127,7 @@ def test_rounds_respect_required_zeros_and_a_known_total():
         views=((0, 1),),
         values=(value,),
         variances=(1.0,),
-        empty=(empty,),
+        zeros=Zeros((2, 2), (((0, (0,)), (1, (1,))),)),
         known_total=20.0,
     )
     once = Simplex(rounds=1)(tables).values[0]
